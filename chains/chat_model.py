@@ -15,14 +15,14 @@ from langchain_core.runnables.utils import Output
 from langchain_core.tools import BaseTool
 from pydantic import PrivateAttr
 
-from chains.options import GuardingFields, GuardingOptions
+from chains.options import GuardFields, GuardOptions
 from chains.runnable import GuardrailRunnable
 from guardrail import Guardrail
 
 __all__ = ["GuardedChatModel"]
 
 
-class GuardedChatModel(BaseChatModel, GuardingFields):
+class GuardedChatModel(BaseChatModel, GuardFields):
     """A chat model whose answers are judged before they leave; see ``GuardrailRunnable``.
 
     Tool calls and structured outputs are the inner model's own, and are judged where the policy
@@ -40,7 +40,7 @@ class GuardedChatModel(BaseChatModel, GuardingFields):
     _guarded: GuardrailRunnable[LanguageModelInput, Any] = PrivateAttr()
 
     def __init__(
-        self, guard: Guardrail, bound: BaseChatModel, **fields: Unpack[GuardingOptions]
+        self, guard: Guardrail, bound: BaseChatModel, **fields: Unpack[GuardOptions]
     ) -> None:
         super().__init__(bound=bound, **fields)  # type: ignore[call-arg, misc]
         self._guard = guard
@@ -69,15 +69,21 @@ class GuardedChatModel(BaseChatModel, GuardingFields):
     def with_structured_output(
         self, schema: dict[str, Any] | type, *, include_raw: bool = False, **kwargs: Any
     ) -> Runnable[LanguageModelInput, Any]:
-        """The inner model's structured output: data, judged where the policy says so."""
+        """The inner model's structured output: data, judged where the policy says so.
+
+        Raises:
+            ConfigError: The policy has data judged, and samples or retries: data are not ranked.
+        """
+        if self.policy.structured:
+            self.policy.checking_only("structured output")
         data = self.bound.with_structured_output(schema, include_raw=include_raw, **kwargs)
         return self._around(data) if self.policy.structured else data
 
     def _around(
         self, bound: Runnable[LanguageModelInput, Output]
     ) -> GuardrailRunnable[LanguageModelInput, Output]:
-        fields = {name: getattr(self, name) for name in GuardingFields.model_fields}
-        return GuardrailRunnable(self._guard, bound, **cast("GuardingOptions", fields))
+        fields = {name: getattr(self, name) for name in GuardFields.model_fields}
+        return GuardrailRunnable(self._guard, bound, **cast("GuardOptions", fields))
 
     def _generate(
         self,

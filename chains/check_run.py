@@ -1,4 +1,4 @@
-"""A LangChain run of its own for each check, so that tracers show it beside the model's."""
+"""A LangChain run for each check, so that tracers show it next to the model's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig
 
 from guardrail.core.types import Evidence, GuardedAnswer
 
-__all__ = ["CHECK", "Asked", "traced", "traced_stream"]
+__all__ = ["CHECK", "CheckInput", "traced", "traced_stream"]
 
 CHECK = "guardrail_check"
 """Name of the run."""
@@ -27,12 +27,12 @@ VERDICT = {
 """Fields of a guarded answer that the run's outputs hold."""
 
 
-class Asked(NamedTuple):
+class CheckInput(NamedTuple):
     """One answer to check.
 
     Attributes:
-        config: Whose callbacks are told. They must be such that nobody streams what they see to a
-            consumer, since the answer is not judged yet.
+        config: Its callbacks see the run. None of them may stream to a consumer, since the answer
+            is not judged yet.
         question: The question.
         answer: The answer as the model gave it.
         evidence: What it is judged against; None for the graph.
@@ -45,7 +45,7 @@ class Asked(NamedTuple):
 
 
 async def traced(
-    asked: Sequence[Asked], checks: Awaitable[Sequence[GuardedAnswer]]
+    asked: Sequence[CheckInput], checks: Awaitable[Sequence[GuardedAnswer]]
 ) -> Sequence[GuardedAnswer]:
     """Await the checks of n answers, each under a run of its own.
 
@@ -62,11 +62,11 @@ async def traced(
     except BaseException as error:
         for run in runs:
             if run is not None:
-                await _told(run.on_chain_error(error))
+                await _awaited(run.on_chain_error(error))
         raise
     for run, answer in zip(runs, sorted(answers, key=lambda item: item.index), strict=True):
         if run is not None:
-            await _told(run.on_chain_end(answer.model_dump(mode="json", include=VERDICT)))
+            await _awaited(run.on_chain_end(answer.model_dump(mode="json", include=VERDICT)))
     return answers
 
 
@@ -77,11 +77,11 @@ async def traced_stream(config: RunnableConfig, answer: GuardedAnswer) -> None:
         return [answer]
 
     said = answer.text if answer.original is None else answer.original
-    await traced([Asked(config, answer.question, said, answer.evidence)], judged())
+    await traced([CheckInput(config, answer.question, said, answer.evidence)], judged())
 
 
 async def _begun(
-    asked: Asked,
+    asked: CheckInput,
 ) -> CallbackManagerForChainRun | AsyncCallbackManagerForChainRun | None:
     """The run of one check; None where nobody looks."""
     manager = asked.config.get("callbacks")
@@ -94,6 +94,6 @@ async def _begun(
     return await started if inspect.isawaitable(started) else started
 
 
-async def _told(event: Awaitable[None] | None) -> None:
+async def _awaited(event: Awaitable[None] | None) -> None:
     if event is not None:
         await event

@@ -1,36 +1,43 @@
-"""A LangChain stream's chunks: their text, and what goes on beside the judged text."""
+"""The chunks of a LangChain stream: their text, and everything else in them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables.utils import AddableDict
 
-from chains.messages import annotation, answer_key, calls_tools, judged_metadata
+from chains.messages import annotation, judged_metadata
 from chains.openai_wire import few_enough_bytes
+from chains.outputs import Path, answer_at, answer_path, calls_tools, named_path, with_answer
 from chains.rendition import details
 from chains.streaming import Release
 from guardrail import Action, GuardedAnswer
 
-__all__ = ["Chunks"]
+__all__ = ["Chunks", "as_chunk"]
 
 
 class Chunks:
-    """What has come through a stream: its text, and everything of it that is not text.
+    """What has come through a stream: its text, and everything in it that is not text.
 
     Args:
-        keys: Keys of a mapping under which the answer may stand.
+        key: Key of the answer in a mapping, as the user named it.
+        guess: Whether the usual keys are tried.
         reasons: Whether refused and filtered answers carry their reasons.
         most_bytes: Most bytes of the whole stream that are read.
+
+    Attributes:
+        whole: All chunks together; the last one where they cannot be added.
+        spoken: Whether text has come.
     """
 
-    def __init__(self, keys: Sequence[str], *, reasons: bool, most_bytes: int) -> None:
+    def __init__(self, key: str | None, *, guess: bool, reasons: bool, most_bytes: int) -> None:
         self.whole: Any = None
-        self._keys = keys
+        self.spoken = False
+        self._named, self._guess = key, guess
         self._key: str | None = None
         self._reasons = reasons
         self._most_bytes, self._bytes = most_bytes, 0
@@ -39,7 +46,7 @@ class Chunks:
         self._citations: list[dict[str, object]] = []
 
     def take(self, chunk: object) -> str:
-        """Remember a chunk and tell its text.
+        """Keep a chunk and return its text.
 
         Raises:
             UnreadableReplyError: The stream has brought more bytes than are read.
@@ -47,16 +54,27 @@ class Chunks:
         try:
             self.whole = chunk if self.whole is None else self.whole + chunk
             self._bytes += _size(chunk)
-        except TypeError:  # of data that are read as they grow each one holds those before
+        except TypeError:  # data that are read as they grow: each one holds those before
             self.whole = chunk
             self._bytes = _size(chunk)
         few_enough_bytes(self._bytes, self._most_bytes)
-        self._key = self._key or answer_key(chunk, self._keys)
+        self._key = self._key or self._found(chunk)
         if self._key is not None and isinstance(chunk, Mapping):
             chunk = chunk.get(self._key, "")
-        if isinstance(chunk, BaseMessage):
-            return chunk.text
-        return chunk if isinstance(chunk, str) else ""
+        text = chunk.text if isinstance(chunk, BaseMessage) else chunk
+        text = text if isinstance(text, str) else ""
+        self.spoken = self.spoken or bool(text.strip())
+        return text
+
+    def _found(self, chunk: object) -> str | None:
+        """The key of the answer in a mapping whose answer can be streamed."""
+        if not isinstance(chunk, Mapping):
+            return None
+        if self._named is not None:
+            path = named_path(chunk, self._named) or ()
+        else:
+            path = answer_path(chunk, None, guess=self._guess)
+        return str(path[0]) if len(path) == 1 else None
 
     @property
     def said(self) -> Any:
@@ -83,7 +101,7 @@ class Chunks:
         return self._placed(AIMessageChunk(content=release.text, id=self.said.id))
 
     def rest(self) -> object:
-        """All that is not text: tool calls, usage, metadata and the verdict; or other data."""
+        """All that is not text: tool calls, usage, metadata and the verdict."""
         beside = None
         if self._key is not None:
             kept = {key: value for key, value in self.whole.items() if key != self._key}
@@ -109,6 +127,25 @@ class Chunks:
         )
         placed = self._placed(last)
         return placed if beside is None else beside + placed
+
+
+def as_chunk(output: object, path: Path) -> object:
+    """A whole output in the type of a stream's chunk."""
+    said = answer_at(output, path)
+    if not isinstance(said, AIMessage) or len(path) > 1:
+        return AddableDict(output) if isinstance(output, Mapping) else output
+    chunk = AIMessageChunk(
+        content=said.content,
+        id=said.id,
+        name=said.name,
+        additional_kwargs=said.additional_kwargs,
+        tool_call_chunks=_tool_call_chunks(said),
+        usage_metadata=said.usage_metadata,
+        response_metadata=said.response_metadata,
+        chunk_position="last",
+    )
+    placed = with_answer(output, path, chunk)
+    return AddableDict(placed) if isinstance(placed, Mapping) else placed
 
 
 def _tool_call_chunks(message: AIMessage) -> list[ToolCallChunk]:

@@ -28,16 +28,16 @@ from guardrail.core.types import Triple
 __all__ = ["mcp_server", "serve_stdio"]
 
 INSTRUCTIONS = (
-    "Check an answer with check_answer before you give it, together with the passages or facts it "
-    "rests on. Sentences marked [NA] have no support; leave out what is contradicted."
+    "Check an answer with check_answer before you give it, together with the passages or facts "
+    "behind it. Sentences marked [NA] have no support; leave out what is contradicted."
 )
 MAX_FACTS = 50
 """Most facts that find_facts returns."""
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Tell the client what it did wrong, which the server would keep to itself."""
+def _tool_errors() -> Iterator[None]:
+    """Report the client's own mistakes to it; the server would hide the message."""
     try:
         yield
     except GuardrailError as error:
@@ -109,7 +109,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
                 (``dry_run``), the text stays as it is and ``would`` tells what were done.
             strictness: How sure the judge must be: lenient, balanced (default) or strict.
         """
-        with _told():
+        with _tool_errors():
             field = request_field(
                 {"evidence": evidence, "policy": policy, "strictness": strictness}
             )
@@ -117,9 +117,31 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
                 question=question,
                 answer=answer,
                 evidence=field.evidence,
-                policy=field.chosen_policy(usual),
+                policy=field.chosen_policy(usual).checking_only("check_answer"),
             )
         return CheckReply.of(checked)
+
+    if guard.has_model:
+
+        @server.tool()
+        async def answer_question(
+            question: str, evidence: list[object] | None = None, policy: str | None = None
+        ) -> CheckReply:
+            """Answer a question from the evidence, or the knowledge graph.
+
+            Answers are sampled, checked sentence by sentence and ranked; the best one is returned.
+
+            Args:
+                question: The question.
+                evidence: As of check_answer.
+                policy: strict, strict-correct, annotate or best-of-n; none for the configured one.
+            """
+            with _tool_errors():
+                field = request_field({"evidence": evidence, "policy": policy})
+                answer = await guard.aask(
+                    question=question, evidence=field.evidence, policy=field.chosen_policy(own)
+                )
+            return CheckReply.of(answer)
 
     @server.tool()
     async def find_facts(question: str) -> dict[str, object]:
@@ -128,7 +150,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
         Args:
             question: The question, or a name.
         """
-        with _told():
+        with _tool_errors():
             known = await guard.aretrieve(question=question)
         triples = (
             known.relevant(question)

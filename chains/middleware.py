@@ -1,33 +1,36 @@
-"""A guardrail in a LangChain agent: its final answers are judged, its calls where asked for."""
+"""A guardrail in a LangChain agent: it judges final answers, and tool calls where asked for."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
+import warnings
 from collections.abc import Awaitable, Callable, Sequence
-from contextvars import copy_context
 from functools import partial
 from typing import Any, NotRequired, TypeAlias, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse
 from langchain_core.callbacks.base import BaseCallbackManager
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
 from langchain_core.runnables.config import RunnableConfig, ensure_config, set_config_context
 from langgraph.types import Command
 
-from chains.check_run import Asked, traced
+from chains.check_run import CheckInput, traced
 from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, case_of
 from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field
+from chains.guarded_run import GuardedRun, in_own_thread, sample_outputs
 from chains.hidden_runs import NO_STREAM_TAG, hidden
+from chains.injection import Inject, injected_prompt
+from chains.inputs import question_of, with_retry, with_system_message
 from chains.message_data import documents_in, message_with
-from chains.messages import guarded_message, has_text, is_answer, question_of
+from chains.messages import guarded_message
 from chains.openai_wire import is_json_document
-from chains.regeneration import retry_message
+from chains.outputs import has_text, is_answer
 from chains.rendition import details
 from chains.structured import Document, judge_documents
 from chains.styles import MarkerStyle
-from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy, policy_named, run_sync
+from guardrail import STRICT, GuardedAnswer, Guardrail, Policy, policy_named, run_sync
+from guardrail.candidates import Attempt
 
 __all__ = ["GuardrailMiddleware", "GuardrailState"]
 
@@ -47,26 +50,28 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
     """Judges what an agent is about to say; for ``create_agent(…, middleware=[…])``.
 
     The model is called hidden from streams; candidates are ranked and, where the policy says
-    so, asked for again with the failed sentences named. The message that enters the state keeps
-    the id of the chosen one. Text beside a tool call is judged, but not asked for again. Tool
-    calls and structured responses pass as they are, and the message's
-    ``response_metadata["guardrail"]["unjudged"]`` names them; under a policy that says
-    ``structured`` they are judged, and withheld together where the policy would take something out.
+    so, sampled again with the failed sentences named. The message that enters the state keeps
+    the id of the chosen one. Text in a message that calls tools is judged, but not sampled again.
+    Tool calls and structured responses pass unchanged, and the message's
+    ``response_metadata["guardrail"]["unjudged"]`` names them; a policy with ``structured`` judges
+    them, and withholds them together where it would take something out.
 
     Args:
         guard: The guardrail.
         policy: A policy or its name; ``candidates`` is the number of calls per attempt,
             ``attempts`` bounds the rounds.
         style: How markers look in the message's text.
-        ground: Whether the facts retrieved for the question are put into the system prompt.
+        inject: What the model is shown of the evidence, in the system message: ``off``,
+            ``facts``, or ``prompt`` with KaLMA's instruction and demonstration.
         evidence: A key or path of the agent's state that holds documents the model was shown, or
-            a function of the state. A run may hand over its own in
+            a function of the state. A run may bring its own in
             ``config["metadata"]["guardrail"]["evidence"]``.
-        evidence_mode: ``given`` takes what was handed over in place of the graph, ``both`` beside
-            it, ``graph`` the graph alone.
-        tool_results: Whether what tools returned counts as evidence, beside the graph.
-        marks: Delimiters of a marked stretch in messages, ``("<context>", "</context>")``.
+        evidence_mode: ``given`` takes that evidence in place of the graph, ``both`` adds the
+            graph, ``graph`` takes the graph alone.
+        tool_results: Whether what tools returned counts as evidence, in addition to the graph.
+        marks: Delimiters of marked evidence in messages, ``("<context>", "</context>")``.
         reasons: Whether refused and filtered answers carry their reasons.
+        ground: Deprecated; use ``inject="facts"``.
     """
 
     state_schema = GuardrailState
@@ -77,18 +82,22 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         *,
         policy: Policy | str = STRICT,
         style: MarkerStyle | str = MarkerStyle.KALMA,
-        ground: bool = False,
+        inject: Inject | str = Inject.OFF,
         evidence: EvidenceOf | None = None,
         evidence_mode: EvidenceMode | str = EvidenceMode.GIVEN,
         tool_results: bool = True,
         marks: tuple[str, str] | None = None,
         reasons: bool = True,
+        ground: bool = False,
     ) -> None:
         super().__init__()
+        if ground:
+            warnings.warn("ground is now inject='facts'", DeprecationWarning, stacklevel=2)
+            inject = Inject.FACTS
         self._guard = guard
-        self._policy = policy_named(policy) if isinstance(policy, str) else policy
+        self._policy = guard.require(policy_named(policy) if isinstance(policy, str) else policy)
         self._style = MarkerStyle(style)
-        self._ground = ground
+        self._inject = Inject(inject)
         self._evidence = evidence
         self._places = EvidenceSettings(
             mode=EvidenceMode(evidence_mode), tools=tool_results, marks=marks
@@ -102,7 +111,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
 
         async def call(hidden_request: Request) -> Response:
             # The handler blocks: it must not run on the loop that all sync callers share.
-            return await _in_own_thread(partial(_quietly, handler, hidden_request, config))
+            return await in_own_thread(partial(_quietly, handler, hidden_request, config))
 
         config = ensure_config()
         return run_sync(self._call(request, call))
@@ -126,31 +135,29 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         case = await self._case(request)
         policy = case.policy or self._policy
         request = _without_streaming(request)
-        if self._ground:
-            request = await self._grounded(request, case.question)
-        for attempt in range(policy.rounds):
-            responses = [await call(request)]
-            if not _final(responses[0]):
-                return await self._beside_tools(case, responses[0], policy.settled())
-            responses += await asyncio.gather(*(call(request) for _ in range(policy.samples - 1)))
-            responses = [response for response in responses if _final(response)]
-            best, answer = await self._best(case, responses, policy)
-            if answer.action is not Action.REGENERATE or attempt + 1 == policy.rounds:
-                break
-            request = _with_feedback(request, best, answer)
-        if answer.action is Action.REGENERATE:
-            # No attempt is left: what the policy cannot have, it does without.
-            answer = await self._checked(case, _last(best).text, policy.settled())
-        return await self._replaced(case, best, answer, policy)
+        text = await injected_prompt(self._guard, case.question, case.evidence, self._inject)
+        if text:
+            system = [request.system_message] if request.system_message else []
+            first = cast(SystemMessage, with_system_message(system, text)[0])
+            request = request.override(system_message=first)
 
-    async def _best(
-        self, case: Case, responses: Sequence[Response], policy: Policy
-    ) -> tuple[Response, GuardedAnswer]:
-        texts = [_last(response).text for response in responses]
-        if len(texts) == 1:
-            return responses[0], await self._checked(case, texts[0], policy)
-        ranked = await traced(_asked(case, texts), case.rank(self._guard, texts, policy))
-        return responses[ranked[0].index], ranked[0]
+        async def sample(attempt: Attempt) -> list[Response]:
+            # The rejected answer is a message of its own: it must not enter the state.
+            messages = cast("list[AnyMessage]", with_retry(request.messages, attempt))
+            again = request.override(messages=messages)
+
+            async def once(samples: int) -> list[Response]:
+                return [await call(again)]
+
+            return await sample_outputs(once, _said, attempt.samples)
+
+        async def judged_by(responses: Sequence[Response]) -> Case:
+            return case
+
+        best = await GuardedRun.best(self._guard, sample, _final, judged_by, policy, _config())
+        if best.answer is None:
+            return await self._beside_tools(case, best.output, policy.settled())
+        return await self._replaced(case, best.output, best.answer, policy)
 
     async def _checked(self, case: Case, text: str, policy: Policy) -> GuardedAnswer:
         """Check one answer, under a run of its own for tracers."""
@@ -158,7 +165,8 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         async def check() -> list[GuardedAnswer]:
             return [await case.check(self._guard, text, policy)]
 
-        return (await traced(_asked(case, [text]), check()))[0]
+        asked = [CheckInput(_config(), case.question, text, case.evidence)]
+        return (await traced(asked, check()))[0]
 
     async def _beside_tools(
         self, case: Case, response: Response, policy: Policy
@@ -213,15 +221,6 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         question = question_of(request.messages, None, self._places)
         return await case_of(self._guard, question, found, self._places.mode, policy)
 
-    async def _grounded(self, request: Request, question: str) -> Request:
-        known = await self._guard.aretrieve(question=question)
-        facts = known.relevant_text(question)
-        if not facts:
-            return request
-        given = request.system_message.text + "\n\n" if request.system_message else ""
-        text = f"{given}Facts from the knowledge graph that bear on the question:\n{facts}"
-        return request.override(system_message=SystemMessage(content=text))
-
 
 def _without_streaming(request: Request) -> Request:
     """The request with a model whose tokens no stream shows.
@@ -241,10 +240,9 @@ def _hidden_from_streams(config: RunnableConfig) -> RunnableConfig:
     return hidden(config, callbacks) if isinstance(callbacks, BaseCallbackManager) else config
 
 
-def _asked(case: Case, texts: Sequence[str]) -> list[Asked]:
-    """Answers to check, for the tracers of the run that is in work."""
-    config = _hidden_from_streams(ensure_config())
-    return [Asked(config, case.question, text, case.evidence) for text in texts]
+def _config() -> RunnableConfig:
+    """The config for the tracers of the current run."""
+    return _hidden_from_streams(ensure_config())
 
 
 def _quietly(handler: SyncHandler, request: Request, config: RunnableConfig) -> Response:
@@ -252,54 +250,17 @@ def _quietly(handler: SyncHandler, request: Request, config: RunnableConfig) -> 
         return context.run(handler, request)
 
 
-async def _in_own_thread(call: Callable[[], Response]) -> Response:
-    """Run a blocking model call in a thread that no other call waits for.
-
-    The loop's own pool is small, and a handler may come back here through a guarded model: calls
-    that hold its last threads would wait for each other for ever.
-    """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Response] = loop.create_future()
-
-    def tell(response: Response | None, error: BaseException | None) -> None:
-        if done.done():  # the caller gave up
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(cast("Response", response))
-
-    def run() -> None:
-        try:
-            response = context.run(call)
-        except BaseException as error:
-            loop.call_soon_threadsafe(tell, None, error)
-        else:
-            loop.call_soon_threadsafe(tell, response, None)
-
-    context = copy_context()
-    threading.Thread(target=run, name="guarded-model-call", daemon=True).start()
-    return await done
+def _final(response: Response) -> object:
+    """The message that ends a response with an answer; None for tool calls and structured data."""
+    said = _said(response)
+    return said if is_answer(said) else None
 
 
-def _final(response: Response) -> bool:
-    """Whether a response ends in an answer, rather than a tool call or structured data."""
-    return (
-        response.structured_response is None
-        and bool(response.result)
-        and is_answer(response.result[-1])
-    )
+def _said(response: Response) -> object:
+    if response.structured_response is not None or not response.result:
+        return None
+    return response.result[-1]
 
 
 def _last(response: Response) -> AIMessage:
     return cast(AIMessage, response.result[-1])
-
-
-def _with_feedback(request: Request, response: Response, answer: GuardedAnswer) -> Request:
-    conversation: list[AnyMessage] = [
-        *request.messages,
-        # A message of its own, since the failed one must not enter the state.
-        AIMessage(content=_last(response).text),
-        HumanMessage(content=retry_message(answer)),
-    ]
-    return request.override(messages=conversation)

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chains.evidence.base import Case
 from chains.evidence.parts import text_of
 from chains.openai_calls import (
     called_as_asked,
@@ -28,13 +27,13 @@ from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendition import details, render
 from chains.structured import named_unjudged
 from chains.tools_asked import CallsInPieces
-from guardrail import GuardedAnswer, Policy
+from guardrail import GuardedAnswer
 
 if TYPE_CHECKING:
     from chains.openai_asked import Asked
     from chains.openai_text import Guarding
 
-__all__ = ["MAX_CHOICES", "ChatStream", "completion_events", "guard_completions"]
+__all__ = ["MAX_CHOICES", "ChatStream", "CompletionCandidates", "completion_events"]
 
 MAX_CHOICES = 128
 """Most choices of one request, the protocol's own bound on ``n``."""
@@ -42,73 +41,66 @@ MAX_CHOICES = 128
 USAGE_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
-async def guard_completions(
-    asked: Asked, bodies: Sequence[JSON], policy: Policy, count: int
-) -> Outcome:
-    """Guard the choices of one request's replies.
+class CompletionCandidates:
+    """The choices of all completions of one request, as candidates.
 
-    Answers are ranked, best first; choices that are no answers (tool calls, JSON that was asked
-    for) come behind them, as they are or, where the policy says ``structured``, judged.
-
-    Args:
-        asked: The request.
-        bodies: One reply, or several whose choices are put together.
-        policy: What to do with each answer.
-        count: Choices to return.
-
-    Raises:
-        UnreadableReplyError: A reply is not a chat completion, or has more choices than one has.
-        GuardrailError: A part cannot be used and the policy says ``raise``.
+    Choices that are no answers (tool calls, JSON that was asked for) come after the answers, as
+    they are or, where the policy says ``structured``, judged.
     """
-    guarding, data = asked.guarding, asked.data
-    choices = [choice for body in bodies for choice in _choices(body)]
-    choices = [called_as_asked(asked.tools, choice) for choice in choices]
-    texts = [choice["message"]["content"] or "" for choice in choices]
-    places = [
-        place
-        for place, text in enumerate(texts)
-        if text.strip() and not (data and is_json_document(text))
-    ]
-    case = await asked.case()
-    ranked = await _ranked(guarding, case, [texts[place] for place in places], policy)
-    done = await asyncio.to_thread(
-        lambda: [
-            _guarded_choice(guarding, choices[places[rank]], answer, texts[places[rank]])
-            for rank, answer in ranked
-        ]
-    )
-    done += [
-        _plain_choice(choice) for place, choice in enumerate(choices) if place not in set(places)
-    ]
-    done = done[:count]
-    for index, choice in enumerate(done):
-        choice["index"] = index
-        refusal = choice["message"].get("refusal")
-        if isinstance(refusal, str) and refusal.strip():
-            choice["message"]["refusal"] = await guarding.refusal(case, refusal)
-    structured = [await judge_data(asked, case, choice) for choice in done]
-    heads = [_head(body, asked) for body in bodies]
-    body = heads[0]
-    if len(bodies) > 1:
-        body["usage"] = _summed([head.get("usage") for head in heads])
-    raw = texts[places[ranked[0][0]]] if ranked else ""
-    beside = (answer for verdicts in structured for answer in verdicts.answers)
-    answers = (*(answer for _, answer in ranked), *beside)
-    return Outcome(body | {"choices": done}, answers, raw)
 
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._bodies: list[JSON] = []
+        self._answers: list[JSON] = []
+        self._others: list[JSON] = []
 
-async def _ranked(
-    guarding: Guarding, case: Case, texts: Sequence[str], policy: Policy
-) -> list[tuple[int, GuardedAnswer]]:
-    """The places of the texts with their verdicts, best first."""
-    # A dry run leaves answers in the order in which they came.
-    if len(texts) < 2 or policy.dry_run:
-        return [
-            (place, await case.check(guarding.guard, text, policy))
-            for place, text in enumerate(texts)
-        ]
-    answers = await case.rank(guarding.guard, texts, policy)
-    return [(answer.index, answer) for answer in answers]
+    def add(self, bodies: Sequence[JSON]) -> list[str]:
+        """Take the completions of one attempt; return the texts of their answers.
+
+        Raises:
+            UnreadableReplyError: A reply is not a chat completion, or has more than
+                ``MAX_CHOICES`` choices.
+        """
+        self._bodies += bodies
+        texts = []
+        for choice in (choice for body in bodies for choice in _choices(body)):
+            choice = called_as_asked(self._asked.tools, choice)
+            text = choice["message"]["content"] or ""
+            if text.strip() and not (self._asked.data and is_json_document(text)):
+                self._answers.append(choice)
+                texts.append(text)
+            else:
+                self._others.append(choice)
+        return texts
+
+    async def outcome(self, answers: Sequence[GuardedAnswer], count: int) -> Outcome:
+        """The completion to return.
+
+        Args:
+            answers: The verdicts, best first.
+            count: Choices to return.
+        """
+        asked, guarding = self._asked, self._asked.guarding
+        case = await asked.case()
+        done = await asyncio.to_thread(
+            lambda: [
+                _guarded_choice(guarding, self._answers[answer.index], answer)
+                for answer in answers[:count]
+            ]
+        )
+        done = [*done, *map(_plain_choice, self._others)][:count]
+        for index, choice in enumerate(done):
+            choice["index"] = index
+            refusal = choice["message"].get("refusal")
+            if isinstance(refusal, str) and refusal.strip():
+                choice["message"]["refusal"] = await guarding.refusal(case, refusal)
+        structured = [await judge_data(asked, case, choice) for choice in done]
+        heads = [_head(body, asked) for body in self._bodies]
+        body = heads[0]
+        if len(heads) > 1:
+            body["usage"] = _summed([head.get("usage") for head in heads])
+        data = (answer for verdicts in structured for answer in verdicts.answers)
+        return Outcome(body | {"choices": done}, (*answers, *data))
 
 
 def _choices(body: JSON) -> list[JSON]:
@@ -146,7 +138,8 @@ def _plain_choice(choice: JSON) -> JSON:
     return kept | {"message": message}
 
 
-def _guarded_choice(guarding: Guarding, choice: JSON, answer: GuardedAnswer, raw: str) -> JSON:
+def _guarded_choice(guarding: Guarding, choice: JSON, answer: GuardedAnswer) -> JSON:
+    raw = choice["message"]["content"]
     rendition = render(answer, guarding.style)
     if answer.dry_run:
         rendition = rendition._replace(text=raw)

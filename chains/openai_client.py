@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from chains.evidence.base import EvidenceSettings
+from chains.injection import Inject
 from chains.openai_errors import error_body
 from chains.openai_exchange import Exchange, GuardedReply
 from chains.openai_headers import kept_headers
@@ -56,6 +57,7 @@ def guard_openai(
     policy: Policy | str = STRICT,
     style: MarkerStyle | str = MarkerStyle.KALMA,
     stream_mode: StreamMode | str = StreamMode.SENTENCE,
+    inject: Inject | str = Inject.OFF,
     evidence: EvidenceSettings | None = None,
     reasons: bool = True,
     max_reply_bytes: int = MOST_REPLY_BYTES,
@@ -79,7 +81,10 @@ def guard_openai(
             bounds the rounds.
         style: How markers look in the text: ``kalma``, ``footnotes`` or ``none``.
         stream_mode: ``sentence`` releases each sentence once it is judged, ``buffer`` waits for
-            the whole answer.
+            the whole answer; a policy that samples or retries always waits.
+        inject: What the model is shown of the evidence, in the system message or the
+            instructions: ``off``, ``facts``, or ``prompt`` with KaLMA's instruction and
+            demonstration.
         evidence: Where evidence is looked for in requests, and whether it stands in place of the
             graph; see ``EvidenceSettings``.
         reasons: Whether refused and filtered answers carry their reasons.
@@ -107,9 +112,10 @@ def guard_openai(
         raise ConfigError(f"{type(client).__name__} is not an OpenAI or AsyncOpenAI client")
     guarding = Guarding(
         guard=guard,
-        policy=policy_named(policy) if isinstance(policy, str) else policy,
+        policy=guard.require(policy_named(policy) if isinstance(policy, str) else policy),
         style=MarkerStyle(style),
         mode=StreamMode(stream_mode),
+        inject=Inject(inject),
         evidence=evidence or EvidenceSettings(),
         reasons=reasons,
         max_reply_bytes=max_reply_bytes,
@@ -195,10 +201,6 @@ class _Wire(Generic[Inner]):
         body += chunk
         few_enough_bytes(len(body), self._guarding.max_reply_bytes)
 
-    def _forwarded(self, request: httpx.Request, exchange: Exchange) -> httpx.Request:
-        """The request as the server gets it; a GET has no body."""
-        return request if request.method == "GET" else self._with_body(request, exchange.body)
-
     def _response(self, guarded: GuardedReply) -> httpx.Response:
         reply = guarded.reply
         headers, content = list(kept_headers(reply.headers)), reply.body
@@ -230,8 +232,11 @@ class _Transport(_Wire["httpx.Client"]):
                 if is_unguarded(request.url.path):
                     return self._refusal(request)
                 return self._open(request)
-            if request.method == "GET" or exchange.streams_through:
-                return self._once(self._forwarded(request, exchange), exchange)
+            if request.method == "GET":
+                return self._once(request, exchange)
+            if exchange.streams_through:
+                run_sync(exchange.inject())
+                return self._once(self._with_body(request, exchange.body), exchange)
 
             async def send(body: JSON) -> Reply:
                 # The call blocks: it must not run on the loop that all sync callers share.
@@ -292,8 +297,11 @@ class _AsyncTransport(_Wire["httpx.AsyncClient"]):
                 if is_unguarded(request.url.path):
                     return self._refusal(request)
                 return await self._open(request)
-            if request.method == "GET" or exchange.streams_through:
-                return await self._once(self._forwarded(request, exchange), exchange)
+            if request.method == "GET":
+                return await self._once(request, exchange)
+            if exchange.streams_through:
+                await exchange.inject()
+                return await self._once(self._with_body(request, exchange.body), exchange)
 
             async def send(body: JSON) -> Reply:
                 return await self._read(await self._open(self._with_body(request, body)))

@@ -1,7 +1,7 @@
-"""One guarded exchange with an OpenAI-compatible server, whoever carries the bytes.
+"""One guarded exchange with an OpenAI-compatible server, independent of the transport.
 
-The OpenAI client and the HTTP gateway both work on the wire: they hand requests and replies
-over to here, so that every way of reading a reply, raw ones included, gets judged text alone.
+The OpenAI client and the HTTP gateway both work on the wire: they pass requests and replies
+through here, so that every way of reading a reply, raw ones included, gets only judged text.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from chains.injection import Inject, injected_prompt
 from chains.openai_asked import Asked, choices_asked
-from chains.openai_chat import ChatStream, completion_events, guard_completions
+from chains.openai_chat import ChatStream, CompletionCandidates, completion_events
 from chains.openai_errors import FAILED_FROM, failed_reply
 from chains.openai_response_stream import ResponseStream, response_events
-from chains.openai_responses import guard_responses
+from chains.openai_responses import ResponseCandidates
 from chains.openai_shown import Outcome
 from chains.openai_sse import DONE, Event, EventDecoder
 from chains.openai_wire import (
@@ -27,8 +28,8 @@ from chains.openai_wire import (
     few_enough_bytes,
     reply_body,
 )
-from chains.regeneration import retry_message
-from guardrail import Action, GuardedAnswer, Policy
+from guardrail import GuardedAnswer, Policy
+from guardrail.candidates import Attempt, best_answers
 
 if TYPE_CHECKING:
     from chains.openai_stream import ReplyStream
@@ -78,6 +79,7 @@ class Exchange:
         self._endpoint = endpoint
         self._request = self.body = self._asked.body
         self._count = choices_asked(request) if endpoint is Endpoint.CHAT else 1
+        self._injected = False
 
     @property
     def policy(self) -> Policy:
@@ -99,49 +101,85 @@ class Exchange:
         kind = ChatStream if self._endpoint is Endpoint.CHAT else ResponseStream
         return StreamGuard(kind(self._asked), self._guarding.max_reply_bytes)
 
+    async def inject(self) -> None:
+        """Add the facts to the body, where the settings say so; before anything is sent."""
+        inject = self._guarding.inject
+        if inject is Inject.OFF or self._injected:
+            return
+        self._injected = True
+        case = await self._asked.case()
+        guard = self._guarding.guard
+        text = await injected_prompt(guard, case.question, case.evidence, inject)
+        if text:
+            self.body = self._request = self._with_system(self._request, text)
+
     async def whole(self, send: Send) -> GuardedReply:
-        """Ask, judge, rank; ask again where the policy says so and attempts are left.
+        """Sample, judge and rank, again with feedback where the policy says so.
 
         Args:
             send: Sends a request's body to the server; ``stream`` is never set in it.
 
         Returns:
-            The guarded reply; of one that is not a success its status and its error.
+            The guarded reply. Where the first request was not answered with success, its status
+            and its error.
 
         Raises:
             UnreadableReplyError: The server answered with something else.
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        policy = self._guarding.policy
+        await self.inject()
         request = {
             key: value for key, value in self._request.items() if key != "stream_options"
         } | ({"stream": False} if self.streams else {})
-        for attempt in range(1, policy.rounds + 1):
-            replies = await self._sampled(request, max(self._count, policy.samples), send)
-            failed = await asyncio.to_thread(lambda found: [*map(failed_reply, found)], replies)
-            if any(failed):
-                return GuardedReply(next(filter(None, failed)))
-            last = attempt == policy.rounds
-            outcome = await self._judged(replies, policy.settled() if last else policy)
-            best = outcome.answers[0] if outcome.answers else None
-            if best is None or best.action is not Action.REGENERATE:
-                break
-            request = self._again(request, outcome.raw, retry_message(best))
-        return await asyncio.to_thread(self._guarded, replies[0], outcome)
+
+        async def sample(attempt: Attempt) -> list[Reply]:
+            return await self._sampled(self._again(request, attempt), attempt.samples, send)
+
+        return await self._best(sample, self.policy.rounds)
 
     async def judge(self, reply: Reply) -> GuardedReply:
-        """Judge a reply that is there already, without asking again."""
-        if (failed := await asyncio.to_thread(failed_reply, reply)) is not None:
-            return GuardedReply(failed)
-        outcome = await self._judged([reply], self._guarding.policy.settled())
-        return await asyncio.to_thread(self._guarded, reply, outcome)
+        """Judge a reply that is there already; the model is not called again."""
+
+        async def sample(attempt: Attempt) -> list[Reply]:
+            return [reply]
+
+        return await self._best(sample, 1)
+
+    async def _best(
+        self, sample: Callable[[Attempt], Awaitable[list[Reply]]], rounds: int
+    ) -> GuardedReply:
+        """Run the candidate loop over the replies of each attempt."""
+        asked, first = self._asked, list[Reply]()
+        kind = CompletionCandidates if self._endpoint is Endpoint.CHAT else ResponseCandidates
+        candidates = kind(asked)
+
+        async def generate(attempt: Attempt) -> list[str]:
+            replies = await sample(attempt)
+            failed = await asyncio.to_thread(lambda: [*map(failed_reply, replies)])
+            if (failure := next(filter(None, failed), None)) is not None:
+                raise _FailedReplyError(failure)
+            first.extend(replies[: 1 - len(first)])
+            return candidates.add(await _bodies(replies))
+
+        async def check(texts: Sequence[str], policy: Policy) -> list[GuardedAnswer]:
+            return await (await asked.case()).judged(self._guarding.guard, texts, policy)
+
+        samples = max(self._count, self.policy.samples)
+        try:
+            answers = await best_answers(
+                generate, check, self.policy, samples=samples, rounds=rounds
+            )
+        except _FailedReplyError as error:
+            return GuardedReply(error.reply)
+        answers = await self._guarding.guard.arecord(answers, delivered=self._count)
+        outcome = await candidates.outcome(answers, self._count)
+        return await asyncio.to_thread(self._guarded, first[0], outcome)
 
     async def _sampled(self, request: JSON, count: int, send: Send) -> list[Reply]:
         """Replies that hold ``count`` candidates, where the server can be brought to it."""
         if self._endpoint is Endpoint.CHAT and count > 1:
             reply = await send(request | {"n": count})
-            # Many servers know no n. What the caller asked for is theirs to ignore, what the
-            # policy asks for is not.
+            # Many servers know no n. They may ignore the caller's own, but not the policy's.
             failed = reply.status >= FAILED_FROM
             there = count if failed else len(_items(reply_body(reply).get("choices")))
             missing = self._guarding.policy.samples - there if there < count else 0
@@ -149,22 +187,35 @@ class Exchange:
             return [reply, *await asyncio.gather(*(send(rest) for _ in range(missing)))]
         return list(await asyncio.gather(*(send(request) for _ in range(count))))
 
-    async def _judged(self, replies: Sequence[Reply], policy: Policy) -> Outcome:
-        if sum(len(reply.body) for reply in replies) < LONG_BYTES:
-            bodies = [reply_body(reply) for reply in replies]
-        else:
-            bodies = await asyncio.to_thread(lambda: [reply_body(reply) for reply in replies])
-        if self._endpoint is Endpoint.RESPONSES:
-            return await guard_responses(self._asked, bodies, policy)
-        return await guard_completions(self._asked, bodies, policy, self._count)
-
-    def _again(self, request: JSON, raw: str, feedback: str) -> JSON:
-        turns = [{"role": "assistant", "content": raw}, {"role": "user", "content": feedback}]
+    def _again(self, request: JSON, attempt: Attempt) -> JSON:
+        """The request of an attempt, with the rejected answer and the feedback on it."""
+        if not attempt.feedback:
+            return request
+        turns = [
+            {"role": "assistant", "content": attempt.rejected},
+            {"role": "user", "content": attempt.feedback},
+        ]
         if self._endpoint is Endpoint.CHAT:
             return request | {"messages": [*_items(request.get("messages")), *turns]}
         given = request.get("input")
         before = [{"role": "user", "content": given}] if isinstance(given, str) else _items(given)
         return request | {"input": [*before, *turns]}
+
+    def _with_system(self, request: JSON, text: str) -> JSON:
+        """The request with a text in its system message or instructions."""
+        if self._endpoint is Endpoint.RESPONSES:
+            own = request.get("instructions")
+            return request | {"instructions": f"{own}\n\n{text}" if own else text}
+        messages = _items(request.get("messages"))
+        first = messages[0] if messages else None
+        if not isinstance(first, dict) or first.get("role") not in ("system", "developer"):
+            return request | {"messages": [{"role": "system", "content": text}, *messages]}
+        own = first.get("content")
+        if isinstance(own, list):
+            content: object = [*own, {"type": "text", "text": text}]
+        else:
+            content = f"{own}\n\n{text}" if own else text
+        return request | {"messages": [first | {"content": content}, *messages[1:]]}
 
     def _guarded(self, reply: Reply, outcome: Outcome) -> GuardedReply:
         self._asked.remember(outcome.answers, outcome.body)
@@ -242,6 +293,20 @@ class StreamGuard:
             self._began = self._began or event.data == DONE or bool(event.json())
             out += [item.encode() for item in await self._stream.feed(event)]
         return b"".join(out)
+
+
+class _FailedReplyError(Exception):
+    """The server answered with an error."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(f"status {reply.status}")
+        self.reply = reply
+
+
+async def _bodies(replies: Sequence[Reply]) -> list[JSON]:
+    if sum(len(reply.body) for reply in replies) < LONG_BYTES:
+        return [reply_body(reply) for reply in replies]
+    return await asyncio.to_thread(lambda: [reply_body(reply) for reply in replies])
 
 
 def _items(value: object) -> list[object]:

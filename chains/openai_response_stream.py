@@ -164,11 +164,7 @@ class ResponseStream(ReplyStream):
             if index in streamed:
                 item["content"] = self._contents(index)
             else:
-                alone, answers = await guard_response(
-                    self._asked,
-                    {"output": [item]},
-                    self._asked.guarding.policy.settled(),
-                )
+                alone, answers = await guard_response(self._asked, {"output": [item]})
                 kept["output"][index] = alone["output"][0]
                 self.answers += answers
                 unjudged = alone.get("guardrail", {}).get("unjudged", ())

@@ -18,7 +18,7 @@ from chains.openai_tool_items import clean_tool_item, handed_over, is_call, of_a
 from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendition import details, render
 from chains.structured import Document, Verdicts, call_name, judge_documents
-from guardrail import CheckRequest, GuardedAnswer, Policy
+from guardrail import CheckRequest, GuardedAnswer
 from guardrail.sources.tables import MOST_CELLS
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_PARTS",
+    "ResponseCandidates",
     "called",
     "clean_item",
     "clean_response",
     "few_enough_parts",
     "guard_response",
-    "guard_responses",
     "searched",
 ]
 
@@ -39,35 +39,57 @@ MAX_PARTS = 128
 """Parts of the messages of one response, each of which is judged for itself."""
 
 
-async def guard_responses(asked: Asked, bodies: Sequence[JSON], policy: Policy) -> Outcome:
-    """Guard the best of one or several responses to one request.
+class ResponseCandidates:
+    """The responses to one request, each of them a candidate."""
 
-    Raises:
-        UnreadableReplyError: A reply is not a response, or has more parts than ``MAX_PARTS``.
-        GuardrailError: A part cannot be used and the policy says ``raise``.
-    """
-    for body in bodies:
-        if not isinstance(body.get("output"), list):
-            raise UnreadableReplyError("the model's server did not answer with a response")
-    best = bodies[0]
-    texts = [_answer_text(body) for body in bodies]
-    spoken = [place for place, text in enumerate(texts) if text.strip()]
-    if len(spoken) > 1:
-        case = await asked.case()
-        ranked = await case.rank(asked.guarding.guard, [texts[place] for place in spoken], policy)
-        best = bodies[spoken[ranked[0].index]]
-    body, answers = await guard_response(asked, best, policy)
-    return Outcome(body, answers, _answer_text(best))
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._bodies: list[JSON] = []
+        self._answers: list[JSON] = []
+
+    def add(self, bodies: Sequence[JSON]) -> list[str]:
+        """Take the responses of one attempt; return the texts of their answers.
+
+        Raises:
+            UnreadableReplyError: A reply is not a response, or has more parts than ``MAX_PARTS``.
+        """
+        texts = []
+        for body in bodies:
+            if not isinstance(body.get("output"), list):
+                raise UnreadableReplyError("the model's server did not answer with a response")
+            body = body | {"output": self._asked.tools.items_of(body["output"])}
+            self._bodies.append(body)
+            for item in body["output"]:
+                self._asked.add(searched(item, self._asked))
+            text = " ".join(part["text"] for part in _answers_in(body, self._asked))
+            if text.strip():
+                self._answers.append(body)
+                texts.append(text)
+        return texts
+
+    async def outcome(self, answers: Sequence[GuardedAnswer], count: int) -> Outcome:
+        """The response to return; ``answers`` are the verdicts, best first."""
+        if not answers:
+            return Outcome(*await guard_response(self._asked, self._bodies[0]))
+        best = self._answers[answers[0].index]
+        return Outcome(*await guard_response(self._asked, best, answers[0]))
 
 
 async def guard_response(
-    asked: Asked, body: JSON, policy: Policy
+    asked: Asked, body: JSON, answer: GuardedAnswer | None = None
 ) -> tuple[JSON, tuple[GuardedAnswer, ...]]:
-    """Guard one response; returns it with the verdicts on its texts, in order."""
-    guarding, data = asked.guarding, asked.data
-    body = body | {"output": asked.tools.items_of(body.get("output") or ())}
-    for item in body["output"]:
-        asked.add(searched(item, asked))
+    """Guard one response.
+
+    Args:
+        asked: The request.
+        body: The response.
+        answer: The verdict on all of its text, as the policy leaves it. It is that of the part,
+            where there is one part only; several parts are judged each on its own.
+
+    Returns:
+        The response to return, and the verdicts on its texts, in order.
+    """
+    guarding = asked.guarding
     case = await asked.case()
     kept = clean_response(body, asked.body)
     if not asked.takes_calls:
@@ -75,31 +97,57 @@ async def guard_response(
     parts = [
         part for item in kept["output"] if item.get("type") == "message" for part in item["content"]
     ]
-    judged = [
-        part
-        for part in parts
-        if part["type"] == "output_text"
-        and part["text"].strip()
-        and not (data and is_json_document(part["text"]))
-    ]
-    requests = [
-        CheckRequest(question=case.question, answer=part["text"], evidence=case.evidence)
-        for part in judged
-    ]
-    answers = await guarding.guard.acheck_batch(requests, policy=policy) if requests else []
+    judged = [part for part in parts if _is_answer(part, asked)]
+    if answer is not None and len(judged) == 1:
+        answers = [answer]
+    else:
+        answers = await _judged_parts(asked, case, judged, record=answer is None)
     calls = any(str(item.get("type")).endswith("_call") for item in kept["output"])
-    answers = [case.with_problems(answer) for answer in answers]
-    for part, answer in zip(judged, answers, strict=True):
-        rendition = await asyncio.to_thread(render, answer, guarding.style)
-        if not answer.dry_run:
-            part["text"] = shown(rendition.text, answer, calls_tools=calls) or ""
+    for part, verdict in zip(judged, answers, strict=True):
+        rendition = await asyncio.to_thread(render, verdict, guarding.style)
+        if not verdict.dry_run:
+            part["text"] = shown(rendition.text, verdict, calls_tools=calls) or ""
         part["annotations"] = [flat_annotation(citation) for citation in rendition.citations]
-        part["guardrail"] = await asyncio.to_thread(details, answer, reasons=guarding.reasons)
+        part["guardrail"] = await asyncio.to_thread(details, verdict, reasons=guarding.reasons)
     for part in parts:
         if part["type"] == "refusal" and part["refusal"].strip():
             part["refusal"] = await guarding.refusal(case, part["refusal"])
     verdicts = await _judge_data(asked, case, kept)
     return kept, (*answers, *verdicts.answers)
+
+
+async def _judged_parts(
+    asked: Asked, case: Case, parts: Sequence[JSON], *, record: bool
+) -> list[GuardedAnswer]:
+    """The verdicts on the parts of a response, each on its own."""
+    if not parts:
+        return []
+    guarding = asked.guarding
+    requests = [
+        CheckRequest(question=case.question, answer=part["text"], evidence=case.evidence)
+        for part in parts
+    ]
+    answers = await guarding.guard.acheck_batch(
+        requests, policy=guarding.policy.settled(), record=record
+    )
+    return [case.with_problems(answer) for answer in answers]
+
+
+def _is_answer(part: JSON, asked: Asked) -> bool:
+    """True for a part with text to judge; JSON that was asked for is data."""
+    if part["type"] != "output_text" or not part["text"].strip():
+        return False
+    return not (asked.data and is_json_document(part["text"]))
+
+
+def _answers_in(body: JSON, asked: Asked) -> list[JSON]:
+    return [
+        part
+        for item in clean_output(body)
+        if item.get("type") == "message"
+        for part in item["content"]
+        if _is_answer(part, asked)
+    ]
 
 
 async def _judge_data(asked: Asked, case: Case, kept: JSON) -> Verdicts:
@@ -210,13 +258,3 @@ def clean_part(part: object) -> JSON | None:
     if part.get("type") == "refusal" and isinstance(part.get("refusal"), str):
         return {"type": "refusal", "refusal": part["refusal"]}
     return None
-
-
-def _answer_text(body: JSON) -> str:
-    return " ".join(
-        part["text"]
-        for item in clean_output(body)
-        if item.get("type") == "message"
-        for part in item["content"]
-        if part["type"] == "output_text"
-    )

@@ -18,12 +18,10 @@ class Outcome(NamedTuple):
     Attributes:
         body: The reply to return.
         answers: The verdicts behind it, best first; empty where nothing in it is an answer.
-        raw: The text of the best answer as the model wrote it, to tell it what failed.
     """
 
     body: JSON
     answers: tuple[GuardedAnswer, ...]
-    raw: str
 
 
 def shown(text: str, answer: GuardedAnswer | None, *, calls_tools: bool) -> str | None:

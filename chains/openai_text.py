@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from chains.caller import CallerRights
 from chains.evidence.base import Case, EvidenceSettings
 from chains.evidence.earlier import EarlierAnswers
+from chains.injection import Inject
 from chains.openai_wire import JSON, MOST_REPLY_BYTES, UnreadableReplyError
 from chains.styles import MarkerStyle, StreamMode
 from guardrail import ANNOTATE, STRICT, Guardrail, Policy
@@ -24,6 +25,7 @@ class Guarding:
         checks_policy: Of texts that a caller has already, and asks a verdict on.
         style: How markers look in the returned text.
         mode: When streamed text is released.
+        inject: What the model is shown of the evidence.
         evidence: Where evidence is looked for in requests.
         reasons: Whether refused and filtered answers carry their reasons (field ``guardrail``).
         rights: What is taken from a request beside what it asks.
@@ -38,6 +40,7 @@ class Guarding:
     checks_policy: Policy = ANNOTATE
     style: MarkerStyle = MarkerStyle.KALMA
     mode: StreamMode = StreamMode.SENTENCE
+    inject: Inject = Inject.OFF
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     reasons: bool = True
     rights: CallerRights = field(default_factory=CallerRights)
@@ -53,12 +56,8 @@ class Guarding:
         """
         if self.policy.dry_run:
             return self.policy.structured
-        return (
-            self.mode is StreamMode.BUFFER
-            or self.policy.candidates > 1
-            or self.policy.attempts > 1
-            or self.policy.structured
-        )
+        buffered = self.mode is StreamMode.BUFFER
+        return buffered or self.policy.resamples or self.policy.structured
 
     async def refusal(self, case: Case, text: str) -> str:
         """A model's refusal, without what the policy removes from it."""

@@ -1,45 +1,53 @@
-"""How LangChain's ways in are guarded: the fields that they share, the options that set them."""
+"""The options that the LangChain wrappers share."""
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from chains.evidence.base import EvidenceMode, Marks
+from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
 from chains.evidence.langchain import EvidenceOf
+from chains.injection import Inject
 from chains.openai_wire import MOST_REPLY_BYTES
 from chains.styles import MarkerStyle, StreamMode
 from guardrail import STRICT, GuardrailConfig, Policy, policy_named
 
-__all__ = ["GuardingFields", "GuardingOptions", "RunnableOptions"]
+__all__ = ["GuardFields", "GuardOptions", "RunnableOptions"]
 
 PolicySetting = Annotated[
-    Policy, BeforeValidator(lambda told: policy_named(told) if isinstance(told, str) else told)
+    Policy, BeforeValidator(lambda given: policy_named(given) if isinstance(given, str) else given)
 ]
-"""The type of a field that takes a policy or the name of one."""
+"""A policy, or the name of one."""
 
 
-class GuardingFields(BaseModel):
-    """What ``GuardrailRunnable`` says of how answers are guarded; see there."""
+class GuardFields(BaseModel):
+    """The options as fields; ``GuardrailRunnable`` documents them."""
 
     policy: PolicySetting = STRICT
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
+    inject: Inject = Inject.OFF
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN
     tool_results: bool = True
     marks: Marks | None = None
     reasons: bool = True
     max_reply_bytes: int = Field(default=MOST_REPLY_BYTES, ge=1)
 
+    @property
+    def places(self) -> EvidenceSettings:
+        """Where evidence is looked for in messages."""
+        return EvidenceSettings(mode=self.evidence_mode, tools=self.tool_results, marks=self.marks)
 
-class GuardingOptions(TypedDict, total=False):
-    """The same, as a caller writes it."""
+
+class GuardOptions(TypedDict, total=False):
+    """The options as keyword arguments."""
 
     name: str | None
     policy: Policy | str
     style: MarkerStyle | str
     stream_mode: StreamMode | str
+    inject: Inject | Literal["off", "facts", "prompt"]
     evidence_mode: EvidenceMode | str
     tool_results: bool
     marks: tuple[str, str] | None
@@ -47,8 +55,8 @@ class GuardingOptions(TypedDict, total=False):
     max_reply_bytes: int
 
 
-class RunnableOptions(GuardingOptions, total=False):
-    """What ``GuardrailRunnable`` takes beside the guardrail and the Runnable; see there."""
+class RunnableOptions(GuardOptions, total=False):
+    """The keyword arguments of ``GuardrailRunnable``."""
 
     settings: GuardrailConfig
     question_key: str | None

@@ -1,28 +1,20 @@
-"""The part of a guardrail that answers: a language model is asked, and what holds is kept."""
+"""``Guardrail.ask``: the candidate loop over the configured language model."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from guardrail.candidates import Attempt, best_answers
 from guardrail.config import GuardrailConfig
 from guardrail.core.cancellation import within
 from guardrail.core.closing import Closing
 from guardrail.core.errors import InputError
-from guardrail.core.types import (
-    Action,
-    AttributedAnswer,
-    Evidence,
-    FailedSentence,
-    GuardedAnswer,
-    Problem,
-)
-from guardrail.engine.decision import decide, feedback
+from guardrail.core.types import Evidence, FailedSentence, GuardedAnswer, Problem
 from guardrail.engine.loop import run_sync
 from guardrail.engine.problems import UNUSABLE, late, problem_of
-from guardrail.engine.ranking import ranked
 from guardrail.evidence.retrieval import Knowledge
 from guardrail.log.entries import LOST, tagged
 from guardrail.log.tracing import stage
@@ -32,17 +24,13 @@ from guardrail.sources.items import as_evidence
 
 if TYPE_CHECKING:
     from guardrail.engine.flow import Engine
-    from guardrail.engine.pipeline import Row
     from guardrail.sources.tables import Table
 
 __all__ = ["Answering", "given_evidence"]
 
-LAST_ATTEMPT_S = 1.0
-"""No further attempt is started with less time than this left."""
-
 
 class Answering(Closing):
-    """What of ``Guardrail`` asks a language model; see there."""
+    """The methods of ``Guardrail`` that call a language model; see there."""
 
     config: GuardrailConfig
     _engine: Engine
@@ -131,10 +119,22 @@ class Answering(Closing):
         with stage("ask"):
             with within(policy.deadline_s):
                 answers = await _answers(self._engine, request, policy)
-            best, lost = await asyncio.gather(
-                self._engine.recorder.record(answers[:1]), self._record_lost(answers[1:])
-            )
-            return [*best, *lost]
+            return await self.arecord(answers)
+
+    async def arecord(
+        self, answers: Sequence[GuardedAnswer], *, delivered: int = 1
+    ) -> list[GuardedAnswer]:
+        """Write the candidates of one response to the score log.
+
+        Args:
+            answers: Best first.
+            delivered: How many of them the caller gets; the others are tagged as lost.
+        """
+        best, lost = await asyncio.gather(
+            self._engine.recorder.record(answers[:delivered]),
+            self._record_lost(answers[delivered:]),
+        )
+        return [*best, *lost]
 
     async def _record_lost(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
         if not answers:
@@ -155,56 +155,53 @@ def given_evidence(evidence: Iterable[Evidence | Table] | None) -> tuple[Evidenc
 
 
 async def _answers(engine: Engine, request: AskRequest, policy: Policy) -> list[GuardedAnswer]:
-    """Sample, check and rank answers, and again where the policy says so; all, best first."""
+    """Run the candidate loop over the configured model; all answers, best first."""
     row = engine.row(request.id, request.question, "", request.evidence)
     _check_question(row.question, engine.config.limits.question_chars)
-    begin = time.perf_counter()
+    begin = time.monotonic()
     spent_ms = {"retrieve": 0.0, "generate": 0.0}
-    pool: list[GuardedAnswer] = []
-    calls = 0
-    failed: Sequence[FailedSentence] = ()
-    problems: list[Problem] = []
+    known: Knowledge | None = row.knowledge
+
+    async def generate(attempt: Attempt) -> Sequence[str]:
+        nonlocal known
+        if attempt.number == 1:
+            known = known or await engine.knowledge(row.question)
+            spent_ms["retrieve"] = (time.monotonic() - begin) * 1000.0
+        start = time.monotonic()
+        texts = await _sample(
+            engine, row.question, known or Knowledge(), attempt.samples, attempt.failed
+        )
+        spent_ms["generate"] += (time.monotonic() - start) * 1000.0
+        return texts
+
+    async def check(texts: Sequence[str], policy: Policy) -> list[GuardedAnswer]:
+        # What an answer names besides the question is looked up when it is checked.
+        given = None if row.knowledge is None and engine.reads_answers else known
+        rows = [
+            row._replace(answer=text, knowledge=given, place=place)
+            for place, text in enumerate(texts)
+        ]
+        return await engine.guard(rows, policy, answers=1)
+
+    problem = Problem(part="model", message="the model gave no answer")
     try:
-        async with asyncio.timeout(policy.deadline_s):
-            known = row.knowledge or await engine.knowledge(row.question)
-            spent_ms["retrieve"] = (time.perf_counter() - begin) * 1000.0
-            # What an answer names beside the question is looked up when it is checked.
-            given = None if row.knowledge is None and engine.reads_answers else known
-            count = request.n or policy.samples
-            for attempt in range(policy.rounds):
-                with stage("attempt", number=attempt + 1):
-                    asked = time.perf_counter()
-                    texts = await _sample(engine, row.question, known, count, failed)
-                    spent_ms["generate"] += (time.perf_counter() - asked) * 1000.0
-                    calls += 1
-                    rows = [
-                        row._replace(
-                            id=f"{row.id}.{place}", answer=text, knowledge=given, place=place
-                        )
-                        for place, text in enumerate(texts, start=len(pool))
-                    ]
-                    inner = policy.model_copy(update={"deadline_s": None})
-                    pool = ranked([*pool, *await engine.guard(rows, inner)], policy)
-                    if pool[0].action is not Action.REGENERATE:
-                        break
-                    failed = feedback(pool[0].sentences)
-                    spent = time.perf_counter() - begin
-                    left = (policy.deadline_s or float("inf")) - spent
-                    if attempt + 1 < policy.rounds and left < LAST_ATTEMPT_S:
-                        problems.append(late(policy, policy.deadline_s))
-                        break
+        pool = await best_answers(
+            generate, check, policy, samples=request.n, begin=begin, id=row.id
+        )
     except TimeoutError:
-        problems.append(late(policy, policy.deadline_s))
+        pool, problem = [], late(policy, policy.deadline_s)
     except UNUSABLE as error:
-        problems.append(problem_of(error, "model"))
-    spent_ms["total"] = (time.perf_counter() - begin) * 1000.0
-    if not pool:
-        problems = problems or [Problem(part="model", message="the model gave no answer")]
-        pool = [engine.unavailable(row, problems, policy, spent_ms["total"])]
-        problems = []
+        pool, problem = [], problem_of(error, "model")
+    spent_ms["total"] = (time.monotonic() - begin) * 1000.0
+    pool = pool or [engine.unavailable(row, [problem], policy, spent_ms["total"])]
     return [
-        _finished(engine, answer, place, row, calls, problems, policy, spent_ms)
-        for place, answer in enumerate(pool)
+        answer.model_copy(
+            update={
+                "timings_ms": {**answer.timings_ms, **spent_ms},
+                "versions": {**answer.versions, **engine.parts.versions()},
+            }
+        )
+        for answer in pool
     ]
 
 
@@ -230,37 +227,3 @@ async def _sample(
     model = await engine.workers.run(lambda: engine.parts.model)
     answers = await generate(question, known.subgraphs, model, n, settings=settings, failed=failed)
     return [answer.marked for answer in answers]
-
-
-def _finished(
-    engine: Engine,
-    answer: GuardedAnswer,
-    place: int,
-    row: Row,
-    calls: int,
-    problems: Sequence[Problem],
-    policy: Policy,
-    spent_ms: Mapping[str, float],
-) -> GuardedAnswer:
-    changes: dict[str, object] = {
-        "id": row.id if place == 0 else answer.id,
-        "attempts": calls,
-        "errors": (*answer.errors, *problems),
-        "timings_ms": {**answer.timings_ms, **spent_ms},
-        "versions": {**answer.versions, **engine.parts.versions()},
-    }
-    if answer.action is Action.REGENERATE:
-        # What cannot be had again is done without: the text that leaves is never the
-        # unfiltered one that regeneration was asked for.
-        note = f"no better answer within {calls} attempt{'s' if calls != 1 else ''}"
-        attributed = AttributedAnswer(
-            text=answer.text, marked=answer.marked, sentences=answer.sentences
-        )
-        last = decide(policy.settled(), attributed, answer.scorecard)
-        changes |= {
-            "action": last.action,
-            "reasons": (*answer.reasons, *([] if place else [note])),
-            "removed": last.removed,
-            **dict(last.answer),  # text, marked, sentences
-        }
-    return answer.model_copy(update=changes)

@@ -16,6 +16,7 @@ from guardrail.core.types import (
     Evidence,
     GuardedAnswer,
     Strictness,
+    Triple,
     Usage,
     VerdictThresholds,
     as_strictness,
@@ -28,8 +29,9 @@ from guardrail.engine.pipeline import Row
 from guardrail.engine.ranking import ranked
 from guardrail.engine.scoring import Scorer
 from guardrail.engine.session import CheckSession
-from guardrail.evidence.retrieval import Knowledge
+from guardrail.evidence.retrieval import Knowledge, given
 from guardrail.log.tracing import stage
+from guardrail.models.facts import relevant_triples
 from guardrail.policy import Policy, chosen_policy
 from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of, several
 from guardrail.selftest import try_judge
@@ -120,6 +122,8 @@ class Guardrail(Answering):
             "model": model,
             "checks": tuple(checks) or None,
         }
+        self._model_given = model is not None
+        self._scorer_names = (*self.config.scorers, *(scorer.name for scorer in scorers))
         self._engine = Engine(self.config, Parts(self.config, given, scorers), retriever, log)
 
     def warm_up(self) -> None:
@@ -141,6 +145,28 @@ class Guardrail(Answering):
             try_judge(parts.grounding)
         if parts.second_judge is not None:
             try_judge(parts.second_judge.grounding, "second_judge")
+
+    @property
+    def has_model(self) -> bool:
+        """True if a language model was passed in or is named in the settings."""
+        model = self.config.model
+        return self._model_given or model.name is not None or model.base_url is not None
+
+    def require(self, policy: Policy) -> Policy:
+        """The policy itself, if its scores are computed here.
+
+        Raises:
+            ConfigError: A threshold or ``rank_by`` names a score of a scorer that is switched off;
+                such a threshold would never be passed, and the ranking would be arbitrary.
+        """
+        for name in (*policy.thresholds, policy.rank_by):
+            scorer = name.partition(".")[0]
+            if scorer in ("sck", "conner", "quality") and scorer not in self._scorer_names:
+                raise ConfigError(
+                    f"policy {policy.name!r} needs the score {name!r}; switch its scorer on with "
+                    f"the setting scorers = [{scorer!r}]"
+                )
+        return policy
 
     def usage(self) -> Usage:
         """What its parts are busy with: queues, calls in work, caches, batches of the judge."""
@@ -281,6 +307,29 @@ class Guardrail(Answering):
         """``retrieve`` as a coroutine."""
         return await self._engine.knowledge(question, graph=graph)
 
+    async def afacts(
+        self, question: str, *, evidence: Iterable[Evidence | Table] | None = None
+    ) -> tuple[Triple, ...]:
+        """The facts on a question for a prompt, the most relevant first (KaLMA 3.3).
+
+        Their number and length are bounded by the settings of generation. A passage is a fact with
+        the property ``passage``.
+
+        Args:
+            question: The question.
+            evidence: What to choose from; None to retrieve it.
+
+        Raises:
+            InputError: The evidence is not evidence.
+            KnowledgeGraphError: The graph cannot be used.
+        """
+        items = given_evidence(evidence)
+        if items is None:
+            known = await self.aretrieve(question)
+        else:
+            known = given(items, self.config.limits)
+        return relevant_triples(question, known.subgraphs, self.config.model.generation.budget)
+
     def rank(
         self,
         question: str,
@@ -318,12 +367,13 @@ class Guardrail(Answering):
         evidence: Iterable[Evidence | Table] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
+        record: bool = True,
     ) -> list[GuardedAnswer]:
-        """``rank`` as a coroutine."""
+        """``rank`` as a coroutine; without ``record`` the score log gets no row."""
         request = RankRequest(
             question=question, answers=several(answers), evidence=given_evidence(evidence), id=id
         )
-        return (await self.arank_batch([request], policy=policy))[0]
+        return (await self.arank_batch([request], policy=policy, record=record))[0]
 
     def rank_batch(
         self, requests: Sequence[RankRequest], *, policy: Policy | str | None = None
@@ -332,9 +382,13 @@ class Guardrail(Answering):
         return run_sync(self.arank_batch(requests, policy=policy))
 
     async def arank_batch(
-        self, requests: Sequence[RankRequest], *, policy: Policy | str | None = None
+        self,
+        requests: Sequence[RankRequest],
+        *,
+        policy: Policy | str | None = None,
+        record: bool = True,
     ) -> list[list[GuardedAnswer]]:
-        """``rank_batch`` as a coroutine."""
+        """``rank_batch`` as a coroutine; without ``record`` the score log gets no row."""
         chosen = self._policy(policy)
         asked = all_of(RankRequest, requests)
         rows = await self._rows(
@@ -344,6 +398,8 @@ class Guardrail(Answering):
             checked = await self._engine.guard(rows, chosen, answers=len(asked))
             each = iter(checked)
             rankings = [ranked([next(each) for _ in item.answers], chosen) for item in asked]
+            if not record:
+                return rankings
             # Recorded once each has its place, so that the log tells why one candidate won.
             kept = iter(await self._engine.recorder.record([*chain.from_iterable(rankings)]))
         return [[next(kept) for _ in request.answers] for request in asked]

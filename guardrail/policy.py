@@ -196,6 +196,28 @@ class Policy(Value):
         """Most rounds of generation: one in a dry run."""
         return 1 if self.dry_run else self.attempts
 
+    @property
+    def resamples(self) -> bool:
+        """Whether it takes more than one generation, so that nothing can leave before the last."""
+        return self.samples > 1 or self.rounds > 1
+
+    def checking_only(self, where: str) -> Self:
+        """The policy itself, for a place that judges answers and cannot call a model for others.
+
+        Args:
+            where: The place, for the message.
+
+        Raises:
+            ConfigError: The policy samples several answers, or asks for better ones.
+        """
+        if self.resamples:
+            raise ConfigError(
+                f"policy {self.name!r} samples {self.samples} times {self.rounds} answers, but "
+                f"{where} cannot call a model; take annotate, strict or strict-correct, or set "
+                "candidates=1 and attempts=1"
+            )
+        return self
+
     def settled(self) -> Self:
         """The policy for an answer that cannot be asked for again.
 

@@ -207,6 +207,21 @@ class Case(NamedTuple):
         )
         return [self.with_problems(item) for item in ranked]
 
+    async def judged(
+        self, guard: Guardrail, answers: Sequence[str], policy: Policy
+    ) -> list[GuardedAnswer]:
+        """Judge the candidates of one round together, in any order; nothing is recorded."""
+        if len(answers) == 1:
+            return [await self.check(guard, answers[0], policy, record=False)]
+        found = await guard.arank(
+            question=self.question,
+            answers=answers,
+            evidence=self.evidence,
+            policy=policy,
+            record=False,
+        )
+        return [self.with_problems(item) for item in found]
+
     def session(self, guard: Guardrail, policy: Policy) -> CheckSession:
         """A session for an answer that grows."""
         return guard.session(question=self.question, evidence=self.evidence, policy=policy)

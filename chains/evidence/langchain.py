@@ -73,7 +73,9 @@ def chain_evidence(
         handed |= Found.of(Source.CALLER, _handed_over(place, value, output, steps))
     elif steps is not None and steps.documents is not None and not handed.sources:
         handed = Found.of(Source.RETRIEVERS, _items(steps.documents, "what a retriever found"))
-    return handed | message_evidence(messages_of(value), settings)
+    # The state that an agent returns holds the messages of its input, and its tools' results.
+    messages = messages_of(output) if not isinstance(output, BaseMessage) else []
+    return handed | message_evidence(messages or messages_of(value), settings)
 
 
 def message_evidence(messages: Sequence[BaseMessage], settings: EvidenceSettings) -> Found:

@@ -193,6 +193,7 @@ class _Gateway:
         of = begun(request, kind, exchange.policy)
         await self.loading.done()
         if exchange.streams_through:
+            await exchange.inject()
             return await self._stream(request, path, exchange, begin, of)
 
         async def send(body: JSON) -> Reply:

@@ -31,7 +31,9 @@ class Guardings:
     """
 
     def __init__(self, guard: Guardrail, settings: GatewaySettings) -> None:
-        policy = guard.config.policy
+        policy = guard.require(guard.config.policy)
+        if settings.upstream is None:
+            policy.checking_only("a gateway without an upstream")
         self._routes = settings.routes
         self.common = in_dry_run(
             Guarding(
@@ -39,6 +41,7 @@ class Guardings:
                 policy=policy,
                 style=settings.style,
                 mode=settings.stream_mode,
+                inject=settings.inject,
                 evidence=settings.evidence,
                 reasons=settings.reasons,
                 rights=settings.rights,

@@ -17,6 +17,7 @@ from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
 from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.routes import Routes, without_effect
 from chains.gateway.tenants import NAME, Caller, Tenant, Tenants, rights_of
+from chains.injection import Inject
 from chains.openai_wire import MOST_REPLY_BYTES
 from chains.styles import MarkerStyle, StreamMode
 from guardrail.core.errors import ConfigError
@@ -77,6 +78,9 @@ class GatewaySettings(Value):
             requests says it: ``api.example.com``, ``*.example.com``; empty for any.
         style: How markers look in the text.
         stream_mode: When streamed text is released.
+        inject: What the model is shown of the evidence, in the system message or the
+            instructions: ``off``, ``facts``, or ``prompt`` with KaLMA's instruction and
+            demonstration.
         evidence_mode: Whether evidence in a request stands in place of the graph (``given``),
             beside it (``both``), or does not count (``graph``).
         tool_results: Whether results of tools in a conversation count as evidence.
@@ -127,6 +131,7 @@ class GatewaySettings(Value):
     trusted_hosts: tuple[str, ...] = ()
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
+    inject: Inject = Inject.OFF
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN
     tool_results: bool = True
     reply_searches: bool = False

@@ -80,6 +80,13 @@ class GatewayOptions:
     stream_mode: Annotated[
         str | None, typer.Option(help="sentence (default) or buffer: when judged text leaves.")
     ] = None
+    inject: Annotated[
+        str | None,
+        typer.Option(
+            help="What the model is shown of the evidence: off (default), facts, or prompt with "
+            "an instruction to cite them."
+        ),
+    ] = None
     evidence_mode: Annotated[
         str | None,
         typer.Option(

@@ -13,13 +13,21 @@ from guardrail.models.settings import PromptBudget
 __all__ = ["flatten", "is_housekeeping", "relevant_triples"]
 
 
+TAG = re.compile(r"<(?=[|/!?A-Za-z])")
+"""Opens a tag or a chat template's control token, such as ``</facts>`` or ``<|im_end|>``."""
+
+
 def flatten(triples: Iterable[Triple]) -> str:
-    """Write triples as flat text, a line for each entity: ``{Q…, name: …, property: value}``."""
+    """Write triples as flat text, one line per entity: ``{Q…, name: …, property: value}``.
+
+    Line breaks and tags inside a fact are neutralised: a value can neither end the list nor open
+    another turn of the chat.
+    """
     lines = []
     for (entity, name), group in groupby(triples, key=lambda t: (t.citation.entity, t.subject)):
         facts = ", ".join(f"{triple.property}: {triple.value}" for triple in group)
         named = f"name: {name}, " if name != entity else ""
-        lines.append(f"{{{entity}, {named}{facts}}}")
+        lines.append(" ".join(TAG.sub("‹", f"{{{entity}, {named}{facts}}}").split()))
     return "\n".join(lines)
 
 

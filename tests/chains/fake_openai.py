@@ -118,7 +118,7 @@ class FakeOpenAI:
             return StreamingResponse(
                 self._chunked(events(head, body)), media_type="text/event-stream"
             )
-        texts = CANDIDATES[: body["n"]] if body.get("n", 1) > 1 else [self._text(body)]
+        texts = self._texts(body)
         choices = [
             {
                 "index": index,
@@ -133,6 +133,10 @@ class FakeOpenAI:
             head | {"object": "chat.completion", "choices": choices, "usage": USAGE},
             headers={"x-request-id": "req_7"},
         )
+
+    def _texts(self, body: dict[str, Any]) -> list[str]:
+        """The texts of all choices that are asked for."""
+        return CANDIDATES[: body["n"]] if body.get("n", 1) > 1 else [self._text(body)]
 
     def _text(self, body: dict[str, Any]) -> str:
         if any(question in str(body["messages"][-1:]) for question in SHOP_QUESTIONS):
@@ -200,8 +204,11 @@ class FakeOpenAI:
             )
         return JSONResponse(self._response(body)[0])
 
+    def _response_text(self, body: dict[str, Any]) -> str:
+        return TEXTS.get(body["model"], ANSWER)
+
     def _response(self, body: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        text = TEXTS.get(body["model"], ANSWER)
+        text = self._response_text(body)
         part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
         message = {
             "id": "msg_1",

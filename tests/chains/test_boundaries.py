@@ -12,6 +12,7 @@ import guardrail
 PUBLIC_MODULES = {
     f"guardrail.{name}"
     for name in (
+        "candidates",
         "core.cancellation",
         "core.errors",
         "core.fields",
@@ -29,6 +30,7 @@ PUBLIC_MODULES = {
         "log.records",
         "markers.grammar",
         "markers.rendering",
+        "models.prompts",
         "report",
         "sources.items",
         "sources.tables",

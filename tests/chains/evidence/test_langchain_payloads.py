@@ -6,7 +6,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 
 from chains.evidence import EvidenceSettings, RequestField, Source
 from chains.evidence.langchain import chain_evidence, config_field, message_evidence
-from chains.messages import question_of
+from chains.inputs import question_of
 from guardrail import InputError, Passage, Triple
 
 SETTINGS = EvidenceSettings()
@@ -83,6 +83,6 @@ def test_a_runs_metadata():
 def test_a_question_that_cannot_be_told_is_an_error_that_names_the_parameter():
     with pytest.raises(InputError, match=r"'topic', 'context'.*'question_key'"):
         question_of({"topic": "hotels", "context": "The Kestrel has 42 rooms."})
-    with pytest.raises(InputError, match=r"'asked' holds nothing.*'question_key'"):
+    with pytest.raises(InputError, match=r"'asked'.*'question_key'"):
         question_of({"topic": "hotels"}, "asked")
     assert question_of({"topic": "Which hotel?"}) == "Which hotel?"

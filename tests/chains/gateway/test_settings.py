@@ -32,6 +32,7 @@ keys = ["one", "two"]
 trusted_hosts = ["api.example.com", "*.example.org"]
 style = "none"
 stream_mode = "buffer"
+inject = "facts"
 evidence_mode = "both"
 tool_results = false
 reply_searches = true
