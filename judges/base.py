@@ -78,15 +78,18 @@ class GroundingItem(NamedTuple):
 
 
 class NLITraits(NamedTuple):
-    """What an NLI judge can do, told by its attribute ``traits``; these where it has none.
+    """What a judge can do, as its attribute ``traits``; these defaults if it has none.
 
     Attributes:
-        premise_chars: Most characters of a premise that it reads well.
-        tells_contradiction: Whether it tells contradiction from lack of support.
+        premise_chars: Longest premise that it reads well, in characters.
+        tells_contradiction: True if it distinguishes contradiction from lack of support.
+        evidence_chars: Characters of evidence that are chosen for one sentence. Three times as
+            much gains the shipped judge nothing and costs it time.
     """
 
     premise_chars: int = 1_500
     tells_contradiction: bool = True
+    evidence_chars: int = 1_000
 
 
 class TokenLikelihoods(NamedTuple):

@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EvidenceCache", "PreparedEvidence", "Selection", "Window", "prepare"]
 
-BUDGET = 4_000
-"""Characters of windows that the judge reads for one sentence, some 1,000 of its tokens."""
-
-WINDOW_CHARS = 800
-"""Characters of a window, some 200 of a judge's tokens."""
+WINDOW_CHARS = 500
+"""Characters of a window, some 125 of a judge's tokens."""
 
 K1 = 1.2
 """BM25: how soon repeated words stop counting (Robertson and Zaragoza 2009)."""
@@ -112,7 +109,7 @@ class PreparedEvidence:
     @cached_property
     def bytes(self) -> int:
         """Estimated memory, indexes included."""
-        return BYTES_PER_CHAR * sum(window.chars for window in self.windows)
+        return BYTES_PER_CHAR * self._chars
 
     def spoken(self, text: str) -> PreparedEvidence:
         """The same evidence, with the other names that an answer uses written after the label.
@@ -214,20 +211,21 @@ class PreparedEvidence:
 
     # --- selection -----------------------------------------------------------------------
 
-    def select(self, sentence: str, context: str = "") -> Selection:
+    def select(self, sentence: str, context: str = "", *, chars: int = 1_000) -> Selection:
         """Choose the windows that one sentence is held against, the most relevant ones first.
 
         Args:
             sentence: The sentence.
             context: The question and the sentences before it.
+            chars: Most characters of the windows; the best one is chosen in any case.
         """
         scores = self._scores(sentence, context)
         best = [max(scores[place] for place in window.places) for window in self.windows]
         chosen: set[int] = set()
-        room = BUDGET
+        room = chars
         for number in sorted(range(len(self.windows)), key=lambda window: (-best[window], window)):
             size = self.windows[number].chars
-            if chosen and (size > room or (best[number] <= 0.0 and not self._fits)):
+            if chosen and (size > room or (best[number] <= 0.0 and self._chars > chars)):
                 continue
             chosen.add(number)
             room -= size
@@ -252,8 +250,8 @@ class PreparedEvidence:
         return tuple(found)
 
     @cached_property
-    def _fits(self) -> bool:
-        return sum(window.chars for window in self.windows) <= BUDGET
+    def _chars(self) -> int:
+        return sum(window.chars for window in self.windows)
 
     @cached_property
     def _postings(self) -> dict[str, list[int]]:

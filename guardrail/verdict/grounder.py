@@ -40,7 +40,7 @@ from guardrail.verdict.premises import Premises
 from guardrail.verdict.reasons import against_of, note_of
 from guardrail.verdict.spans import spans_of
 from guardrail.verdict.subjects import subjects_of
-from judges.base import GroundingItem, GroundingJudge
+from judges.base import GroundingItem, GroundingJudge, NLITraits, traits_of
 from judges.grounding import grounded_by
 from judges.notation import Notation, as_told, notation_of, with_notation
 from judges.second_opinion import Doubt, SecondOpinions
@@ -105,6 +105,7 @@ class Grounder:
         self._verbatim = verbatim
         self._weighing = weighing or Weighing()
         self._second = second
+        self._chars = (NLITraits() if judge is None else traits_of(judge)).evidence_chars
 
     def ground(
         self, requests: Sequence[GroundingRequest]
@@ -116,7 +117,7 @@ class Grounder:
             evidence to decide, a check that fails the others.
         """
         problems: list[Problem] = []
-        drafts = _drafts(requests)
+        drafts = _drafts(requests, self._chars)
         sentences: list[list[Sentence]] = [[] for _ in requests]
         for draft, looked in zip(drafts, self._heard(drafts, requests, problems), strict=True):
             sentence = self._sentence(draft, looked, requests[draft.request])
@@ -139,7 +140,7 @@ class Grounder:
             JudgeError: The judge failed.
         """
         problems: list[Problem] = []
-        drafts = _drafts(requests)
+        drafts = _drafts(requests, self._chars)
         found: list[list[tuple[Grounding | None, list[Finding]]]] = [[] for _ in requests]
         for draft, grounding in zip(drafts, self._ask(drafts, problems), strict=True):
             evidence = draft.premises(grounding, requests[draft.request].thresholds)
@@ -164,7 +165,7 @@ class Grounder:
         problems: list[Problem] = []
         drafts = [
             draft
-            for draft in _drafts(requests)
+            for draft in _drafts(requests, self._chars)
             # Which sentences the second judge is asked about, the whole answer decides.
             if self._second or draft.claim.stretch.start in starts[draft.request]
         ]
@@ -307,14 +308,16 @@ class Grounder:
         return found
 
 
-def _drafts(requests: Sequence[GroundingRequest]) -> list[_Draft]:
+def _drafts(requests: Sequence[GroundingRequest], chars: int) -> list[_Draft]:
     """The sentences of n answers, each with the statements that it needs."""
     return [
-        draft for number, request in enumerate(requests) for draft in _drafts_of(number, request)
+        draft
+        for number, request in enumerate(requests)
+        for draft in _drafts_of(number, request, chars)
     ]
 
 
-def _drafts_of(number: int, request: GroundingRequest) -> list[_Draft]:
+def _drafts_of(number: int, request: GroundingRequest, chars: int) -> list[_Draft]:
     evidence = request.evidence.spoken(plain(request.answer.clean))
     claims = claims_of(request._replace(evidence=evidence))
     spoken = subjects_of(claims, evidence, request.asked)
@@ -327,7 +330,7 @@ def _drafts_of(number: int, request: GroundingRequest) -> list[_Draft]:
         notation: tuple[Notation, ...] = ()
         if request.most is None or len(drafts) < request.most:
             words = f"{claim.context} {' '.join(subjects)}"
-            selection = evidence.select(plain(claim.text), words)
+            selection = evidence.select(plain(claim.text), words, chars=chars)
             notation = notation_of(claim.values[:COMPARED], _held(selection, evidence.statements))
         context = Context(claim.context, content_stems(plain(claim.context)))
         drafts.append(_Draft(number, claim, evidence, selection, subjects, context, notation))
