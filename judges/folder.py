@@ -55,11 +55,13 @@ class OnnxFolder(Generic[CardKind]):
 
     _what: ClassVar[str]
     """The model in words, which names its description too: ``judge`` for ``judge.json``."""
+    _text_model: ClassVar[type[OnnxTextModel]] = OnnxTextModel
+    """What runs the model."""
 
     def __init__(self, folder: Path, card: type[CardKind], *, threads: int | None = None) -> None:
         self._folder = folder
         self._kind = card
-        self._model = _shared_model(folder.resolve(), threads)
+        self._model = _shared_model(self._text_model, folder.resolve(), threads)
         self._lock = threading.Lock()
         self._card: CardKind | None = None
 
@@ -106,8 +108,9 @@ class OnnxFolder(Generic[CardKind]):
 def _content(folder: Path, card: str) -> str | None:
     found = hashlib.sha256()
     try:
-        for name in ("model.onnx", "tokenizer.json", card):
-            with (folder / name).open("rb") as file:
+        files = [*sorted(folder.glob("*.onnx")), *sorted(folder.glob("*.weights"))]
+        for path in (*files, folder / "tokenizer.json", folder / card):
+            with path.open("rb") as file:
                 found.update(hashlib.file_digest(file, "sha256").digest())
     except OSError:
         return None
@@ -115,5 +118,5 @@ def _content(folder: Path, card: str) -> str | None:
 
 
 @lru_cache(maxsize=8)
-def _shared_model(folder: Path, threads: int | None) -> OnnxTextModel:
-    return OnnxTextModel(folder, threads=threads)
+def _shared_model(kind: type[OnnxTextModel], folder: Path, threads: int | None) -> OnnxTextModel:
+    return kind(folder, threads=threads)

@@ -134,33 +134,6 @@ class GroundingPasses:
         unread += [(stop, end)] if stop < end else []
         return segments, _Plan(item, marks, len(evidence) + 2, offsets, tuple(unread))
 
-    def _unknown_words(
-        self, item: GroundingItem, tokens: Sequence[int], offsets: Offsets, stop: int
-    ) -> Iterator[tuple[int, int]]:
-        """Words that are spelt, or in letters that no known token covers.
-
-        Those that the evidence writes alike are known; see ``NATIVE`` for names.
-        """
-        text = self._model.readable(item.sentence)[:stop]
-        found = [match.span() for match in _SPELT.finditer(text)]
-        if not text.isascii() or self._unknown in tokens:
-            known = {
-                place
-                for token, span in zip(tokens, offsets, strict=True)
-                if token != self._unknown
-                for place in range(*span)
-            }
-            letters = [place for place, sign in enumerate(text) if is_writing(sign)]
-            unread = {place for place in letters if place not in known}
-            if len(unread) * NATIVE <= len(letters):
-                unread = {place for place in unread if east_asian_width(text[place]) != "W"}
-            for word in _WORD.finditer(text):
-                inside = [place for place in range(*word.span()) if place in unread]
-                found += [(inside[0], inside[-1] + 1)] if inside else []
-        for start, end in found:
-            if not any(item.sentence[start:end] in statement for statement in item.statements):
-                yield start, end
-
     def _grounding(self, outputs: dict[str, NDArray[np.float32]], plan: _Plan) -> Grounding:
         temperature = self._card.temperature
         labels = self._card.labels
@@ -208,3 +181,32 @@ class GroundingPasses:
 def _statement(row: NDArray[np.float64]) -> StatementScore:
     _, carries, conflicts = row.tolist()
     return StatementScore(carries=carries, conflicts=conflicts)
+
+
+def unknown_words(
+    model: OnnxTextModel, item: GroundingItem, tokens: Sequence[int], offsets: Offsets
+) -> Iterator[tuple[int, int]]:
+    """Words of a sentence that are spelt, or in letters that no known token covers.
+
+    Words that the evidence writes alike are known; see ``NATIVE`` for names.
+    """
+    unknown = model.token(UNKNOWN)
+    text = model.readable(item.sentence)[: offsets[-1][1] if offsets else 0]
+    found = [match.span() for match in _SPELT.finditer(text)]
+    if not text.isascii() or unknown in tokens:
+        known = {
+            place
+            for token, span in zip(tokens, offsets, strict=True)
+            if token != unknown
+            for place in range(*span)
+        }
+        letters = [place for place, sign in enumerate(text) if is_writing(sign)]
+        unread = {place for place in letters if place not in known}
+        if len(unread) * NATIVE <= len(letters):
+            unread = {place for place in unread if east_asian_width(text[place]) != "W"}
+        for word in _WORD.finditer(text):
+            inside = [place for place in range(*word.span()) if place in unread]
+            found += [(inside[0], inside[-1] + 1)] if inside else []
+    for start, end in found:
+        if not any(item.sentence[start:end] in statement for statement in item.statements):
+            yield start, end

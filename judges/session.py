@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,6 +150,9 @@ class OnnxTextModel:
             many as ``OMP_NUM_THREADS`` says.
     """
 
+    _graph: ClassVar[str] = "model.onnx"
+    _end_tokens: ClassVar[tuple[str, str]] = ("[CLS]", "[SEP]")
+
     def __init__(self, folder: Path, *, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
             raise ValueError(f"threads is at least 1, not {threads}")
@@ -266,7 +269,7 @@ class OnnxTextModel:
         from tokenizers import Tokenizer
 
         check_sums(self.folder)
-        session = open_session(self.folder / "model.onnx")
+        session = open_session(self.folder / self._graph)
         vocabulary = self.folder / "tokenizer.json"
         try:
             tokenizer = Tokenizer.from_file(str(vocabulary))
@@ -274,9 +277,9 @@ class OnnxTextModel:
             raise JudgeError(f"the tokenizer {vocabulary} cannot be read: {error}") from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        start, end = (tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))
+        start, end = (tokenizer.token_to_id(token) for token in self._end_tokens)
         if start is None or end is None:
-            raise JudgeError(f"{vocabulary} has no [CLS] and [SEP] tokens")
+            raise JudgeError(f"{vocabulary} has no {' and '.join(self._end_tokens)} tokens")
         self._ends = (start, end)
         self._outputs = [output.name for output in session.get_outputs()]
         self._tokenizer = tokenizer

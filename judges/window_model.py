@@ -1,0 +1,271 @@
+"""The network of a judge that encodes evidence once, in plain PyTorch: MPNet with one head.
+
+Windows of evidence never attend to each other; a claim attends to all windows and to itself. The
+parameters have the names of Hugging Face's ``MPNetModel`` under ``encoder``, so that published
+weights and checkpoints load as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from judges.sequences import IDS, OFFSET, Claim
+
+__all__ = ["LABELS", "Packed", "Sizes", "WindowModel", "bucket", "pack"]
+
+LABELS = ("supported", "unsupported", "contradicted", "no_claim")
+"""Labels of the head, in the order of its logits."""
+
+PADDING = -1_000_000
+"""Segment of padding."""
+
+MASKED = -1e4
+
+
+class Sizes(NamedTuple):
+    """Sizes of a network, by the names of Hugging Face's configuration."""
+
+    vocab_size: int = 30_527
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3_072
+    max_position_embeddings: int = 514
+    relative_attention_num_buckets: int = 32
+    layer_norm_eps: float = 1e-5
+
+    @classmethod
+    def read(cls, path: Path) -> Sizes:
+        """Read a ``config.json``."""
+        found = json.loads(path.read_text("utf-8"))
+        return cls(**{name: found[name] for name in cls._fields if name in found})
+
+
+class Packed(NamedTuple):
+    """Evidence sets with their claims as tensors [sets, tokens].
+
+    Attributes:
+        ids: Token ids.
+        positions: Positions, from 0 in each window and from ``OFFSET`` in each claim.
+        segments: Minus the number of the window, the number of the claim, or ``PADDING``.
+        spans: Of each claim: row, first token, first token of the sentence, end.
+    """
+
+    ids: Tensor
+    positions: Tensor
+    segments: Tensor
+    spans: list[tuple[int, int, int, int]]
+
+
+def pack(
+    sets: Sequence[tuple[Sequence[IDS], Sequence[Claim]]],
+    *,
+    padding: int = 1,
+    device: str | torch.device = "cpu",
+) -> Packed:
+    """Pack windows and claims; the claims of all sets follow each other in ``spans``."""
+    rows: list[tuple[list[int], list[int], list[int]]] = []
+    spans: list[tuple[int, int, int, int]] = []
+    for row, (windows, claims) in enumerate(sets):
+        ids: list[int] = []
+        positions: list[int] = []
+        segments: list[int] = []
+        for number, window in enumerate(windows, 1):
+            ids += window
+            positions += range(len(window))
+            segments += [-number] * len(window)
+        for number, claim in enumerate(claims, 1):
+            at, end = len(ids), len(ids) + len(claim.ids)
+            spans.append((row, at, at + claim.start, end))
+            ids += claim.ids
+            positions += range(OFFSET, OFFSET + len(claim.ids))
+            segments += [number] * len(claim.ids)
+        rows.append((ids, positions, segments))
+    length = max(len(ids) for ids, _, _ in rows)
+    tensors = [
+        torch.tensor([row[part] + [fill] * (length - len(row[part])) for row in rows])
+        for part, fill in enumerate((padding, 0, PADDING))
+    ]
+    ids_, positions_, segments_ = (tensor.to(device) for tensor in tensors)
+    return Packed(ids_, positions_, segments_, spans)
+
+
+class WindowModel(nn.Module):
+    """MPNet with a head over the first token of a claim and the mean of its sentence.
+
+    Args:
+        sizes: Sizes of the network.
+        freeze: Number of lower layers that are not trained, with the embeddings.
+        dropout: Dropout rate in training.
+    """
+
+    def __init__(self, sizes: Sizes = Sizes(), *, freeze: int = 6, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.sizes, self.freeze = sizes, freeze
+        width = sizes.hidden_size
+        self.encoder = _Encoder(sizes, dropout)
+        self.dropout = nn.Dropout(dropout)
+        self.hidden = nn.Linear(2 * width, width)
+        self.output = nn.Linear(width, len(LABELS))
+
+    def forward(self, packed: Packed) -> Tensor:
+        """Logits of the claims, [claims, labels]."""
+        return self.head(self.features(self.states(packed), packed))
+
+    def states(self, packed: Packed) -> Tensor:
+        """Final states of all tokens, [sets, tokens, width]."""
+        keys, queries = packed.segments[:, None, :], packed.segments[:, :, None]
+        seen = (keys == queries) | ((queries > 0) & (keys < 0) & (keys > PADDING))
+        bias = self.encoder.encoder.bias(packed.positions)
+        bias = bias.masked_fill(~seen[:, None], MASKED)
+        frozen = self.freeze > 0 or not torch.is_grad_enabled()
+        with torch.set_grad_enabled(not frozen):
+            states = self.encoder.embeddings(packed.ids, packed.positions)
+            for layer in self.encoder.encoder.layer[: self.freeze]:
+                states = layer(states, bias)
+        for layer in self.encoder.encoder.layer[self.freeze :]:
+            states = layer(states, bias)
+        return states  # type: ignore[no-any-return]
+
+    def features(self, states: Tensor, packed: Packed) -> Tensor:
+        """What the head reads of each claim, [claims, 2 · width]."""
+        return torch.stack(
+            [
+                torch.cat([states[row, first], states[row, start:end].mean(0)])
+                for row, first, start, end in packed.spans
+            ]
+        )
+
+    def head(self, features: Tensor) -> Tensor:
+        """Logits from features."""
+        inner = torch.tanh(self.hidden(self.dropout(features)))
+        return self.output(self.dropout(inner))  # type: ignore[no-any-return]
+
+    def trained(self) -> dict[str, Tensor]:
+        """The parameters that training changes, in 16 bits: what a checkpoint holds."""
+        frozen = ("encoder.embeddings", *(f"encoder.encoder.layer.{i}." for i in range(self.freeze)))
+        return {
+            name: value.detach().cpu().half()
+            for name, value in self.state_dict().items()
+            if not name.startswith(frozen)
+        }
+
+    def load(self, *states: Mapping[str, Tensor]) -> None:
+        """Load published weights and then checkpoints; later ones win.
+
+        Raises:
+            ValueError: A parameter of the encoder is missing in all of them.
+        """
+        found: dict[str, Tensor] = {}
+        for state in states:
+            found |= {_own_name(name): value.float() for name, value in state.items()}
+        missing, _ = self.load_state_dict(found, strict=False)
+        if lacking := [name for name in missing if name.startswith("encoder.")]:
+            raise ValueError(f"no weights for {', '.join(lacking[:3])}")
+
+
+def _own_name(name: str) -> str:
+    """The name of a published weight in this network."""
+    return name if name.startswith(("encoder.e", "hidden", "output")) else f"encoder.{name}"
+
+
+def bucket(distance: Tensor, buckets: int, furthest: int = 128) -> Tensor:
+    """MPNet's bucket of a distance from query to key (Raffel et al. 2020, 2.1)."""
+    half = buckets // 2
+    exact = half // 2
+    size = distance.abs()
+    scale = (half - exact) / math.log(furthest / exact)
+    large = exact + (torch.log(size.clamp(min=1).float() / exact) * scale).long()
+    near = torch.where(size < exact, size, large.clamp(max=half - 1))
+    return near + (distance > 0) * half
+
+
+class _Encoder(nn.Module):
+    def __init__(self, sizes: Sizes, dropout: float) -> None:
+        super().__init__()
+        self.embeddings = _Embeddings(sizes, dropout)
+        self.encoder = _Layers(sizes, dropout)
+
+
+class _Embeddings(nn.Module):
+    def __init__(self, sizes: Sizes, dropout: float) -> None:
+        super().__init__()
+        self.word_embeddings = nn.Embedding(sizes.vocab_size, sizes.hidden_size)
+        self.position_embeddings = nn.Embedding(sizes.max_position_embeddings, sizes.hidden_size)
+        self.LayerNorm = nn.LayerNorm(sizes.hidden_size, eps=sizes.layer_norm_eps)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, ids: Tensor, positions: Tensor) -> Tensor:
+        # MPNet's first two positions belong to padding.
+        total = self.word_embeddings(ids) + self.position_embeddings(positions + 2)
+        return self.dropout(self.LayerNorm(total))  # type: ignore[no-any-return]
+
+
+class _Layers(nn.Module):
+    def __init__(self, sizes: Sizes, dropout: float) -> None:
+        super().__init__()
+        self.layer = nn.ModuleList(
+            _Layer(sizes, dropout) for _ in range(sizes.num_hidden_layers)
+        )
+        self.buckets = sizes.relative_attention_num_buckets
+        self.relative_attention_bias = nn.Embedding(self.buckets, sizes.num_attention_heads)
+
+    def bias(self, positions: Tensor) -> Tensor:
+        """Bias of attention by distance, [sets, heads, tokens, tokens]."""
+        distance = positions[:, None, :] - positions[:, :, None]
+        found = self.relative_attention_bias(bucket(distance, self.buckets))
+        return found.permute(0, 3, 1, 2)  # type: ignore[no-any-return]
+
+
+class _Attention(nn.Module):
+    def __init__(self, sizes: Sizes, dropout: float) -> None:
+        super().__init__()
+        width = sizes.hidden_size
+        self.heads, self.rate = sizes.num_attention_heads, dropout
+        self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, states: Tensor, bias: Tensor) -> Tensor:
+        sets, tokens, width = states.shape
+        parts = [
+            layer(states).view(sets, tokens, self.heads, -1).transpose(1, 2)
+            for layer in (self.q, self.k, self.v)
+        ]
+        mixed = functional.scaled_dot_product_attention(
+            *parts, attn_mask=bias.to(parts[0].dtype), dropout_p=self.rate if self.training else 0.0
+        )
+        return self.o(mixed.transpose(1, 2).reshape(sets, tokens, width))  # type: ignore[no-any-return]
+
+
+class _Layer(nn.Module):
+    def __init__(self, sizes: Sizes, dropout: float) -> None:
+        super().__init__()
+        width, epsilon = sizes.hidden_size, sizes.layer_norm_eps
+        self.attention = nn.ModuleDict(
+            {
+                "attn": _Attention(sizes, dropout),
+                "LayerNorm": nn.LayerNorm(width, eps=epsilon),
+            }
+        )
+        self.intermediate = nn.ModuleDict({"dense": nn.Linear(width, sizes.intermediate_size)})
+        self.output = nn.ModuleDict(
+            {
+                "dense": nn.Linear(sizes.intermediate_size, width),
+                "LayerNorm": nn.LayerNorm(width, eps=epsilon),
+            }
+        )
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, states: Tensor, bias: Tensor) -> Tensor:
+        mixed = self.dropout(self.attention["attn"](states, bias))
+        states = self.attention["LayerNorm"](mixed + states)
+        wide = functional.gelu(self.intermediate["dense"](states))
+        change = self.dropout(self.output["dense"](wide))
+        return self.output["LayerNorm"](change + states)  # type: ignore[no-any-return]
