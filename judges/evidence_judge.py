@@ -268,9 +268,7 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
             found.append(min(scored, key=lambda one: float(one[0][0]), default=None))
         return found
 
-    def _probabilities(
-        self, reading: Reading, kind: str
-    ) -> tuple[NDArray[np.float64], float]:
+    def _probabilities(self, reading: Reading, kind: str) -> tuple[NDArray[np.float64], float]:
         """Probabilities of supported, unsupported and contradicted, and that of no claim."""
         calibration = self.card.grounding.get(kind, Calibration())
         bias = np.array(calibration.bias)
@@ -313,7 +311,7 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         self, item: GroundingItem, plan: _Plan, reading: Reading
     ) -> tuple[StatementScore | None, ...]:
         probe = self.probes.get("statements")
-        if probe is None:
+        if probe is None or not reading.attention.size:
             return ()
         rows = probe(statement_features(reading, list(plan.places.values())))
         scores = {
@@ -359,7 +357,9 @@ def _groups(item: GroundingItem) -> list[list[int]]:
     if not item.structured:
         return [sorted(group) for group in groups.values()]
     return [
-        sorted({item.statements[i]: i for i in sorted(group)}.values(), key=item.statements.__getitem__)
+        sorted(
+            {item.statements[i]: i for i in sorted(group)}.values(), key=item.statements.__getitem__
+        )
         for group in groups.values()
     ]
 

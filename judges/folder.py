@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Hashable
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar, cast
 
 from pydantic import ConfigDict, Field, FiniteFloat
 
@@ -61,7 +62,7 @@ class OnnxFolder(Generic[CardKind]):
     def __init__(self, folder: Path, card: type[CardKind], *, threads: int | None = None) -> None:
         self._folder = folder
         self._kind = card
-        self._model = _shared_model(self._text_model, folder.resolve(), threads)
+        self._model = _shared_model(cast("Hashable", self._text_model), folder.resolve(), threads)
         self._lock = threading.Lock()
         self._card: CardKind | None = None
 

@@ -130,7 +130,7 @@ class GroundingPasses:
         end = len(item.sentence)
         stop = offsets[len(sentence)][0] if len(offsets) > len(sentence) else end
         offsets = offsets[: len(sentence)]
-        unread = [*self._unknown_words(item, sentence, offsets, stop)]
+        unread = [*unknown_words(self._model, item, sentence, offsets, stop=stop)]
         unread += [(stop, end)] if stop < end else []
         return segments, _Plan(item, marks, len(evidence) + 2, offsets, tuple(unread))
 
@@ -184,14 +184,20 @@ def _statement(row: NDArray[np.float64]) -> StatementScore:
 
 
 def unknown_words(
-    model: OnnxTextModel, item: GroundingItem, tokens: Sequence[int], offsets: Offsets
+    model: OnnxTextModel,
+    item: GroundingItem,
+    tokens: Sequence[int],
+    offsets: Offsets,
+    *,
+    stop: int | None = None,
 ) -> Iterator[tuple[int, int]]:
     """Words of a sentence that are spelt, or in letters that no known token covers.
 
-    Words that the evidence writes alike are known; see ``NATIVE`` for names.
+    Words that the evidence writes alike are known; see ``NATIVE`` for names. What stands from the
+    offset ``stop`` on is left out.
     """
     unknown = model.token(UNKNOWN)
-    text = model.readable(item.sentence)[: offsets[-1][1] if offsets else 0]
+    text = model.readable(item.sentence)[:stop]
     found = [match.span() for match in _SPELT.finditer(text)]
     if not text.isascii() or unknown in tokens:
         known = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,10 @@ from judges.selection import choose, split_sentences
 from judges.session import Running, Segments, softmax
 from judges.windows import pair_windows
 
-__all__ = ["SHIPPED", "OnnxJudge"]
+if TYPE_CHECKING:
+    from judges.evidence_judge import EvidenceJudge
+
+__all__ = ["SHIPPED", "OnnxJudge", "open_judge"]
 
 SHIPPED = Path(__file__).parent / "weights" / "judge"
 """Folder of the judge that comes with the package."""
@@ -296,3 +299,20 @@ def _most(answer: str) -> float:
 
 def _complexity(probabilities: NDArray[np.float64] | None) -> Complexity | None:
     return None if probabilities is None else tuple(Complexity)[int(probabilities.argmax())]
+
+
+def open_judge(
+    folder: Path | str | None = None, *, threads: int | None = None
+) -> OnnxJudge | EvidenceJudge:
+    """The judge of a folder, by its files; nothing is loaded yet.
+
+    Args:
+        folder: Holds the graph, ``tokenizer.json`` and ``judge.json``; the shipped judge if None.
+        threads: Passes computed at the same time; all cores by default.
+    """
+    from judges.evidence_judge import EvidenceJudge
+    from judges.window_reader import GRAPH
+
+    path = SHIPPED if folder is None else Path(folder)
+    kind = EvidenceJudge if (path / GRAPH).is_file() else OnnxJudge
+    return kind(path, threads=threads)

@@ -60,9 +60,7 @@ class Probe(NamedTuple):
         return softmax(inner @ self.second + self.second_bias)
 
 
-def statement_features(
-    reading: Reading, spans: Sequence[tuple[int, int]]
-) -> NDArray[np.float32]:
+def statement_features(reading: Reading, spans: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
     """Features of statements, [n, layers · heads + 4].
 
     The logarithm of the attention of the sentence to each statement by head, less that to the

@@ -14,7 +14,7 @@ from judges.base import AttributionJudge, NLIJudge
 __all__ = ["create_attribution", "create_nli", "hint", "kinds", "register"]
 
 _FACTORIES: dict[str, str | Callable[..., object]] = {
-    "onnx": "judges.onnx:OnnxJudge",
+    "onnx": "judges.onnx:open_judge",
     "hf": "judges.hf:open_hf",
     "transformers": "judges.transformers_nli:TransformersNLI",
     "t5-true": "judges.t5:T5True",

@@ -151,7 +151,7 @@ class OnnxTextModel:
     """
 
     _graph: ClassVar[str] = "model.onnx"
-    _end_tokens: ClassVar[tuple[str, str]] = ("[CLS]", "[SEP]")
+    end_tokens: ClassVar[tuple[str, str]] = ("[CLS]", "[SEP]")
 
     def __init__(self, folder: Path, *, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
@@ -277,9 +277,9 @@ class OnnxTextModel:
             raise JudgeError(f"the tokenizer {vocabulary} cannot be read: {error}") from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        start, end = (tokenizer.token_to_id(token) for token in self._end_tokens)
+        start, end = (tokenizer.token_to_id(token) for token in self.end_tokens)
         if start is None or end is None:
-            raise JudgeError(f"{vocabulary} has no {' and '.join(self._end_tokens)} tokens")
+            raise JudgeError(f"{vocabulary} has no {' and '.join(self.end_tokens)} tokens")
         self._ends = (start, end)
         self._outputs = [output.name for output in session.get_outputs()]
         self._tokenizer = tokenizer

@@ -107,7 +107,7 @@ class WindowModel(nn.Module):
         dropout: Dropout rate in training.
     """
 
-    def __init__(self, sizes: Sizes = Sizes(), *, freeze: int = 6, dropout: float = 0.1) -> None:
+    def __init__(self, sizes: Sizes, *, freeze: int = 6, dropout: float = 0.1) -> None:
         super().__init__()
         self.sizes, self.freeze = sizes, freeze
         width = sizes.hidden_size
@@ -151,7 +151,10 @@ class WindowModel(nn.Module):
 
     def trained(self) -> dict[str, Tensor]:
         """The parameters that training changes, in 16 bits: what a checkpoint holds."""
-        frozen = ("encoder.embeddings", *(f"encoder.encoder.layer.{i}." for i in range(self.freeze)))
+        frozen = (
+            "encoder.embeddings",
+            *(f"encoder.encoder.layer.{i}." for i in range(self.freeze)),
+        )
         return {
             name: value.detach().cpu().half()
             for name, value in self.state_dict().items()
@@ -212,9 +215,7 @@ class _Embeddings(nn.Module):
 class _Layers(nn.Module):
     def __init__(self, sizes: Sizes, dropout: float) -> None:
         super().__init__()
-        self.layer = nn.ModuleList(
-            _Layer(sizes, dropout) for _ in range(sizes.num_hidden_layers)
-        )
+        self.layer = nn.ModuleList(_Layer(sizes, dropout) for _ in range(sizes.num_hidden_layers))
         self.buckets = sizes.relative_attention_num_buckets
         self.relative_attention_bias = nn.Embedding(self.buckets, sizes.num_attention_heads)
 
@@ -234,12 +235,13 @@ class _Attention(nn.Module):
 
     def forward(self, states: Tensor, bias: Tensor) -> Tensor:
         sets, tokens, width = states.shape
-        parts = [
+        query, key, value = (
             layer(states).view(sets, tokens, self.heads, -1).transpose(1, 2)
             for layer in (self.q, self.k, self.v)
-        ]
+        )
+        rate = self.rate if self.training else 0.0
         mixed = functional.scaled_dot_product_attention(
-            *parts, attn_mask=bias.to(parts[0].dtype), dropout_p=self.rate if self.training else 0.0
+            query, key, value, attn_mask=bias.to(query.dtype), dropout_p=rate
         )
         return self.o(mixed.transpose(1, 2).reshape(sets, tokens, width))  # type: ignore[no-any-return]
 

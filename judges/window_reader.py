@@ -62,7 +62,7 @@ class Reader(Protocol):
 
 
 def canonical(windows: Iterable[IDS]) -> tuple[IDS, ...]:
-    """The distinct windows in an order of their own, so that the order of evidence cannot matter."""
+    """The distinct windows in a fixed order, so that the order of evidence cannot matter."""
     return tuple(sorted(set(windows)))
 
 
@@ -87,7 +87,7 @@ class OnnxReader(OnnxTextModel):
     """
 
     _graph = GRAPH
-    _end_tokens = ("<s>", "</s>")
+    end_tokens = ("<s>", "</s>")
 
     def __init__(
         self, folder: Path, *, threads: int | None = None, cache_bytes: int = CACHE_BYTES

@@ -14,7 +14,7 @@ lie in two files beside the graph, so that none reaches 95 MB.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,9 +121,9 @@ def write_graph(model: WindowModel, folder: Path, ranges: Ranges | None) -> None
 
     Inputs: ``ids`` int64 [n], ``first`` int64 [1] (position of the first token), ``start`` int64
     [1] (first token of the sentence), ``places`` int64 [p] (positions of the evidence tokens),
-    ``keys`` int8 [layers, heads, d, p], ``values`` int8 [layers, heads, p, d]. Outputs: ``own_keys``
-    and ``own_values`` likewise, ``labels`` [4], ``features`` [2 · width], ``states`` [n, width] and
-    ``attention`` [layers · heads, p], the mean over the sentence.
+    ``keys`` int8 [layers, heads, d, p], ``values`` int8 [layers, heads, p, d]. Outputs:
+    ``own_keys`` and ``own_values`` likewise, ``labels`` [4], ``features`` [2 · width],
+    ``states`` [n, width] and ``attention`` [layers · heads, p], the mean over the sentence.
 
     Args:
         model: The network.
@@ -133,7 +133,7 @@ def write_graph(model: WindowModel, folder: Path, ranges: Ranges | None) -> None
     folder.mkdir(parents=True, exist_ok=True)
     graph = _Graph(model, ranges)
     graph.build()
-    inputs = {
+    inputs: dict[str, tuple[int, list[str | int]]] = {
         "ids": (TensorProto.INT64, ["n"]),
         "first": (TensorProto.INT64, [1]),
         "start": (TensorProto.INT64, [1]),
@@ -141,7 +141,7 @@ def write_graph(model: WindowModel, folder: Path, ranges: Ranges | None) -> None
         "keys": (graph.stored, [graph.layers, graph.heads, graph.depth, "p"]),
         "values": (graph.stored, [graph.layers, graph.heads, "p", graph.depth]),
     }
-    outputs = {
+    outputs: dict[str, tuple[int, list[str | int]]] = {
         "own_keys": (graph.stored, [graph.layers, graph.heads, graph.depth, "n"]),
         "own_values": (graph.stored, [graph.layers, graph.heads, "n", graph.depth]),
         "labels": (TensorProto.FLOAT, [len(LABELS)]),
@@ -253,9 +253,7 @@ class _Graph:
     def _per_layer(self, name: str) -> list[str]:
         """The evidence's keys or values of each layer, as floats."""
         parts = [f"{name}_{number}" for number in range(self.layers)]
-        self.nodes.append(
-            helper.make_node("Split", [name], parts, axis=0, num_outputs=self.layers)
-        )
+        self.nodes.append(helper.make_node("Split", [name], parts, axis=0, num_outputs=self.layers))
         zero = self.constant([0])
         return [
             self.add("Cast", [self.add("Squeeze", [part, zero])], to=TensorProto.FLOAT)
@@ -363,9 +361,7 @@ class _Graph:
 
     def plain_linear(self, name: str, source: str) -> str:
         """A linear layer with its own weights."""
-        return self.linear(
-            name, source, self.state[f"{name}.weight"], self.state[f"{name}.bias"]
-        )
+        return self.linear(name, source, self.state[f"{name}.weight"], self.state[f"{name}.bias"])
 
     def linear(
         self, name: str, source: str, weight: Array, shift: Array, by: Array | None = None
@@ -419,7 +415,11 @@ class _Graph:
         row = self.add("Unsqueeze", [features, axes])
         hidden = self.add(
             "Gemm",
-            [row, self.constant(self.state["hidden.weight"]), self.constant(self.state["hidden.bias"])],
+            [
+                row,
+                self.constant(self.state["hidden.weight"]),
+                self.constant(self.state["hidden.bias"]),
+            ],
             transB=1,
         )
         logits = self.add(

@@ -5,22 +5,28 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from benchmarks.classification import area
-from benchmarks.data import held_out
 from guardrail.core.types import Grounding, Verdict
-from judges.base import GroundingItem
-from judges.heads import HEADS, Calibration
-from judges.onnx import OnnxJudge
+from judges.base import GroundingItem, GroundingJudge
+from judges.heads import Calibration
 from training.statements import Statement
 
-__all__ = ["Grounded", "fit_calibrations", "ground", "kinds_table", "measure_grounding"]
+__all__ = [
+    "KINDS",
+    "Grounded",
+    "calibrated",
+    "fit_calibrations",
+    "ground",
+    "kinds_table",
+    "measure_grounding",
+    "measured_table",
+]
 
 KINDS = ("triples", "passages")
 
@@ -58,7 +64,7 @@ class Grounded(NamedTuple):
     citation_f1: float
 
 
-def ground(judge: OnnxJudge, statements: Sequence[Statement]) -> list[Grounding]:
+def ground(judge: GroundingJudge, statements: Sequence[Statement]) -> list[Grounding]:
     """A judge's scores of statements, in order, each with all of its evidence."""
     return judge.ground(
         [
@@ -74,8 +80,17 @@ def ground(judge: OnnxJudge, statements: Sequence[Statement]) -> list[Grounding]
     )
 
 
+class Labelled(Protocol):
+    """A sentence whose verdict is known, of one kind of evidence."""
+
+    @property
+    def triples(self) -> bool: ...
+    @property
+    def verdict(self) -> Verdict: ...
+
+
 def fit_calibrations(
-    groundings: Sequence[Grounding], statements: Sequence[Statement]
+    groundings: Sequence[Grounding], statements: Sequence[Labelled]
 ) -> dict[str, Calibration]:
     """Fit temperature and bias of each kind of evidence, so that 0.5 is the best threshold.
 
@@ -127,23 +142,6 @@ def _fit(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> Calibration:
         temperature=round(math.exp(float(log_t)), 4),
         bias=(round(first, 4), round(second, 4), round(third, 4)),
     )
-
-
-def cross_fitted(
-    groundings: Sequence[Grounding], statements: Sequence[Statement]
-) -> list[Grounding]:
-    """Calibrate each half of the evidence sets by what is fitted on the other half."""
-    first = [held_out(statement.group, 0.5, salt="calibration") for statement in statements]
-    result = list(groundings)
-    for half in (True, False):
-        rest = [place for place, side in enumerate(first) if side is not half]
-        fitted = fit_calibrations([groundings[i] for i in rest], [statements[i] for i in rest])
-        for place, side in enumerate(first):
-            if side is half:
-                kind = KINDS[0] if statements[place].triples else KINDS[1]
-                calibration = fitted.get(kind, Calibration())
-                result[place] = calibrated(groundings[place], calibration)
-    return result
 
 
 def calibrated(grounding: Grounding, calibration: Calibration) -> Grounding:
@@ -259,11 +257,3 @@ def kinds_table(groundings: Sequence[Grounding], statements: Sequence[Statement]
         for balanced, kind, count, kept, let in sorted(rows)
     ]
     return "\n".join(lines)
-
-
-def uncalibrated(folder: Path) -> OnnxJudge:
-    """The judge of a folder, whose verdicts are the bare softmax of its logits."""
-    judge = OnnxJudge(folder)
-    kept = dict.fromkeys(HEADS, 1.0)
-    judge._card = judge.card.model_copy(update={"grounding": {}, "temperature": kept})
-    return judge

@@ -23,6 +23,7 @@ __all__ = [
     "read_own_rows",
     "read_statement_rows",
     "shared_statements",
+    "statements_in",
 ]
 
 OWN = Path(__file__).parent / "statements"
@@ -97,6 +98,16 @@ def read_own_rows() -> Iterator[dict[str, Any]]:
                 one = json.loads(line)
                 for row in one["rows"]:
                     yield row | {"set": one["set"], "evidence": one["evidence"]}
+
+
+def statements_in(folder: Path) -> Iterator[Statement]:
+    """The statements of a folder's files, one evidence set a line."""
+    for path in sorted(folder.glob("*.jsonl")):
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                one = json.loads(line)
+                for row in one["rows"]:
+                    yield _statement(one["set"], one["evidence"], row)
 
 
 def is_held_out(group: str) -> bool:

@@ -1,0 +1,178 @@
+"""From a packed kit to a judge that grounds, with a tiny network."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import torch
+
+from guardrail.core.types import Grounding, Verdict
+from judges.base import GroundingItem
+from judges.onnx import open_judge
+from judges.window_model import LABELS, WindowModel
+from tests.judges.tiny_windows import items_of, tiny_kit, write_base
+from training.__main__ import main
+from training.kit import Item, drawn, read_kit, read_parts, read_state, write_kit, write_parts
+from training.measuring import areas
+from training.pack import Packer
+from training.publish import fit_probe, publish
+from training.rows import nli_row
+from training.run import allowed_loss, auc
+from training.statements import Statement
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_base(tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Path:
+    folder = tmp_path_factory.mktemp("kit")
+    write_kit(folder, tiny_kit(base))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory, kit: Path) -> Path:
+    out = tmp_path_factory.mktemp("run")
+    options = ["--kit", str(kit), "--out", str(out), "--freeze", "1", "--tokens", "200"]
+    main(["run", *options, "--minutes", "0.02", "--total", "0.1", "--rate", "1e-3"])
+    return out
+
+
+def test_a_kit_is_read_as_it_was_written(base: Path, kit: Path) -> None:
+    wanted, found = tiny_kit(base), read_kit(kit)
+    assert found.families == wanted.families
+    assert found.validation == wanted.validation
+    assert found.shares == wanted.shares
+    assert found.sizes == wanted.sizes
+    assert found.start.keys() == wanted.start.keys()
+
+
+def test_parts_are_bounded_and_replace_older_ones(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    assert len(write_parts(path, bytes(250), size=100)) == 3
+    write_parts(path, b"abc" * 50, size=100)
+    assert read_parts(path) == b"abc" * 50
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["data.000", "data.001"]
+
+
+def test_items_are_drawn_by_the_shares_of_their_sentences(base: Path) -> None:
+    items = items_of(base)
+    families = {"pairs": [item._replace(claims=item.claims[:1]) for item in items], "sets": items}
+    families["pairs"] = [item._replace(labels=item.labels[:1]) for item in families["pairs"]]
+    found = islice(drawn(families, {"pairs": 3.0, "sets": 1.0}, chooser=random.Random(0)), 400)
+    counts = [len(item.claims) for item in found]
+    assert sum(c for c in counts if c == 1) / sum(counts) == pytest.approx(0.75, abs=0.02)
+
+
+def test_unrelated_windows_join_and_the_own_ones_stay(base: Path) -> None:
+    items = items_of(base)
+    for item in islice(drawn({"sets": items}, {"sets": 1.0}, chooser=random.Random(1)), 50):
+        assert any(set(one.windows) <= set(item.windows) for one in items)
+
+
+def test_the_loss_counts_every_allowed_label() -> None:
+    logits = torch.log(torch.tensor([[0.5, 0.3, 0.1, 0.1]]))
+    either = allowed_loss(logits, torch.tensor([0b110]))
+    assert either.item() == pytest.approx(-torch.log(torch.tensor(0.4)).item())
+
+
+def test_auc_counts_ties_half() -> None:
+    assert auc([0.9, 0.5], [0.5, 0.1]) == 0.875
+
+
+def test_training_lowers_the_loss_and_continues_where_it_stopped(kit: Path, trained: Path) -> None:
+    before = torch.load(trained / "state.pt", weights_only=True)
+    points = [json.loads(line) for line in (trained / "curve.jsonl").read_text().splitlines()]
+    assert points[-1]["sentences"] == before["sentences"] > 0
+    assert {"valid triples", "valid triples contradiction", "snli_dev"} <= points[-1].keys()
+    options = ["--kit", str(kit), "--out", str(trained), "--freeze", "1", "--tokens", "200"]
+    main(["run", *options, "--minutes", "0.02", "--total", "0.1", "--resume", "--rate", "1e-3"])
+    after = torch.load(trained / "state.pt", weights_only=True)
+    assert after["step"] > before["step"]
+    assert after["seconds"] > before["seconds"]
+
+
+def test_frozen_layers_keep_their_weights(base: Path, kit: Path, trained: Path) -> None:
+    state = read_state(trained / "judge")
+    assert not any(".layer.0." in name or "embeddings" in name for name in state)
+    start = read_kit(kit).start["encoder.layer.1.output.dense.weight"]
+    assert not torch.equal(state["encoder.encoder.layer.1.output.dense.weight"], start.half())
+
+
+def test_a_checkpoint_becomes_a_judge(tmp_path: Path, base: Path, kit: Path, trained: Path) -> None:
+    out = tmp_path / "judge"
+    compared = publish(trained / "judge", kit, out, tokenizer=base / "tokenizer.json", version="1")
+    assert compared.mean < 0.1
+    judge = open_judge(out)
+    assert judge.name.endswith("-1")
+    (found,) = judge.ground(
+        [GroundingItem(("artemisia, place of birth: rome.",), "artemisia was born in rome.")]
+    )
+    total = found.supported + found.unsupported + found.contradicted + found.no_claim
+    assert total == pytest.approx(1.0)
+    assert all(path.stat().st_size < 95_000_000 for path in out.iterdir())
+
+
+def test_weights_that_are_missing_are_reported(base: Path) -> None:
+    kit = tiny_kit(base)
+    some = {name: value for name, value in kit.start.items() if "layer.1" not in name}
+    with pytest.raises(ValueError):
+        WindowModel(kit.sizes).load(some)
+
+
+def test_packed_rows_have_the_sequences_of_serving(base: Path) -> None:
+    packer = Packer(base / "tokenizer.json")
+    one = Statement(
+        "set", "kind", True,
+        ("artemisia, place of birth: rome.", "artemisia, occupation: painter."),
+        "who is she?", "", "she is a painter.", Verdict.SUPPORTED, None, frozenset({1}), (0, 0),
+    )  # fmt: skip
+    (item,) = packer.statements([one, one._replace(verdict=Verdict.CONTRADICTED)])
+    assert len(item.windows) == 1
+    assert item.labels == (1 << LABELS.index("supported"), 1 << LABELS.index("contradicted"))
+    assert item.triples
+
+
+def test_a_pair_is_packed_by_its_label(base: Path) -> None:
+    packer = Packer(base / "tokenizer.json")
+    rows = [
+        nli_row("she is a painter.", "she paints.", label, "snli_dev")
+        for label in ("entailment", "neutral", "not_entailment")
+    ]
+    (item,) = packer.rows(rows)
+    assert item.labels == (0b001, 0b010, 0b110)
+
+
+def test_a_probe_learns(base: Path) -> None:
+    rng = torch.Generator().manual_seed(0)
+    features = torch.randn(600, 6, generator=rng).numpy()
+    labels = (features[:, 0] > 0).astype("int64")
+    probe = fit_probe(features, labels, 2, epochs=40)
+    assert (probe(features).argmax(1) == labels).mean() > 0.95
+
+
+def test_an_item_counts_its_tokens() -> None:
+    assert Item(((1, 2), (3,)), (), (), False).size == 3
+
+
+def test_areas_tell_support_and_contradiction_apart() -> None:
+    one = Statement(
+        "set", "kind", True, ("a, b: c.",), "", "", "x", Verdict.SUPPORTED, None, frozenset(), (0,)
+    )  # fmt: skip
+    statements = [
+        one,
+        one._replace(verdict=Verdict.CONTRADICTED),
+        one._replace(verdict=Verdict.UNSUPPORTED),
+    ]
+    groundings = [
+        Grounding(supported=a, unsupported=b, contradicted=c, no_claim=0.0)
+        for a, b, c in ((0.6, 0.3, 0.1), (0.2, 0.2, 0.6), (0.7, 0.2, 0.1))
+    ]
+    assert areas(groundings, statements)["triples"] == (0.5, 1.0)

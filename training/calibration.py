@@ -1,0 +1,321 @@
+"""Calibrates a judge on statements that never train: ``python -m training calibrate``.
+
+The engine runs once over the held-out statements. Its probabilities are calibrated for each kind of
+evidence, the weights of the judge and of the checks are fitted by two logistic regressions each,
+and thresholds are found: one from which a contradiction is reported, and one from which a policy
+acts on it. What it prints is measured on evidence sets that it was not fitted on.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.classification import area
+from benchmarks.data import held_out
+from guardrail.core.types import (
+    Evidence,
+    Finding,
+    Grounding,
+    Passage,
+    Strictness,
+    Triple,
+    Verdict,
+    VerdictThresholds,
+)
+from guardrail.core.types.weighing import Weighed, Weighing, Weights, features_of
+from guardrail.evidence.prepared import prepare
+from guardrail.markers.grammar import parse
+from guardrail.verdict.claims import GroundingRequest
+from guardrail.verdict.grounder import Grounder
+from judges.heads import Calibration
+from judges.onnx import open_judge
+from judges.sums import write_sums
+from training.grounding import KINDS, calibrated, fit_calibrations
+from training.statements import is_held_out, read_own_rows, read_statement_rows
+
+__all__ = ["Seen", "calibrate", "fitted", "seen"]
+
+RARE = 12
+"""A feature met in fewer rows than this gets no weight."""
+
+STRENGTH = 0.5
+"""Inverse strength of the ridge penalty."""
+
+REPORTING, ACTING = 0.85, 0.92
+"""Precision at which a contradiction is reported, and at which a policy acts on it."""
+
+LABELS = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
+
+TOGETHER = 64
+"""Answers that go through the engine at once."""
+
+
+class Seen(NamedTuple):
+    """A labelled sentence as the engine saw it.
+
+    Attributes:
+        group: Its evidence set.
+        kind: Kind of its evidence.
+        grounding: What the judge says, without calibration.
+        findings: What the checks found.
+        verdict: The right verdict.
+    """
+
+    group: str
+    kind: str
+    grounding: Grounding
+    findings: tuple[Finding, ...]
+    verdict: Verdict
+
+    @property
+    def triples(self) -> bool:
+        """True if the evidence is triples."""
+        return self.kind == KINDS[0]
+
+    @property
+    def features(self) -> dict[str, float]:
+        """What is weighed."""
+        return features_of(self.grounding, self.findings)
+
+
+def calibrate(folder: Path, data: Path, *, most: int | None = None) -> str:
+    """Calibrate the judge of a folder and write its ``judge.json``.
+
+    Args:
+        folder: The judge.
+        data: The data folder.
+        most: Most statements; all by default. Evidence sets are taken whole.
+
+    Returns:
+        What was measured, each part on what it was not fitted on.
+    """
+    path = folder / "judge.json"
+    card = json.loads(path.read_text("utf-8"))
+    card |= {"grounding": {}, "weighing": None, "thresholds": {}}
+    _write(folder, card)
+    judge = open_judge(folder)
+    rows = list(seen(Grounder(judge), _held_out(data, most)))
+    crossed_rows = _crossed_calibration(rows)
+    weighed = _crossed_weights(crossed_rows)
+    lines = [_report(crossed_rows, weighed)]
+    calibrations = fit_calibrations([row.grounding for row in rows], rows)
+    final = [_calibrated(row, calibrations) for row in rows]
+    weighing = fitted(final)
+    thresholds = {
+        kind: thresholds_of(
+            [value for value, row in zip(weighed, rows, strict=True) if row.kind == kind],
+            [row.verdict for row in rows if row.kind == kind],
+        )
+        for kind in KINDS
+    }
+    lines += [f"{kind}: {item.model_dump()}" for kind, item in thresholds.items()]
+    card["grounding"] = {kind: item.model_dump() for kind, item in calibrations.items()}
+    card["weighing"] = weighing.model_dump()
+    card["thresholds"] = {kind: item.model_dump() for kind, item in thresholds.items()}
+    _write(folder, card)
+    return "\n".join(lines)
+
+
+def _write(folder: Path, card: Mapping[str, object]) -> None:
+    text = json.dumps(card, indent=1) + "\n"
+    (folder / "judge.json").write_text(text, encoding="utf-8")
+    write_sums(folder)
+
+
+def _held_out(data: Path, most: int | None) -> list[Mapping[str, object]]:
+    """The held-out statements of the data folder and of the project, some sets of them."""
+    rows: list[Mapping[str, object]] = [
+        row for part in ("valid", "valid_hard") for row in read_statement_rows(data, part)
+    ]
+    rows += [row for row in read_own_rows() if is_held_out(row["set"])]
+    if most is None:
+        return rows
+    sets: dict[str, list[Mapping[str, object]]] = defaultdict(list)
+    for row in rows:
+        sets[str(row["set"])].append(row)
+    names = sorted(sets)
+    random.Random(0).shuffle(names)
+    taken: list[Mapping[str, object]] = []
+    for name in names:
+        if len(taken) < most:
+            taken += sets[name]
+    return taken
+
+
+def seen(grounder: Grounder, rows: Sequence[Mapping[str, object]]) -> Iterator[Seen]:
+    """Run labelled statements through the engine; those that claim nothing are left out."""
+    requests, wanted = [], []
+    for row in rows:
+        label = Verdict(str(row["label"]))
+        if label not in LABELS:
+            continue
+        evidence: list[Evidence] = []
+        raw = row["evidence"]
+        assert isinstance(raw, list)
+        for item in raw:
+            if "triple" in item:
+                subject, name, value = item["triple"]
+                evidence.append(Triple(subject=subject, property=name, value=value))
+            else:
+                evidence.append(Passage(text=item["passage"]))
+        before = f"{row['context']} " if row["context"] else ""
+        answer = parse(before + str(row["sentence"]), ())
+        requests.append(
+            GroundingRequest(
+                str(row["question"]), answer, prepare(evidence), since=len(before.rstrip()) + 1
+            )
+        )
+        kind = KINDS[0] if isinstance(evidence[0], Triple) else KINDS[1]
+        wanted.append((str(row["set"]), kind, label))
+    for start in range(0, len(requests), TOGETHER):
+        asked = grounder.look(requests[start : start + TOGETHER])
+        for (group, kind, label), found in zip(wanted[start:], asked, strict=False):
+            for grounding, findings in found[-1:]:
+                if grounding is not None and grounding.no_claim < 0.5:
+                    yield Seen(group, kind, grounding, tuple(findings), label)
+
+
+def fitted(rows: Sequence[Seen]) -> Weighing:
+    """Fit the weights of both kinds of evidence."""
+    return Weighing(**{kind: _weights([row for row in rows if row.kind == kind]) for kind in KINDS})
+
+
+def _weights(rows: Sequence[Seen]) -> Weights:
+    return Weights(
+        support=_logistic(rows, Verdict.SUPPORTED, without="contradiction"),
+        contradiction=_logistic(rows, Verdict.CONTRADICTED, without=""),
+    )
+
+
+def _logistic(rows: Sequence[Seen], label: Verdict, *, without: str) -> dict[str, float]:
+    from sklearn.linear_model import LogisticRegression
+
+    features = [row.features for row in rows]
+    counts: dict[str, int] = defaultdict(int)
+    for one in features:
+        for name, value in one.items():
+            counts[name] += value != 0.0
+    names = sorted(
+        name for name, count in counts.items() if count >= RARE and name not in ("bias", without)
+    )
+    table = np.array([[one.get(name, 0.0) for name in names] for one in features])
+    model = LogisticRegression(C=STRENGTH, max_iter=1_000)
+    model.fit(table, [row.verdict is label for row in rows])
+    found = {"bias": float(model.intercept_[0])}
+    found |= dict(zip(names, map(float, model.coef_[0]), strict=True))
+    return {name: round(weight, 3) for name, weight in found.items()}
+
+
+def _fold(group: str, folds: int = 5) -> int:
+    return next((k for k in range(1, folds) if held_out(group, 1 / folds, salt=f"fold {k}")), 0)
+
+
+def _calibrated(row: Seen, calibrations: Mapping[str, Calibration]) -> Seen:
+    calibration = calibrations.get(row.kind, Calibration())
+    return row._replace(grounding=calibrated(row.grounding, calibration))
+
+
+def _crossed_calibration(rows: Sequence[Seen]) -> list[Seen]:
+    """Calibrate each fold of the evidence sets by what is fitted on the others."""
+    folds = [_fold(row.group) for row in rows]
+    result = list(rows)
+    for fold in set(folds):
+        rest = [row for row, at in zip(rows, folds, strict=True) if at != fold]
+        fitted_on_rest = fit_calibrations([row.grounding for row in rest], rest)
+        for number, row in enumerate(rows):
+            if folds[number] == fold:
+                result[number] = _calibrated(row, fitted_on_rest)
+    return result
+
+
+def _crossed_weights(rows: Sequence[Seen]) -> list[Weighed]:
+    """Weigh each fold of the evidence sets by what is fitted on the others."""
+    folds = [_fold(row.group) for row in rows]
+    result: list[Weighed] = [Weighed(0.0, 0.0)] * len(rows)
+    for fold in set(folds):
+        weighing = fitted([row for row, at in zip(rows, folds, strict=True) if at != fold])
+        for number, row in enumerate(rows):
+            if folds[number] == fold:
+                result[number] = getattr(weighing, row.kind).weigh(row.features)
+    return result
+
+
+def thresholds_of(weighed: Sequence[Weighed], verdicts: Sequence[Verdict]) -> VerdictThresholds:
+    """Thresholds at which a contradiction is reported and acted on; see ``REPORTING``.
+
+    A precision that is never reached gives the threshold 1: nothing is reported, or acted on.
+    """
+    against = np.array([value.contradiction for value in weighed])
+    called = np.array([value.contradiction > value.support for value in weighed])
+    wrong = np.array([verdict is Verdict.CONTRADICTED for verdict in verdicts])
+    found = []
+    for precision in (REPORTING, ACTING):
+        good = [
+            least
+            for least in np.arange(0.3, 1.0, 0.01)
+            if (picked := called & (against >= least)).any() and wrong[picked].mean() >= precision
+        ]
+        found.append(round(float(min(good, default=1.0)), 2))
+    return VerdictThresholds(contradiction=found[0], removal=max(found))
+
+
+def _report(rows: Sequence[Seen], weighed: Sequence[Weighed]) -> str:
+    alone = Weights(support={"support": 1.0}, contradiction={"contradiction": 1.0})
+    bare = [alone.weigh(row.features) for row in rows]
+    lines = []
+    for kind in KINDS:
+        places = [i for i, row in enumerate(rows) if row.kind == kind]
+        verdicts = [rows[i].verdict for i in places]
+        lines.append(f"\n{kind}: {len(places):,} sentences that claim something")
+        for name, values in (("judge alone", bare), ("weighed", weighed)):
+            lines.append(_table(name, [values[i] for i in places], verdicts))
+    return "\n".join(lines)
+
+
+def _table(name: str, values: Sequence[Weighed], labels: Sequence[Verdict]) -> str:
+    support = np.array([value.support for value in values])
+    against = np.array([value.contradiction for value in values])
+    true = np.array([label is Verdict.SUPPORTED for label in labels])
+    wrong = np.array([label is Verdict.CONTRADICTED for label in labels])
+    passed = support >= 0.5
+    balanced = (passed[true].mean() + (~passed[~true]).mean()) / 2
+    either = true | wrong
+    areas = area(support, true), area(against[either], wrong[either])
+    lines = [
+        f"{name}: balanced accuracy {balanced:.3f}",
+        f"  AUC of support {areas[0]:.3f}, of contradiction {areas[1]:.3f}",
+    ]
+    for preset in Strictness:
+        at = preset.thresholds
+        verdicts = [at.verdict(*value) for value in values]
+        told = np.array([verdict is Verdict.CONTRADICTED for verdict in verdicts])
+        acted = told & (against >= at.removal)
+        shares = {
+            "true marked": _share(support < at.support, true),
+            "true called contradicted": _share(told, true),
+            "true removed": _share(acted, true),
+            "contradictions named": _share(told, wrong),
+            "removed": _share(acted, wrong),
+            "precision": _share(wrong, told),
+            "false passed": _share(support >= at.support, ~true),
+        }
+        lines.append(f"  {preset.value}: {shares}")
+    for least in (0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9):
+        told = (against >= least) & (against > support)
+        lines.append(
+            f"  contradiction from {least}: of the true {_share(told, true)}, of the contradicted "
+            f"{_share(told, wrong)}, precision {_share(wrong, told)}"
+        )
+    return "\n".join(lines)
+
+
+def _share(picked: NDArray[np.bool_], among: NDArray[np.bool_]) -> str:
+    return f"{picked[among].mean():.3f}" if among.any() else "–"

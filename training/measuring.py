@@ -1,0 +1,77 @@
+"""Measures a judge by AUC, all evidence given, without checks: ``python -m training measure``."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.classification import area
+from guardrail.core.types import Grounding, Verdict
+from judges.onnx import open_judge
+from training.grounding import KINDS, ground
+from training.statements import Statement, shared_statements, statements_in
+
+__all__ = ["UNSEEN", "areas", "areas_table"]
+
+UNSEEN = Path(__file__).parents[1] / "benchmarks" / "unseen"
+"""Sentences of authors from whom the judge never learns."""
+
+
+def areas_table(folder: Path, data: Path, *, most: int | None = None) -> str:
+    """AUC of support and of contradiction by set and kind of evidence, in Markdown.
+
+    Args:
+        folder: The judge.
+        data: The data folder.
+        most: Most evidence sets of each; all by default.
+    """
+    sets = {part: list(shared_statements(data, part)) for part in ("valid", "valid_hard")}
+    for path in sorted(UNSEEN.glob("*.jsonl")):
+        sets[f"unseen {path.stem}"] = [
+            s for s in statements_in(UNSEEN) if s.group.startswith(path.stem)
+        ]
+    judge = open_judge(folder)
+    lines = [f"| {judge.name} | rows | triples | passages |", "|---|--:|--:|--:|"]
+    for name, statements in sets.items():
+        some = _some(statements, most)
+        measured = areas(ground(judge, some), some)
+        cells = [" ".join(f"{value:.3f}" for value in measured[kind]) for kind in KINDS]
+        lines.append(f"| {name} | {len(some):,} | {cells[0]} | {cells[1]} |")
+    return "\n".join(lines)
+
+
+def areas(
+    groundings: Sequence[Grounding], statements: Sequence[Statement]
+) -> dict[str, tuple[float, float]]:
+    """AUC of support, and of contradiction against support, by kind of evidence.
+
+    Sentences without a claim are left out; a probability of no claim counts as support, as such
+    a sentence passes.
+    """
+    found = {}
+    for kind in KINDS:
+        some = [
+            (grounding, statement.verdict)
+            for grounding, statement in zip(groundings, statements, strict=True)
+            if statement.triples is (kind == KINDS[0]) and statement.verdict is not Verdict.NO_CLAIM
+        ]
+        support = np.array([item.supported + item.no_claim for item, _ in some])
+        against = np.array([item.contradicted for item, _ in some])
+        true = np.array([verdict is Verdict.SUPPORTED for _, verdict in some], bool)
+        wrong = np.array([verdict is Verdict.CONTRADICTED for _, verdict in some], bool)
+        either = true | wrong
+        if true.any() and wrong.any():
+            found[kind] = (area(support, true), area(against[either], wrong[either]))
+        else:
+            found[kind] = (float("nan"), float("nan"))
+    return found
+
+
+def _some(statements: Sequence[Statement], most: int | None) -> list[Statement]:
+    groups = sorted({item.group for item in statements})
+    if most is not None and len(groups) > most:
+        groups = random.Random(0).sample(groups, most)
+    return [item for item in statements if item.group in set(groups)]

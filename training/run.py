@@ -1,0 +1,286 @@
+"""Trains the judge from a packed kit: ``python -m training run``. Needs torch and NumPy only.
+
+It stops when its time is over, writes a checkpoint every ten minutes and continues from there with
+``--resume``. The learning curve is a file of JSON lines.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from judges.window_model import WindowModel, pack
+from training.kit import Item, Kit, drawn, read_kit, read_state, write_state
+
+__all__ = ["Trainer", "auc", "evaluate", "run"]
+
+SAVED_S, MEASURED_S = 600.0, 1_800.0
+"""Seconds between two checkpoints, and between two points of the learning curve."""
+
+WARM_UP = 50
+"""Optimiser steps in which the rate rises."""
+
+FLAT, LEAST = 0.5, 0.03
+"""Share of the time at the full rate, and the rate at the end as a share of it."""
+
+CLIP = 1.0
+"""Largest norm of a gradient."""
+
+HEAD_RATE = 3.0
+"""Rate of the heads by that of the layers."""
+
+
+def run(
+    folder: Path,
+    out: Path,
+    *,
+    device: str = "cpu",
+    minutes: float,
+    total: float | None = None,
+    resume: bool = False,
+    rate: float = 6e-5,
+    tokens: int = 2_400,
+    freeze: int = 6,
+    seed: int = 1,
+) -> dict[str, float]:
+    """Train for some minutes.
+
+    Args:
+        folder: The kit.
+        out: Where checkpoint, state and learning curve go.
+        device: ``cpu`` or ``cuda``.
+        minutes: Length of this slice.
+        total: Minutes of all slices together, over which the rate falls; this slice by default.
+        resume: Continue from ``out``.
+        rate: Peak learning rate of the layers.
+        tokens: Tokens of a step.
+        freeze: Number of lower layers that keep their weights.
+        seed: Seed of all choices.
+
+    Returns:
+        The last point of the learning curve.
+    """
+    torch.manual_seed(seed)
+    kit = read_kit(folder)
+    trainer = Trainer(kit, out, device=device, rate=rate, freeze=freeze, seed=seed)
+    if resume:
+        trainer.resume()
+    trainer.run(minutes * 60, (total or minutes) * 60, tokens=tokens)
+    return trainer.measure(None)
+
+
+class Trainer:
+    """Training of one network; see ``run``."""
+
+    def __init__(
+        self, kit: Kit, out: Path, *, device: str, rate: float, freeze: int, seed: int
+    ) -> None:
+        out.mkdir(parents=True, exist_ok=True)
+        self.kit, self.out, self.device, self.rate, self.seed = kit, out, device, rate, seed
+        self.model = WindowModel(kit.sizes, freeze=freeze)
+        self.model.load(kit.start)
+        self.model.to(device)
+        names = self.model.trained().keys()
+        body: list[nn.Parameter] = []
+        heads: list[nn.Parameter] = []
+        for name, parameter in self.model.named_parameters():
+            parameter.requires_grad_(name in names)
+            if name in names:
+                (body if name.startswith("encoder") else heads).append(parameter)
+        self.parameters = [*body, *heads]
+        groups = [{"params": body, "lr": rate}, {"params": heads, "lr": HEAD_RATE * rate}]
+        self.optimizer = torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98))
+        self.step = self.sentences = self.tokens = 0
+        self.seconds = 0.0
+
+    def resume(self) -> None:
+        """Continue from the last checkpoint; without one, start."""
+        path = self.out / "state.pt"
+        if not path.is_file():
+            return
+        state = torch.load(path, map_location=self.device, weights_only=True)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.step, self.sentences = state["step"], state["sentences"]
+        self.tokens, self.seconds = state["tokens"], state["seconds"]
+        self.model.load(self.kit.start, read_state(self.out / "judge"))
+        self.model.to(self.device)
+
+    def save(self) -> None:
+        """Write checkpoint and state; a run that is cut off loses at most what came after."""
+        write_state(self.out / "judge", self.model.trained())
+        state = {
+            "optimizer": self.optimizer.state_dict(),
+            "step": self.step,
+            "sentences": self.sentences,
+            "tokens": self.tokens,
+            "seconds": self.seconds,
+        }
+        fresh = self.out / "state.pt.new"
+        torch.save(state, fresh)
+        fresh.replace(self.out / "state.pt")
+
+    def run(self, length: float, total: float, *, tokens: int) -> None:
+        """Train for ``length`` seconds of ``total``."""
+        before = self.seconds
+        began = saved = measured = time.monotonic()
+        chooser = random.Random(f"{self.seed}/{self.step}")
+        items = drawn(self.kit.families, self.kit.shares, chooser=chooser)
+        self.model.train()
+        while (now := time.monotonic()) - began < length:
+            self.seconds = before + now - began
+            if now - saved > SAVED_S:
+                self.save()
+                saved = now
+            if now - measured > MEASURED_S:
+                self.measure(20)
+                measured = now
+            loss = self.train(_batch(items, tokens), self.seconds / total)
+            if self.step % 20 == 0:
+                speed = self.tokens / max(1.0, self.seconds)
+                print(
+                    f"{self.seconds:.0f} s, step {self.step}, {self.sentences} sentences, "
+                    f"loss {loss:.3f}, {speed:.0f} tokens/s",
+                    flush=True,
+                )
+        self.seconds = before + time.monotonic() - began
+        self.save()
+
+    def train(self, batch: Sequence[Item], passed: float) -> float:
+        """One optimiser step; gives the mean loss of a sentence."""
+        total = sum(len(item.claims) for item in batch)
+        loss = 0.0
+        self.optimizer.zero_grad(set_to_none=True)
+        for part in _groups(batch, 16_000 if self.device == "cuda" else 1_000):
+            logits = self.logits(part)
+            allowed = torch.tensor([label for item in part for label in item.labels])
+            found = allowed_loss(logits, allowed.to(logits.device)) / total
+            found.backward()  # type: ignore[no-untyped-call]
+            loss += found.item()
+        scale = min(1.0, (self.step + 1) / WARM_UP)
+        scale *= max(LEAST, 1 - max(0.0, passed - FLAT) / (1 - FLAT))
+        for group, peak in zip(
+            self.optimizer.param_groups, (self.rate, HEAD_RATE * self.rate), strict=True
+        ):
+            group["lr"] = peak * scale
+        nn.utils.clip_grad_norm_(self.parameters, CLIP)
+        self.optimizer.step()
+        self.step += 1
+        self.sentences += total
+        self.tokens += sum(item.size for item in batch)
+        return loss
+
+    def logits(self, items: Sequence[Item]) -> Tensor:
+        """Logits of the claims of some items, in 32 bits."""
+        packed = pack([(item.windows, item.claims) for item in items], device=self.device)
+        kind = torch.device(self.device).type
+        with torch.autocast(kind, torch.bfloat16, enabled=_has_bfloat16(kind)):
+            return self.model(packed).float()  # type: ignore[no-any-return]
+
+    def measure(self, most: int | None) -> dict[str, float]:
+        """Add a point to the learning curve.
+
+        Args:
+            most: Most evidence sets of a family; all by default.
+        """
+        self.model.eval()
+        found = evaluate(self, self.kit.validation, most)
+        self.model.train()
+        point = {"seconds": round(self.seconds), "sentences": self.sentences, **found}
+        with (self.out / "curve.jsonl").open("a", encoding="utf-8") as curve:
+            curve.write(json.dumps(point) + "\n")
+        print(json.dumps(point), flush=True)
+        return found
+
+
+def _has_bfloat16(device: str) -> bool:
+    if device == "cuda":
+        return True
+    about = Path("/proc/cpuinfo")
+    return about.is_file() and "avx512_bf16" in about.read_text("utf-8", "replace")
+
+
+def allowed_loss(logits: Tensor, allowed: Tensor) -> Tensor:
+    """Sum of the negative logarithms of the probability of all allowed labels.
+
+    Args:
+        logits: [claims, labels].
+        allowed: Allowed labels of each claim, one bit each, [claims].
+    """
+    bits = (allowed[:, None] >> torch.arange(logits.shape[1], device=logits.device)) & 1
+    masked = logits.log_softmax(-1).masked_fill(bits == 0, float("-inf"))
+    return -masked.logsumexp(-1).sum()
+
+
+def _batch(items: Iterator[Item], tokens: int) -> list[Item]:
+    batch: list[Item] = []
+    while sum(item.size for item in batch) < tokens:
+        batch += islice(items, 1)
+    return batch
+
+
+def _groups(batch: Sequence[Item], budget: int) -> Iterator[list[Item]]:
+    """Items of like size together, within a budget of padded tokens."""
+    group: list[Item] = []
+    for item in sorted(batch, key=lambda one: one.size):
+        if group and (len(group) + 1) * item.size > budget:
+            yield group
+            group = []
+        group.append(item)
+    yield group
+
+
+@torch.no_grad()
+def evaluate(
+    trainer: Trainer, validation: Mapping[str, Sequence[Item]], most: int | None
+) -> dict[str, float]:
+    """AUC of support and of contradiction by kind of evidence; accuracy where claims come alone."""
+    found: dict[str, float] = {}
+    for name, all_items in validation.items():
+        items = list(all_items)
+        if most is not None and len(items) > most:
+            items = random.Random(3).sample(items, most)
+        rows: list[tuple[bool, int, list[float]]] = []
+        for group in _groups(items, 2_000) if items else ():
+            chances = trainer.logits(group).softmax(-1).tolist()
+            known = [(item.triples, label) for item in group for label in item.labels]
+            rows += [(*one, row) for one, row in zip(known, chances, strict=True)]
+        if all(len(item.claims) == 1 for item in items):
+            right = [_is_right(label, row) for _, label, row in rows]
+            found[name] = round(sum(right) / max(1, len(right)), 3)
+            continue
+        for kind in (True, False):
+            some = [(label, row) for triples, label, row in rows if triples is kind]
+            true, false, against = (
+                [row for label, row in some if label == wanted] for wanted in (1, 2, 4)
+            )
+            if true and false + against:
+                title = f"{name} {'triples' if kind else 'passages'}"
+                found[title] = auc([_support(r) for r in true], map(_support, false + against))
+                if against:
+                    pairs = ([row[2] for row in group] for group in (against, true))
+                    found[f"{title} contradiction"] = auc(*pairs)
+    return found
+
+
+def _support(row: Sequence[float]) -> float:
+    return row[0] + row[3]
+
+
+def _is_right(allowed: int, row: Sequence[float]) -> bool:
+    if allowed in (1, 2, 4):
+        return 1 << max(range(3), key=lambda i: row[i]) == allowed
+    return (row[0] >= 0.5) == bool(allowed & 1)
+
+
+def auc(high: Sequence[float], low: Sequence[float] | Iterator[float]) -> float:
+    """Probability that a value of the first is greater than one of the second; ties count half."""
+    first, second = np.array(list(high))[:, None], np.array(list(low))[None]
+    return round(float(((first > second) + 0.5 * (first == second)).mean()), 3)
