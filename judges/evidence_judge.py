@@ -107,6 +107,15 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         super().warm_up()
         _ = self.snapshot, self.probes
 
+    @property
+    def cached(self) -> tuple[int, int]:
+        """Tokens and bytes of the encoded evidence in the cache."""
+        return self._model.held_tokens, self._model.held
+
+    def forget(self) -> None:
+        """Empty the cache of encoded evidence."""
+        self._model.forget()
+
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; see ``NLIJudge``."""
         self.warm_up()

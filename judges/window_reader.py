@@ -109,6 +109,12 @@ class OnnxReader(OnnxTextModel):
         """Bytes of encoded windows in the cache."""
         return self._held
 
+    @property
+    def held_tokens(self) -> int:
+        """Tokens of the windows in the cache."""
+        with self._guard:
+            return sum(map(len, self._cache))
+
     def forget(self) -> None:
         """Empty the cache."""
         with self._guard:
