@@ -37,7 +37,7 @@ from judges.sequences import IDS, Claim, claims_of, windows_of
 from judges.session import softmax
 from judges.window_reader import OnnxReader, Reader, Reading, canonical
 
-__all__ = ["EvidenceJudge"]
+__all__ = ["PAIRS", "EvidenceJudge"]
 
 EVIDENCE = 1_024
 """Most tokens of evidence within reach of a sentence."""

@@ -121,6 +121,10 @@ class OnnxReader(OnnxTextModel):
             self._cache.clear()
             self._held = 0
 
+    def _forked(self) -> None:
+        super()._forked()
+        self._guard = threading.Lock()
+
     def read(self, tasks: Sequence[Task]) -> list[Reading]:
         """Read n claims; see ``Reader``."""
         self.warm_up()
