@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
 
+from chains.gateway.azure import AzurePathMiddleware, deployment_of, upstream_path
 from chains.gateway.checks import CheckBody, RankBody, Ranking, check, rank
 from chains.gateway.dashboard import Dashboard
 from chains.gateway.door import Door
@@ -139,6 +140,7 @@ def create_app(
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
     paths = frozenset(gateway.protocols)
     app.add_middleware(Door, metrics=gateway.metrics, settings=gateway.settings, paths=paths)
+    app.add_middleware(AzurePathMiddleware)
     return app
 
 
@@ -184,8 +186,10 @@ class _Gateway:
         self._need_upstream()
         begin = time.perf_counter()
         body = await read_json(request)
-        path = request.url.path.removeprefix(PREFIX)
-        endpoint, _ = JUDGED[path.strip("/")]
+        endpoint, _ = JUDGED[request.url.path.removeprefix(PREFIX).strip("/")]
+        if (azure := deployment_of(request)) is not None and azure.name:
+            body.setdefault("model", azure.name)
+        path = upstream_path(request, self._upstream)
         guarding = self.guardings.of(request, body.get("model"))
         begun(request, "output", guarding.policy)
         exchange = await in_reader_thread(Exchange, guarding, endpoint, body)
