@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from chains.gateway.azure import AzurePathMiddleware, deployment_of, upstream_path
 from chains.gateway.checks import CheckBody, RankBody, Ranking, check, rank
@@ -59,7 +60,7 @@ from chains.openai_sse import Event
 from chains.openai_wire import JSON, Endpoint, Reply
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError
-from guardrail.core.secrets import get_logger
+from guardrail.core.secrets import get_logger, redact
 from guardrail.log.records import Feedback
 
 __all__ = ["create_app"]
@@ -73,6 +74,16 @@ JUDGED: dict[str, tuple[Endpoint, type[BaseModel]]] = {
     "responses": (Endpoint.RESPONSES, ResponsesBody),
 }
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+class _App(FastAPI):
+    """The application, which never sees a secret in a query: its traces and logs would show it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if query := scope.get("query_string"):
+            clean = redact(f"?{query.decode('latin-1')}")[1:].encode("latin-1")
+            scope = scope if clean == query else {**scope, "query_string": clean}
+        await super().__call__(scope, receive, send)
 
 
 def create_app(
@@ -96,7 +107,7 @@ def create_app(
     """
     gateway = _Gateway(guard, settings or GatewaySettings.from_env(), client, on_loaded)
     # The interactive documentation would load scripts from elsewhere.
-    app = FastAPI(
+    app = _App(
         title="kg-guardrail gateway", docs_url=None, redoc_url=None, lifespan=gateway.lifespan
     )
     app.state.gateway = gateway  # what holds it: its endpoints do not

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from guardrail.core.errors import ConfigError, ModelError
 from guardrail.core.http_clients import reading_environment
 from guardrail.core.reasoning import without_reasoning
+from guardrail.core.secrets import register_secret
 from guardrail.models.base import Completion, SampleRequest, model_workers
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class OpenAIModel:
                         )
                 except openai.OpenAIError as error:
                     raise ModelError(f"cannot open the OpenAI client: {error}") from error
+                register_secret(self._client.api_key)
             return self._client
 
     def _call(self, request: SampleRequest) -> list[Completion]:
