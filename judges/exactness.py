@@ -85,7 +85,7 @@ def largest_weight(path: Path) -> int:
     return most
 
 
-def _external(tensor: memoryview, folder: Path) -> Iterator[bytes]:
+def _external(tensor: memoryview, folder: Path) -> Iterator[memoryview]:
     """The data of a tensor that lies in a file of its own."""
     about = {
         bytes(next(_field(entry, _ENTRY_KEY))): bytes(next(_field(entry, _ENTRY_VALUE))).decode()
@@ -94,7 +94,7 @@ def _external(tensor: memoryview, folder: Path) -> Iterator[bytes]:
     if about:
         with (folder / about[b"location"]).open("rb") as file:
             file.seek(int(about[b"offset"]))
-            yield file.read(int(about[b"length"]))
+            yield memoryview(file.read(int(about[b"length"])))
 
 
 def _field(message: memoryview, number: int) -> Iterator[memoryview]:

@@ -128,6 +128,7 @@ def calibrate(folder: Path, data: Path, *, most: int | None = None) -> str:
         calibrations[PAIRS] = _pair_calibration(judge, data)
     card["grounding"] = {kind: item.model_dump() for kind, item in calibrations.items()}
     card["weighing"] = weighing.model_dump()
+    card["calibrated"] = "\n".join(lines).strip()
     card["thresholds"] = {kind: item.model_dump() for kind, item in thresholds.items()}
     _write(folder, card)
     return "\n".join(lines)
