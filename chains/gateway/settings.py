@@ -22,7 +22,6 @@ from chains.openai_wire import MOST_REPLY_BYTES
 from chains.styles import MarkerStyle, StreamMode
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import plainly
-from guardrail.core.secrets import RedactedRepr, register_secret
 from guardrail.core.types import MOST_SECONDS, Seconds, Value
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def sharing(config: GuardrailConfig) -> GuardrailConfig:
     return config.model_copy(update={"judge_cache": JUDGE_CACHE})
 
 
-class GatewaySettings(RedactedRepr, Value):
+class GatewaySettings(Value):
     """What the gateway does beside judging.
 
     Attributes:
@@ -235,9 +234,7 @@ class GatewaySettings(RedactedRepr, Value):
 
     @model_validator(mode="after")
     def _one_caller_a_key(self) -> Self:
-        known = [register_secret(key.get_secret_value()) for key, _ in self._callers()]
-        if self.upstream_key is not None:
-            register_secret(self.upstream_key.get_secret_value())
+        known = [key.get_secret_value() for key, _ in self._callers()]
         if len(set(known)) < len(known):
             raise ValueError("two callers have the same key; give each its own")
         return self

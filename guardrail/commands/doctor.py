@@ -17,7 +17,6 @@ from guardrail.commands.options import AsJson, Config
 from guardrail.config import GuardrailConfig, gateway_section
 from guardrail.core.errors import GuardrailError
 from guardrail.core.http_clients import reading_environment
-from guardrail.core.secrets import redact
 
 __all__ = ["Diagnosis", "doctor", "examine"]
 
@@ -58,12 +57,7 @@ def doctor(config: Config = None, as_json: AsJson = False) -> None:
 
 
 def examine(config: Path | None = None) -> Iterator[Diagnosis]:
-    """Look at every part, one after the other; what fails is a finding, without credentials."""
-    for found in _examined(config):
-        yield found._replace(said=redact(found.said))
-
-
-def _examined(config: Path | None) -> Iterator[Diagnosis]:
+    """Look at every part, one after the other; what fails is a finding."""
     yield _python()
     yield from _extras()
     try:

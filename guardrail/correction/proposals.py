@@ -83,8 +83,12 @@ def proposed(
     """
     against = [finding for finding in findings if finding.effect is Effect.CONTRADICTS]
     if against:
-        each = [_of_finding(claim, finding, evidence) for finding in against]
-        edits = [edit for found in each for edit in found] if all(each) else []
+        each: dict[tuple[int, ...], tuple[Edit, ...]] = {}
+        for finding in against:  # several checks may find one difference
+            each[finding.statements] = each.get(finding.statements) or _of_finding(
+                claim, finding, evidence
+            )
+        edits = [edit for found in each.values() for edit in found] if all(each.values()) else []
     else:
         edits = _of_judge(claim, evidence, outcome, elsewhere)
     edits = sorted(dict.fromkeys(edits))
@@ -115,12 +119,13 @@ def _writes_twice(edits: Sequence[Edit], evidence: Premises) -> bool:
 
 
 def _of_finding(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edit, ...]:
-    if finding.check == "typed_values":
+    yes = [evidence.indexed.statements[number].yes for number in finding.statements]
+    if finding.instead is not None and yes == [None] and finding.check != "weekday_hours":
         edit = of_finding(claim, finding, evidence)
         return () if edit is None else (edit,)
     if finding.check == "weekday_hours":
         return of_hours(claim, finding, evidence)
-    return of_yes_no(claim, finding, evidence) if finding.check == "yes_no" else ()
+    return of_yes_no(claim, finding, evidence) if finding.check in ("yes_no", "stated") else ()
 
 
 def _of_judge(claim: Claim, evidence: Premises, outcome: Outcome, elsewhere: str) -> list[Edit]:

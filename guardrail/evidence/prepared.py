@@ -11,15 +11,15 @@ import hashlib
 import math
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.cancellation import stop_if_given_up
-from guardrail.core.text.names import NO_NAMES, by_words_alone, words_of_label
-from guardrail.core.text.words import Token, content_stems
+from guardrail.core.text.names import NO_NAMES, by_words_alone, find_names, words_of_label
+from guardrail.core.text.words import Token, content_stems, copy_key, fold
 from guardrail.core.types import Evidence, Triple
 from guardrail.evidence.statements import Statement, as_spoken, statements_of
 
@@ -40,6 +40,9 @@ CONTEXT_WEIGHT = 0.3
 
 NEIGHBOUR = 0.4
 """Share of its score that a sentence of a passage lends to the next one and to the one before."""
+
+BEFORE = 5
+"""Title, heading and sentences before another in which the subject of a pronoun is looked for."""
 
 CACHE_BYTES = 64 * 2**20
 """Default bound of an ``EvidenceCache``."""
@@ -75,6 +78,16 @@ class Selection(NamedTuple):
     places: tuple[int, ...]
     priority: tuple[int, ...]
     windows: tuple[int, ...] = ()
+
+    def only(self, wanted: Collection[int]) -> Selection:
+        """The statements of some places alone."""
+        kept = [number for number, place in enumerate(self.places) if place in wanted]
+        where = {number: place for place, number in enumerate(kept)}
+        return Selection(
+            tuple(self.places[number] for number in kept),
+            tuple(where[number] for number in self.priority if number in where),
+            tuple(self.windows[number] for number in kept),
+        )
 
 
 class _NameIndex(NamedTuple):
@@ -168,6 +181,48 @@ class PreparedEvidence:
     def labels(self) -> tuple[str, ...]:
         """The different subjects."""
         return tuple(dict.fromkeys(item.subject for item in self.statements if item.subject))
+
+    @cached_property
+    def facts(self) -> tuple[tuple[int, Statement], ...]:
+        """The statements that are facts about a subject, each with its place."""
+        numbered = enumerate(self.statements)
+        return tuple((number, item) for number, item in numbered if item.fact and item.subject)
+
+    @cached_property
+    def copies(self) -> dict[str, list[int]]:
+        """Places of the statements by their own words, without marks and case."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for number, statement in enumerate(self.statements):
+            if not statement.quoted:
+                for key in {copy_key(statement.words), copy_key(statement.text)}:
+                    found[key].append(number)
+        return found
+
+    def before(self, number: int) -> list[str]:
+        """What a sentence of a passage follows: its title, its heading and earlier sentences."""
+        mine = self.statements[number]
+        found = [mine.subject, mine.head]
+        for other in reversed(self.statements[:number]):
+            if (other.place, other.head) != (mine.place, mine.head) or len(found) > BEFORE:
+                break
+            found.append(other.text)
+        return found
+
+    def mentions(self, name: str) -> bool:
+        """True if a statement contains a name, or all its words if it has no figures."""
+        known = content_stems(name) <= self.stems and not any(map(str.isdigit, name))
+        return known or any(fold(name) in fold(item.text) for item in self.statements)
+
+    @cached_property
+    def value_names(self) -> tuple[str, ...]:
+        """Names that occur only as values of facts, and in no passage."""
+        found = dict.fromkeys(
+            item.triple.value
+            for item in self.statements
+            if item.triple and find_names(item.triple.value) == [(0, len(item.triple.value))]
+        )
+        prose = " ".join(item.text for item in self.statements if item.triple is None)
+        return tuple(name for name in found if name not in self.all_names and name not in prose)
 
     @cached_property
     def tables(self) -> tuple[RowsOfTable, ...]:
@@ -342,8 +397,8 @@ def _windows(statements: Sequence[Statement]) -> list[_Part]:
             found[key] = _Part(key, "", part)
     for (_, head), members in sections.items():
         for part in _cut(members):
-            key = (1, head, tuple(item.text for item in part))
-            found.setdefault(key, _Part(key, head, part))
+            content = (1, head, tuple((item.text, item.above, item.quoted) for item in part))
+            found.setdefault(content, _Part(content, head, part))
     return list(found.values())
 
 

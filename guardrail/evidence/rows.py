@@ -69,16 +69,19 @@ class Cell:
 class Row(dict[str, Cell]):
     """The cells of a row by column; of a list in a cell its first item."""
 
+    missing = 0
+    """Cells without a value: *NaN*, *NULL*."""
+
     @property
     def subject(self) -> str:
-        """What the row tells of."""
+        """What the row is about."""
         return next(iter(self.values())).statement.subject
 
     @property
     def cut(self) -> bool:
         """Whether cells of it are missing, as far as their number is known."""
         triple = next(iter(self.values())).statement.triple
-        return len(self) < ((triple and triple.row and triple.row.cells) or 0)
+        return len(self) + self.missing < ((triple and triple.row and triple.row.cells) or 0)
 
 
 class Narrowed(NamedTuple):
@@ -305,13 +308,23 @@ def tables_of(statements: Sequence[Statement]) -> tuple[RowsOfTable, ...]:
         if place is not None and statement.fact is not None:
             by_place = found.setdefault((place.table, place.table_id, place.of), {})
             row = by_place.setdefault(place.number, Row())
+            if statement.is_missing:
+                row.missing += 1
+                continue
             row.setdefault(statement.fact.property, Cell(number, statement))
+    lacking: set[int] = set()
     alike: dict[tuple[str, frozenset[str]], list[list[Row]]] = {}
     for (name, _, size), by_place in found.items():
         rows = [by_place[place] for place in sorted(by_place)]
-        if len(rows) == size:
-            alike.setdefault((name, frozenset().union(*rows)), []).append(rows)
-    pages = [(name, rows, bool(own[1:])) for (name, _), own in alike.items() for rows in own]
+        if len(rows) == size and any(rows):
+            full = [row for row in rows if row]
+            alike.setdefault((name, frozenset().union(*rows)), []).append(full)
+            lacking |= {id(full)} if len(full) < size else set()
+    pages = [
+        (name, rows, bool(own[1:]) or id(rows) in lacking)
+        for (name, _), own in alike.items()
+        for rows in own
+    ]
     together = [(name, [*chain(*own)], False) for (name, _), own in alike.items() if own[1:]]
     return tuple(RowsOfTable(name, rows, page=page) for name, rows, page in pages + together)
 

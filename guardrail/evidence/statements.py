@@ -8,16 +8,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from guardrail.core.cancellation import stop_if_given_up
+from guardrail.core.text.dates import Date, find_dates
 from guardrail.core.text.layout import laid_out
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import NO_NAMES, label_in, part_of_name_in
 from guardrail.core.text.properties import cues
-from guardrail.core.text.units import unit_of_label
-from guardrail.core.text.values import Agreement, TypedValue, compare, find_values, limited
-from guardrail.core.text.words import Token, content_stems, fold
+from guardrail.core.text.validity import Validity, validity_of
+from guardrail.core.text.values import Agreement, TypedValue, compare, find_values, values_of
+from guardrail.core.text.words import Token, content_stems, fold, plain, property_words, tokenise
 from guardrail.core.types import Citation, Evidence, Passage, Triple
 
 __all__ = ["Statement", "as_spoken", "statements_of"]
+
+QUOTES = re.compile(r'(?<!\d)"')
+"""A quotation mark, and not the sign of inches or seconds."""
 
 CITED_CHARS = 120
 """A citation of a passage quotes at most this many characters."""
@@ -37,6 +41,10 @@ class Statement:
         head: Title and heading that a sentence of a passage stands under.
         names: Other names of the subject.
         others: Other names of the value: the wider places that hold it, as the answer tells them.
+        words: The sentence or list item of a passage in its own words, or a fact's text.
+        above: The label above it, if that may deny, limit or attribute what it says: any label of a
+            sentence, and the label of a list if it has a word of negation or condition.
+        quoted: True inside a quotation that an earlier or the same sentence opens and leaves open.
     """
 
     text: str
@@ -48,6 +56,9 @@ class Statement:
     head: str = ""
     names: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    words: str = ""
+    above: str = ""
+    quoted: bool = False
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -62,9 +73,27 @@ class Statement:
         """Its typed values; offsets are those of ``value_text``."""
         if self.fact is None:
             return tuple(find_values(self.value_text))
-        label = self.fact.property
-        found = find_values(self.value_text, unit_of_label(label))
-        return tuple(limited(value, label) for value in found)
+        return tuple(values_of(self.value_text, self.fact.property))
+
+    @cached_property
+    def is_typed(self) -> bool:
+        """True if a fact's value consists of typed values: *2,490 euros*, *3 May 2026, 15:00*."""
+        rest = self.value_text
+        for value in sorted(self.values, key=lambda item: -item.start):
+            rest = rest[: value.start] + rest[value.end :]
+        words = {token.folded for token in tokenise(rest)} - {"t"}  # of a time stamp
+        light = lexicon_set("function_words", "stop_words")
+        return bool(self.fact and self.values) and words <= light
+
+    @cached_property
+    def is_missing(self) -> bool:
+        """True for a cell without a value: *NaN*, *NULL*. It supports and contradicts nothing."""
+        return bool(self.fact) and fold(self.value_text) in lexicon_set("numbers", "missing")
+
+    @cached_property
+    def validity(self) -> Validity | None:
+        """When a statement holds, if it says so: *Bergen (2015 to 2020)*, *from 2017 to 2021*."""
+        return validity_of(self.value_text)
 
     @cached_property
     def yes(self) -> bool | None:
@@ -111,6 +140,12 @@ class Statement:
     def value_text(self) -> str:
         """Where its values stand: a fact's value, or its text."""
         return self.fact.value if self.fact else self.text
+
+    @cached_property
+    def label_dates(self) -> tuple[Date, ...]:
+        """The years of its property: *Price 2024 (USD)*."""
+        found = find_dates(property_words(self.fact.property)) if self.fact else []
+        return tuple(when for when in found if when.year is not None)
 
     @cached_property
     def label_values(self) -> tuple[TypedValue, ...]:
@@ -177,11 +212,20 @@ def _says(text: str, name: str) -> bool:
     return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
+def _limits(label: str) -> bool:
+    """True if a label denies or limits what is listed below it: *Not included*, *If you pay*."""
+    words = {token.folded for token in tokenise(label)}
+    return not words.isdisjoint(
+        lexicon_set("function_words", "negations") | lexicon_set("function_words", "conditions")
+    )
+
+
 def _of_passage(passage: Passage, place: int) -> list[Statement]:
     """The statements of a passage, each with the title and heading that it stands under."""
     name = passage.id or passage.title or f"passage {place + 1}"
     title = passage.title or ""
     found: list[Statement] = []
+    quotes = 0
     for piece in laid_out(passage.text):
         stop_if_given_up()
         whole = len(piece.text) <= CITED_CHARS
@@ -190,5 +234,13 @@ def _of_passage(passage: Passage, place: int) -> list[Statement]:
         head = ": ".join(dict.fromkeys(filter(None, (title, piece.heading))))
         fact = Triple(*piece.fact) if piece.fact else None
         about = fact.subject if fact else title
-        found.append(Statement(piece.text, None, citation, place, about, fact, head))
+        open_before, quotes = quotes % 2 == 1, quotes + len(QUOTES.findall(plain(piece.words)))
+        above = "" if piece.is_item and not _limits(piece.label) else piece.label
+        quoted = open_before or quotes % 2 == 1
+        found.append(
+            Statement(
+                piece.text, None, citation, place, about, fact, head,
+                words=piece.words, above=above, quoted=quoted,
+            )
+        )  # fmt: skip
     return found

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, cast
 
 from guardrail.core.errors import ConfigError, ModelError
-from guardrail.core.reasoning import without_reasoning
 from guardrail.models.base import Completion, SampleRequest, model_workers
 from guardrail.models.constraints import CitationConstraint
 
@@ -114,7 +113,7 @@ class LangChainModel:
 
 
 def _completion(reply: object, constraint: CitationConstraint | None) -> Completion:
-    text = without_reasoning(_text(reply))
+    text = _text(reply)
     if constraint is not None:
         text = constraint.from_json(_structured_text(reply) or text)
     return Completion(

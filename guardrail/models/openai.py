@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from guardrail.core.errors import ConfigError, ModelError
 from guardrail.core.http_clients import reading_environment
-from guardrail.core.reasoning import without_reasoning
-from guardrail.core.secrets import register_secret
 from guardrail.models.base import Completion, SampleRequest, model_workers
 
 if TYPE_CHECKING:
@@ -122,7 +120,6 @@ class OpenAIModel:
                         )
                 except openai.OpenAIError as error:
                     raise ModelError(f"cannot open the OpenAI client: {error}") from error
-                register_secret(self._client.api_key)
             return self._client
 
     def _call(self, request: SampleRequest) -> list[Completion]:
@@ -202,8 +199,7 @@ class OpenAIModel:
 
     def _completion(self, choice: Any, request: SampleRequest) -> Completion:
         try:
-            said = choice.message.content if self._api == "chat" else choice.text
-            text = without_reasoning(said or "")
+            text = (choice.message.content if self._api == "chat" else choice.text) or ""
         except AttributeError as error:
             raise ModelError(f"the endpoint of model {self._model!r} sent no completion") from error
         constrained = request.constraint is not None and self._form != "none"

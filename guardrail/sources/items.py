@@ -50,7 +50,7 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
     Args:
         items: Strings, ``{"text", "id", "title", "url"}``, ``{"triple": [s, p, o]}``, objects
             with both, ``{"table": {"rows": […]}}``, ``{"file": {"filename", "file_data"}}``,
-            triples, passages, tables, or LangChain documents, alone or with their scores.
+            triples, passages, tables, or LangChain documents.
         where: Its name, for errors.
 
     Raises:
@@ -87,8 +87,7 @@ def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
     """Read evidence as users of Python hand it in.
 
     Args:
-        items: Triples, passages, tables, texts, or LangChain documents, alone or with their
-            scores; or one table.
+        items: Triples, passages, tables, texts, or LangChain documents; or one table.
 
     Raises:
         InputError: An item is none of these, or there is one item that is in no list.
@@ -115,8 +114,6 @@ def _plain(item: object) -> tuple[Evidence, ...] | None:
         return item.triples
     if isinstance(item, str):
         return (Passage(text=item),)
-    if isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], int | float):
-        item = item[0]  # a document with its score, as vector stores return it
     document = passage_of_document(item)
     return None if document is None else (document,)
 

@@ -24,6 +24,7 @@ from guardrail.markers.grammar import ParsedText
 from guardrail.markers.references import without_references
 from guardrail.markers.ruins import without_ruins
 from guardrail.verdict.heads import is_bare, measures, names_columns
+from guardrail.verdict.propositions import proposition_of
 from judges.letters import plain_letters
 
 __all__ = ["Claim", "GroundingRequest", "claims_of"]
@@ -72,6 +73,9 @@ class Claim:
         head: Whether it is such a head with an amount in it: nothing supports that it
             names columns, and only what contradicts it counts.
         evidence: What the answer is held against.
+        answers: The bare yes or no in whose place this sentence, the proposition of the question,
+            is judged; None for a sentence that stands in the answer.
+        denied: True if the bare answer denies the proposition.
     """
 
     stretch: Stretch
@@ -81,6 +85,13 @@ class Claim:
     prose: bool
     head: bool
     evidence: PreparedEvidence
+    answers: Stretch | None = None
+    denied: bool = False
+
+    @property
+    def place(self) -> Stretch:
+        """Its place in the clean answer."""
+        return self.answers or self.stretch
 
     @cached_property
     def text(self) -> str:
@@ -150,7 +161,13 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
         code = _is_code(stretch, blocks) and PLAIN_WORDS.search(judged) is None
         prose = not bare and not code and not judged.isspace()
         written, before = plain_letters(re.sub(r"\s", " ", judged)), _last(earlier)
-        claims.append(Claim(stretch, written, request.question, before, prose, head, evidence))
+        asked = proposition_of(written, request.question, evidence.all_names) if prose else None
+        if asked is not None:
+            stated = Stretch(asked.text, stretch.start, stretch.start + len(asked.text))
+            claim = Claim(stated, asked.text, "", "", True, False, evidence, stretch, asked.denied)
+        else:
+            claim = Claim(stretch, written, request.question, before, prose, head, evidence)
+        claims.append(claim)
         earlier.append(" ".join(judged.split()))
     return claims
 

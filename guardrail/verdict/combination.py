@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.core.text.values import Agreement, compare
 from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import Category, Effect, Finding, Grounding, Judgement, Verdict, Weight
 from guardrail.core.types.weighing import Weighed, Weighing, features_of
+from guardrail.verdict.checks.validity import applies
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -40,6 +42,18 @@ class Outcome(NamedTuple):
     weighed: Weighed | None = None
     sure: bool = False
     weights: tuple[Weight, ...] = ()
+
+    def denied(self) -> Outcome:
+        """The verdict on a *no* to what this is the verdict on."""
+        first = next(iter(self.carried), None)
+        weighed = self.weighed and Weighed(self.weighed.contradiction, self.weighed.support)
+        if self.verdict is Verdict.SUPPORTED and first is not None:
+            sure = weighed is None or bool(self.spoke and self.spoke.decides)
+            return Outcome(Verdict.CONTRADICTED, self.carried[1:], first, None, weighed, sure)
+        if self.verdict is Verdict.CONTRADICTED:
+            against = () if self.against is None else (self.against,)
+            return Outcome(Verdict.SUPPORTED, (*against, *self.carried), weighed=weighed)
+        return self._replace(verdict=Verdict.UNSUPPORTED, weighed=weighed, weights=())
 
     @property
     def category(self) -> Category | None:
@@ -74,13 +88,20 @@ def combine(
     if nothing is not None:
         return Outcome(Verdict.NO_CLAIM, spoke=nothing)
     grounding = evidence.grounding
+    settled = _settled(findings)
     if grounding is None:
+        if settled is not None:
+            return _outcome(claim, evidence, findings, settled)
         return _without_judge(claim, evidence, findings, by_effect)
-    if grounding.no_claim >= 0.5 and not grounding.unread and Effect.CONTRADICTS not in by_effect:
+    no_claim = grounding.no_claim >= 0.5 and not grounding.unread
+    if no_claim and settled is None and Effect.CONTRADICTS not in by_effect:
         return Outcome(Verdict.NO_CLAIM)
     weights = weighing.triples if _rests_on_triples(evidence, findings) else weighing.passages
     features = features_of(grounding, findings)
     weighed, parts = weights.weigh(features), weights.parts(features)
+    if settled is not None:
+        outcome = _outcome(claim, evidence, findings, settled)
+        return outcome._replace(weighed=weighed, weights=parts)
     verdict = evidence.thresholds.verdict(*weighed)
     carried = _carried(evidence, findings, verdict)
     touched = _touched(claim, evidence, carried)
@@ -91,12 +112,46 @@ def combine(
         return Outcome(Verdict.UNSUPPORTED, touched, spoke=missing, weighed=weighed, weights=parts)
     clash = by_effect.get(Effect.CONTRADICTS)
     if clash is None:
-        against = _most_conflicting(evidence)
+        against = _most_conflicting(claim, evidence, findings)
+        if against is None:  # a contradiction needs a statement that conflicts
+            return Outcome(Verdict.UNSUPPORTED, touched, weighed=weighed, weights=parts)
     else:  # what is computed of many statements conflicts with none of them alone
         against = clash.statements[0] if clash.statements else None
     kept = tuple(number for number in touched if number != against)
     sure = weighed.contradiction >= evidence.thresholds.removal
     return Outcome(verdict, kept, against, clash, weighed, sure, parts)
+
+
+ORDER = (
+    ("copied", Effect.CARRIES),
+    ("stated", Effect.CONTRADICTS),
+    ("stated", Effect.CARRIES),
+)
+"""Findings that settle a verdict, the strongest first; others follow in their own order."""
+
+
+def _settled(findings: Sequence[Finding]) -> Finding | None:
+    """The finding that settles the verdict whatever the judge says; None if there is none."""
+    deciding = [finding for finding in findings if finding.decides]
+    rank = {key: place for place, key in enumerate(ORDER)}
+    deciding.sort(key=lambda item: rank.get((item.check, item.effect), len(rank)))
+    return deciding[0] if deciding else None
+
+
+def _outcome(
+    claim: Claim, evidence: Premises, findings: Sequence[Finding], settled: Finding
+) -> Outcome:
+    """The verdict that a finding settles, with what supports or contradicts the sentence."""
+    if settled.effect is Effect.CARRIES:
+        carried = _carried(evidence, findings, Verdict.SUPPORTED)
+        first = (*settled.statements, *(n for n in carried if n not in settled.statements))
+        return Outcome(Verdict.SUPPORTED, first, spoke=settled)
+    carried = _touched(claim, evidence, _carried(evidence, findings, Verdict.UNSUPPORTED))
+    if settled.effect is Effect.MISSING:
+        return Outcome(Verdict.UNSUPPORTED, carried, spoke=settled)
+    against = settled.statements[0] if settled.statements else None
+    kept = tuple(number for number in carried if number != against)
+    return Outcome(Verdict.CONTRADICTED, kept, against, settled, sure=True)
 
 
 def _rests_on_triples(evidence: Premises, findings: Sequence[Finding]) -> bool:
@@ -162,10 +217,36 @@ def _carried(evidence: Premises, findings: Sequence[Finding], verdict: Verdict) 
     return tuple(sorted(found, key=lambda number: (-found[number], number)))
 
 
-def _most_conflicting(evidence: Premises) -> int | None:
-    scores = {number: evidence.conflicts(number) for number in evidence.selection.places}
+def _most_conflicting(claim: Claim, evidence: Premises, findings: Sequence[Finding]) -> int | None:
+    """The statement that conflicts most, about the same subject and at the same time.
+
+    Of a judge that scores no statements, the most relevant one. None if there is none, or if every
+    check says that the evidence carries the sentence.
+    """
+    if findings and all(finding.effect is Effect.CARRIES for finding in findings):
+        return None
+    scores = {
+        number: evidence.conflicts(number)
+        for number, statement in evidence.chosen
+        if (statement.fact is None or evidence.speaks_of(statement))
+        and applies(claim, statement)
+        and not statement.is_missing
+        and (not statement.is_typed or _clashes(claim, statement))
+    }
+    if evidence.grounding and not evidence.grounding.statements:
+        order = [evidence.selection.places[place] for place in evidence.selection.priority]
+        return next((number for number in order if number in scores), None)
     best = max(scores, key=lambda number: scores[number], default=None)
     return best if best is not None and scores[best] > 0.0 else None
+
+
+def _clashes(claim: Claim, statement: Statement) -> bool:
+    """Whether a value of the sentence is another than that of a fact: times contradict no price."""
+    return any(
+        compare(mine, held) is Agreement.CONFLICT
+        for mine in claim.values
+        for held in statement.values
+    )
 
 
 def judgement_of(outcome: Outcome, grounding: Grounding | None) -> Judgement | None:

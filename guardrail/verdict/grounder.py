@@ -7,6 +7,7 @@ once. Checks compare what a judge reads badly. What both say makes the verdict.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from guardrail.core.cancellation import stop_if_given_up
@@ -36,7 +37,7 @@ from guardrail.verdict.checks.typed_values import COMPARED
 from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
 from guardrail.verdict.combination import Outcome, combine, judgement_of
-from guardrail.verdict.premises import Premises
+from guardrail.verdict.premises import Premises, relevant
 from guardrail.verdict.reasons import against_of, note_of
 from guardrail.verdict.spans import spans_of
 from guardrail.verdict.subjects import subjects_of
@@ -177,7 +178,7 @@ class Grounder:
             stretch, clean = draft.claim.stretch, requests[draft.request].answer.clean
             if stretch.start not in starts[draft.request] or looked is None:
                 continue
-            if looked.outcome.verdict is Verdict.CONTRADICTED:
+            if looked.outcome.verdict is Verdict.CONTRADICTED and draft.claim.answers is None:
                 elsewhere = f"{clean[: stretch.start]} {clean[stretch.end :]}"
                 proposal = proposed(draft.claim, *looked[:3], elsewhere=elsewhere)
                 found[draft.request].append(proposal)
@@ -248,6 +249,11 @@ class Grounder:
             outcome = combine(claim, evidence, findings, weighing or self._weighing)
             if claim.head and outcome.verdict is Verdict.UNSUPPORTED:
                 outcome = Outcome(Verdict.NO_CLAIM)
+        if claim.answers is not None:
+            outcome = outcome.denied() if claim.denied else outcome
+            findings = [_of_answer(item, claim) for item in findings]
+            unread = evidence.grounding and evidence.grounding.model_copy(update={"words": ()})
+            evidence = replace(evidence, grounding=unread)
         return _Looked(evidence, findings, outcome)
 
     def _sentence(
@@ -255,16 +261,16 @@ class Grounder:
     ) -> Sentence:
         claim = draft.claim
         if looked is None:
-            return Sentence.not_judged(*claim.stretch)
+            return Sentence.not_judged(*claim.place)
         evidence, findings, outcome, second = looked
         carrying = citations_of(claim, evidence, outcome, verbatim=False)
         cited = carrying
         if self._verbatim:
             cited = citations_of(claim, evidence, outcome, verbatim=True)
         return Sentence(
-            text=claim.stretch.text,
-            start=claim.stretch.start,
-            end=claim.stretch.end,
+            text=claim.place.text,
+            start=claim.place.start,
+            end=claim.place.end,
             category=outcome.category,
             na=outcome.verdict is Verdict.UNSUPPORTED,
             citations=cited,
@@ -292,7 +298,7 @@ class Grounder:
     def _findings(
         self, claim: Claim, evidence: Premises, context: Context, problems: list[Problem]
     ) -> list[Finding]:
-        """What the checks find; after one that there is no claim the others are not asked."""
+        """What the checks find, up to one that finds no claim."""
         unread = evidence.grounding.unread if evidence.grounding else ()
         because = "the judge cannot read this"
         found = [finding("unread", Effect.MISSING, claim, span, because) for span in unread]
@@ -306,6 +312,14 @@ class Grounder:
                 if any(item.effect is Effect.NO_CLAIM for item in said):
                     break
         return found
+
+
+def _of_answer(item: Finding, claim: Claim) -> Finding:
+    """A finding on a proposition, as one on the bare answer to it."""
+    swapped = {Effect.CARRIES: Effect.CONTRADICTS, Effect.CONTRADICTS: Effect.CARRIES}
+    effect = swapped.get(item.effect, item.effect) if claim.denied else item.effect
+    _, start, end = claim.place
+    return item.model_copy(update={"effect": effect, "start": start, "end": end, "instead": None})
 
 
 def _drafts(requests: Sequence[GroundingRequest], chars: int) -> list[_Draft]:
@@ -323,7 +337,7 @@ def _drafts_of(number: int, request: GroundingRequest, chars: int) -> list[_Draf
     spoken = subjects_of(claims, evidence, request.asked)
     drafts: list[_Draft] = []
     for claim, subjects in zip(claims, spoken, strict=True):
-        if claim.stretch.end <= request.since:
+        if claim.place.end <= request.since:
             continue
         stop_if_given_up()
         selection = None
@@ -331,6 +345,8 @@ def _drafts_of(number: int, request: GroundingRequest, chars: int) -> list[_Draf
         if request.most is None or len(drafts) < request.most:
             words = f"{claim.context} {' '.join(subjects)}"
             selection = evidence.select(plain(claim.text), words, chars=chars)
+            fitting = relevant(claim, evidence, subjects, selection.places)
+            selection = selection.only(fitting or selection.places)
             notation = notation_of(claim.values[:COMPARED], _held(selection, evidence.statements))
         context = Context(claim.context, content_stems(plain(claim.context)))
         drafts.append(_Draft(number, claim, evidence, selection, subjects, context, notation))

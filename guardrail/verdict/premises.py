@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,8 +13,9 @@ if TYPE_CHECKING:
     from guardrail.core.types import Grounding
     from guardrail.evidence.prepared import PreparedEvidence, Selection
     from guardrail.evidence.statements import Statement
+    from guardrail.verdict.claims import Claim
 
-__all__ = ["Premises"]
+__all__ = ["Premises", "relevant"]
 
 
 @dataclass(eq=False)
@@ -64,3 +66,29 @@ class Premises:
     def speaks_of(self, statement: Statement) -> bool:
         """Whether the sentence speaks of a statement's subject; of one without any it may."""
         return not statement.subject or statement.subject in self.subjects
+
+
+def relevant(
+    claim: Claim, indexed: PreparedEvidence, subjects: frozenset[str], places: Sequence[int]
+) -> frozenset[int]:
+    """Indices of the statements that may support or contradict a sentence.
+
+    What holds at another time does neither. If the sentence is about somebody whom the facts know
+    only as a value, the facts that name them are left, and not those of their relatives.
+    """
+    from guardrail.verdict.checks.validity import applies
+
+    statements = indexed.statements
+    others = subjects.difference(indexed.labels)
+    foreign = bool(others) and subjects == others
+    return frozenset(
+        place
+        for place in places
+        if applies(claim, statements[place])
+        and not statements[place].is_missing
+        and (
+            not foreign
+            or statements[place].triple is None
+            or any(name in statements[place].value_text for name in others)
+        )
+    )

@@ -40,7 +40,9 @@ def spans_of(
     """
     if outcome.verdict is Verdict.NO_CLAIM:
         return ()
-    wanted = _refused(claim, evidence, outcome, findings) + _carried(claim, evidence, outcome)
+    wanted = _refused(claim, evidence, outcome, findings)
+    if claim.answers is None:
+        wanted += _carried(claim, evidence, outcome)
     chosen: list[_Stretch] = []
     for item in wanted:
         if item.start < item.end and not meets(item[:2], [other[:2] for other in chosen]):
@@ -48,7 +50,7 @@ def spans_of(
     offset = claim.stretch.start
     return tuple(
         Span(
-            text=claim.stretch.text[item.start : item.end],
+            text=claim.place.text[item.start : item.end],
             start=offset + item.start,
             end=offset + item.end,
             kind=item.kind,
@@ -82,7 +84,7 @@ def _refused(
         missing = _runs(claim, words, False)
         found += [_Stretch(start, end, SpanKind.NA) for start, end in missing if found]
     if not found:
-        found = [_Stretch(0, len(claim.stretch.text), kind, triple)]
+        found = [_Stretch(0, len(claim.place.text), kind, triple)]
     return found
 
 

@@ -6,9 +6,9 @@ from benchmarks.shape import read
 
 ROOT = Path(__file__).parents[2]
 SHAPE = read(ROOT)
-ENGINE = {"engine": 2_191, "core/text": 2_213, "evidence": 1_392, "verdict": 2_469}
+ENGINE = {"engine": 2_191, "core/text": 2_591, "evidence": 1_512, "verdict": 3_410}
 """Rooms of the engine, with their lines when the bound was last looked at."""
-MOST_LINES = 8_280
+MOST_LINES = 9_720
 DEEPEST = {"guardrail.guard": 9, "chains.gateway.app": 13}
 """Modules in the longest chain of imports, of those that run as a module is imported."""
 CORE = ("core", "engine", "markers", "policy.py", "verdict")
@@ -32,6 +32,10 @@ ELSEWHERE = {
     "engine/scoring.py": "engine/test_scorers.py",
     "verdict/checks/base.py": "verdict/test_findings.py",
     "verdict/checks/computing.py": "verdict/checks/test_aggregates.py",
+    "verdict/checks/copied.py": "verdict/test_guarantees.py",
+    "verdict/checks/stated.py": "verdict/test_guarantees.py",
+    "verdict/checks/validity.py": "verdict/test_guarantees.py",
+    "verdict/propositions.py": "verdict/test_claims.py",
     "verdict/checks/exact.py": "verdict/test_verdicts.py",
     "verdict/checks/names.py": "verdict/test_verdicts.py",
     "verdict/checks/typed_values.py": "verdict/test_verdicts.py",

@@ -1,4 +1,4 @@
-"""Phone numbers and addresses: each is one value, whatever figures stand in it."""
+"""Phone numbers, addresses and codes: each is one value, whatever figures it contains."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ from typing import NamedTuple
 __all__ = ["MAIL", "PHONE", "WEB", "Contact", "find_contacts"]
 
 PHONE, MAIL, WEB = "phone number", "e-mail address", "web address"
+IBAN, ISBN, COLOUR = "bank account", "book number", "colour"
+
+CODES = {
+    IBAN: re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){3,7}(?:[ ]?[A-Z0-9]{1,3})?(?!\w)"),
+    ISBN: re.compile(r"(?<![\w-])97[89](?:[- ]?\d){9}[- ]?[\dX](?![\w-])"),
+    COLOUR: re.compile(r"(?<!\w)#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})(?!\w)"),
+}
+"""Codes that are written with or without gaps, or in either case."""
 
 MAIL_FORM = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 WEB_FORM = re.compile(
@@ -31,11 +39,12 @@ ABROAD_DIGITS, HOME_DIGITS, MOST_DIGITS = 9, 7, 15
 
 
 class Contact(NamedTuple):
-    """A phone number or an address.
+    """A phone number, an address or a code.
 
     Attributes:
-        form: ``PHONE``, ``MAIL`` or ``WEB``.
-        groups: The figures of a phone number, group by group; an address alone, written plainly.
+        form: ``PHONE``, ``MAIL``, ``WEB``, or one of ``CODES``.
+        groups: The figures of a phone number, group by group; an address or code alone, written
+            plainly.
         start: Offset of its first character.
         end: Offset past its last.
     """
@@ -54,6 +63,8 @@ class Contact(NamedTuple):
             return any(_ends_alike(text, theirs) for text in self._beginnings()) or any(
                 _ends_alike(text, mine) for text in known._beginnings()
             )
+        if self.form in CODES:
+            return mine == theirs
         within = mine.startswith(f"{theirs}/") or theirs.startswith(f"{mine}/")
         return None if within else mine == theirs
 
@@ -69,6 +80,12 @@ def find_contacts(text: str) -> Iterator[Contact]:
         for match in pattern.finditer(text):
             plain = re.sub(r"^https?://|^www\.", "", match.group().lower())
             yield Contact(form, (plain.removeprefix("www.").rstrip("/"),), *match.span())
+    for form, pattern in CODES.items():
+        for match in pattern.finditer(text):
+            code = re.sub(r"[ -]", "", match.group()).upper()
+            if form == COLOUR and len(code) == 4:
+                code = "#" + "".join(sign * 2 for sign in code[1:])
+            yield Contact(form, (code,), *match.span())
     for pattern, least in ((ABROAD, ABROAD_DIGITS), (AT_HOME, HOME_DIGITS)):
         for match in pattern.finditer(text):
             groups = tuple(re.findall(r"\d+", match.group()))

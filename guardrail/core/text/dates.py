@@ -22,6 +22,10 @@ LEAP_YEAR = 2000
 ERA = r"(?:\s*(?P<era>(?-i:BCE?|B\.C\.|CE|AD|A\.D\.)))?"
 
 
+TIME_OF_DAY = re.compile(r"(?:[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?)?")
+"""What may follow the date of a point in time."""
+
+
 class Date(NamedTuple):
     """A point or period in time; ``month`` and ``day`` are None where they are not told.
 
@@ -95,8 +99,23 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
     months = "|".join(f"{month}|{month[:3]}\\.?" for month in calendar["months"]) + "|sept\\.?"
     seasons = "|".join(calendar["seasons"])
     part = rf"(?:\b(?P<part>{'|'.join(calendar['parts'])})[\s-]+)?"
+    iso = (
+        r"(?<![\d-])(?P<sign>-?)(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)"
+        r"(?:T00:00(?::00(?:\.0+)?)?Z?(?![\d:]))?"
+    )
+    compact = (
+        r"(?<![\d.,-])(?P<year>(?:19|20)\d\d)(?P<month>0[1-9]|1[0-2])"
+        r"(?P<day>0[1-9]|[12]\d|3[01])(?![\d.,-])"
+    )
+    ordinals = "|".join([*list(lexicon("numbers")["ordinals"])[:4], "1st", "2nd", "3rd", "4th"])
+    quarter = (
+        rf"(?<!\w)(?:Q(?P<q>[1-4])|(?P<quarter>{ordinals}) quarter)"
+        rf"(?:\s+(?:of\s+)?{YEAR})?(?!\w)"
+    )
     forms: tuple[str, ...] = (
-        r"(?<![\d-])(?P<sign>-?)(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)(?:T[\d:.]+Z?)?",
+        iso,
+        compact,
+        quarter,
         rf"(?<!\d){DAY}\s+(?:of\s+)?(?P<name>{months})\b,?\s+(?:of\s+)?{YEAR}{ERA}",
         rf"\b(?P<name>{months})\s+{DAY}(?:\s*,)?\s+{YEAR}{ERA}",
         r"(?<![\d/.])(?P<a>[0-3]?\d)[/.](?P<b>[0-3]?\d)[/.](?P<year>\d{4})(?![\d/])",
@@ -136,7 +155,7 @@ def parse_date(value: str) -> Date | None:
     """
     text = value.strip()
     dates = find_dates(text)
-    if len(dates) != 1 or dates[0].start != 0 or dates[0].end != len(text):
+    if len(dates) != 1 or dates[0].start != 0 or not TIME_OF_DAY.fullmatch(text, dates[0].end):
         return None
     date = dates[0]
     if (date.month, date.day) == (1, 1) and text[:1].isdigit() and "-" in text:
@@ -165,6 +184,10 @@ def _read(match: re.Match[str]) -> Date | None:
     if parts.get("season"):
         month, last = calendar["seasons"][parts["season"].lower()]
         return Date(signed, month, months=last - month + 1, start=start, end=end)
+    if quarter := parts.get("q") or parts.get("quarter"):
+        ordinals = lexicon("numbers")["ordinals"]
+        number = int(ordinals.get(quarter.lower(), 0) or quarter[:1])
+        return Date(signed, 3 * number - 2, months=3, start=start, end=end)
     month, day, swapped = _month_and_day(parts, calendar["months"])
     if signed is None and day not in range(1, 32):
         return None
@@ -214,6 +237,8 @@ def agreement(claimed: Date, known: Date) -> Agreement:
     finer = claimed.year is not None and known.year is None
     if claimed.swapped and (known.month, known.day) == claimed.swapped:
         return Agreement.SAME
+    if known.swapped and (claimed.month, claimed.day) == known.swapped:
+        return Agreement.OPEN  # 03/04/2026 has two readings
     if claimed.month is None:
         return Agreement.OPEN if finer else Agreement.SAME
     if known.month is None:

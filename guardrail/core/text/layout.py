@@ -35,11 +35,20 @@ class Piece(NamedTuple):
         text: The piece on one line: a sentence, or of a table's row *label, column: value*.
         heading: The heading it stands under; empty where there is none.
         fact: Of a table's row its label, the column and the value.
+        label: The label above it: of the list that it is an item of, or of the next sentence.
+        is_item: True for a list item, whose ``text`` begins with the label.
     """
 
     text: str
     heading: str = ""
     fact: tuple[str, str, str] | None = None
+    label: str = ""
+    is_item: bool = False
+
+    @property
+    def words(self) -> str:
+        """Its own words, without the label above it."""
+        return self.text.removeprefix(f"{self.label}: ") if self.is_item else self.text
 
 
 def laid_out(text: str) -> Iterator[Piece]:
@@ -68,10 +77,12 @@ def laid_out(text: str) -> Iterator[Piece]:
         if line.is_label(stretch):
             label = words.strip(MARKS + ":")
             continue
+        listed = line.is_item and bool(label)
+        if any(sign.isalpha() for sign in words):
+            text = f"{label}: {words}" if listed else words
+            yield Piece(text, heading, label=label, is_item=listed)
         if not line.is_item:
             label = ""
-        if any(sign.isalpha() for sign in words):
-            yield Piece(f"{label}: {words}" if label else words, heading)
 
 
 def lined(text: str) -> Iterator[tuple[Stretch, Line]]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from guardrail.core.remembered import remembered
 from guardrail.core.text.lexicon import lexicon, lexicon_set
-from guardrail.core.text.units import unit_of_label
+from guardrail.core.text.units import head_of
 from guardrail.core.text.words import content_stems, property_words
 
 __all__ = ["cues", "is_single_valued", "property_name", "tells_place"]
 
 
-@remembered(16_384)
 def property_name(label: str) -> str:
-    """The words of a label, its unit left out: *price* of ``price_eur`` and of ``price [€]``."""
-    name = property_words(label)  # without signs, so that only a word is left out
-    return name.rpartition(" ")[0] if unit_of_label(label) and unit_of_label(name) else name
+    """The words of a label without its unit and scale: *price* of ``price_eur``."""
+    return head_of(label).name
 
 
 @remembered(16_384)

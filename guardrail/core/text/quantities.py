@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import cache
@@ -12,7 +13,7 @@ from typing import NamedTuple
 from guardrail.core.apart import Apart
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.units import MONEY, Unit, currency_before, unit_behind
-from guardrail.core.text.words import Token, number_of, stem, tokenise
+from guardrail.core.text.words import Token, digits_of, number_of, plain_figures, stem, tokenise
 
 __all__ = ["Bound", "Quantity", "find_fractions", "find_quantities", "per_what"]
 
@@ -23,11 +24,24 @@ JOINTS = re.compile(r"(?:,? and |,? )")
 PERCENT = 100
 """Of a whole."""
 
+MOST_ZEROS = 30
+"""Largest exponent of a number that is compared."""
+
 LONGEST = 12
 """Most words of one number."""
 
 ADDED = frozenset({"time", "length", "mass"})
 """Measures that are told in parts."""
+
+
+SCIENTIFIC = re.compile(
+    r"(?P<figures>\d+(?:\.\d+)?)(?:[eE](?P<e>[+-]?\d{1,3})\b"
+    r"|\s?[×x*]\s?10(?:\^(?P<power>-?\d{1,2})|(?P<raised>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3})))"
+)
+"""*1.75E+01*, *5 × 10^6*, *5×10⁶*."""
+
+VULGAR = re.compile(r"[¼½¾⅐-⅞]")
+"""A fraction of one character, alone or behind a whole number."""
 
 
 class Bound(StrEnum):
@@ -54,6 +68,7 @@ class Quantity(NamedTuple):
         end: Offset past its unit.
         words: Whether it is written in words alone.
         number_end: Offset past the number itself, of one that was not joined from several.
+        worded: True if words give its sign: *a loss of 2 million*, *20 degrees below zero*.
         per: Stem of what it is a rate of: *month* of *€12 per month*; empty where it is none.
     """
 
@@ -67,6 +82,7 @@ class Quantity(NamedTuple):
     words: bool = False
     number_end: int = 0
     per: str = ""
+    worded: bool = False
 
     def base(self, value: float) -> float:
         """A number of this quantity in the first unit of what is measured."""
@@ -130,7 +146,9 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
     """The longest number that begins at a token."""
     first = tokens[place]
     numbers = lexicon("numbers")
-    figures = first.text[:1].isdigit()
+    if (special := _special(text, first)) is not None:
+        return special
+    figures = first.text[:1].isdecimal()
     if figures and (first.folded[-1:].isalpha() or _inside_word(text, first)):
         return None
     if not figures and not any(
@@ -153,13 +171,43 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
         if length == 1 and not figures and value == 1 and unit_behind(text, first.end) is None:
             continue  # "one" alone is a pronoun
         start = first.start
-        if start and text[start - 1] == "-" and (start == 1 or text[start - 2] in " (:"):
+        if _is_minus(text, start):
             value, start = -value, start - 1
         scale = 1.0
         for item in run[1:] if figures else ():
             scale *= numbers["scales"][item.folded]
         return _Number(value, _step(first.text, value) * scale, start, run[-1].end, not figures)
     return None
+
+
+def _special(text: str, first: Token) -> _Number | None:
+    """A number with an exponent or a vulgar fraction that begins at a token."""
+    start, sign = first.start, 1.0
+    if _inside_word(text, first):
+        return None
+    if _is_minus(text, start):
+        start, sign = start - 1, -1.0
+    if match := SCIENTIFIC.match(text, first.start):
+        raised = unicodedata.normalize("NFKC", match["raised"] or "").replace("−", "-")
+        power = int(match["e"] or match["power"] or raised or 0)
+        if abs(power) > MOST_ZEROS:
+            return None
+        scale = 10.0**power
+        step = _step(match["figures"], 0.0) * scale
+        return _Number(sign * float(match["figures"]) * scale, step, start, match.end(), False)
+    whole = 0 if first.text[:1] in text and VULGAR.match(first.text) else digits_of(first.text)
+    place = first.start if whole == 0 else first.end
+    if whole is None or not (match := VULGAR.match(text, place)):
+        return None
+    value = whole + unicodedata.numeric(match.group())
+    return _Number(sign * value, 0.01, start, match.end(), False)
+
+
+def _is_minus(text: str, start: int) -> bool:
+    """True if a minus sign, and not a hyphen or a dash of a range, stands before an offset."""
+    if text[max(0, start - 6) : start].lower() == "minus ":
+        return True
+    return text[start - 1 : start] == "-" and (start == 1 or text[start - 2] in " (:=/[|$£€¥")
 
 
 def _inside_word(text: str, token: Token) -> bool:
@@ -174,7 +222,7 @@ def _step(written: str, value: float) -> float:
     """The size of the last digit that tells something: 1,000 for 546,000 and 0.1 for 8.7."""
     if not written[:1].isdigit():
         written = f"{abs(value):.0f}"
-    digits = re.sub(r"[,' ]", "", written)
+    digits = plain_figures(written)
     places = len(digits.partition(".")[2]) if digits.count(".") == 1 else 0
     if places:
         return float(10.0**-places)
@@ -189,7 +237,7 @@ def _scaled(text: str, number: _Number, scales: dict[str, float]) -> _Number:
     if match is None or number.words:
         return number
     scale = scales.get(match[1].lower())
-    short = match[1].lower() in ("m", "b")
+    short = match[1] in ("m", "b") or (match[1] in ("M", "B") and match.group()[0] == " ")
     if scale is None or (short and currency_before(text, number.start) is None):
         return number
     return number._replace(value=number.value * scale, step=number.step * scale, end=match.end())
@@ -201,6 +249,8 @@ def _with_unit(text: str, number: _Number) -> Quantity:
     unit, end = None, number_end
     if before is not None:
         unit, start = before
+        if value > 0 and _is_minus(text, start):
+            value, start = -value, start - 1
     if behind is not None and (before is None or behind[0] == unit):
         unit, end = behind
     return Quantity(value, value, step, unit, Bound.EXACT, start, end, words, number_end)
@@ -275,8 +325,16 @@ def _bounds() -> tuple[tuple[Bound, re.Pattern[str]], ...]:
     return tuple(made)
 
 
+@cache
+def _signed_by_words() -> re.Pattern[str]:
+    words = "|".join(map(re.escape, lexicon("numbers")["losses"]))
+    return re.compile(rf"\b(?:{words})(?: (?:of|by))?(?: an?| about| around)?\s*$", re.IGNORECASE)
+
+
 def _bounded(text: str, quantity: Quantity, floor: int) -> Quantity:
     before = text[max(floor, quantity.start - 30) : quantity.start]
+    if _signed_by_words().search(before) or text[quantity.end :].lower().startswith(" below zero"):
+        quantity = quantity._replace(worded=True)
     for bound, form in _bounds():
         if form.search(before):
             return quantity._replace(bound=bound)

@@ -6,16 +6,33 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from guardrail.core.remembered import remembered
 from guardrail.core.text.lexicon import lexicon
-from guardrail.core.text.words import property_words
+from guardrail.core.text.words import property_words, stem
 
-__all__ = ["Unit", "currency_before", "is_unit_name", "period", "unit_behind", "unit_of_label"]
+__all__ = [
+    "Head",
+    "Unit",
+    "currency_before",
+    "head_of",
+    "is_unit_name",
+    "period",
+    "unit_behind",
+    "unit_of_label",
+]
 
 MONEY = "money "
 """Begins the measure of every currency; its code follows."""
 
 SIGN = re.compile(r"[(\[]\s*([^\w\s()\[\]]+)\s*[)\]]\s*$")
 """A sign in brackets at the end of a label: *price (£)*, *share [%]*."""
+
+
+WORDS_APART = re.compile(r"\w[_\s(\[/-]+\S")
+"""A label whose words are apart; of camel case the last word may be no unit."""
+
+SCALED_CODE = re.compile(r"(k|m|mn|bn)([a-z]{3})")
+"""A scale with the code of a currency, as in *keur*."""
 
 
 class Unit(NamedTuple):
@@ -26,11 +43,13 @@ class Unit(NamedTuple):
             where this is the same.
         factor: Its size in the first unit of that.
         offset: Added after that, for temperatures.
+        shared: True for a name that several currencies have: *cents*.
     """
 
     measure: str
     factor: float
     offset: float = 0.0
+    shared: bool = False
 
 
 @cache
@@ -55,7 +74,9 @@ def _names() -> dict[str, Unit]:
     for item in lexicon("currencies")["currencies"]:
         found |= dict.fromkeys(item["words"], Unit(MONEY + item["code"], 1.0))
         for name in (name for names in item["hundredths"] for name in names):
-            found.setdefault(name, Unit(MONEY + item["code"], 0.01))
+            other = found.get(name)
+            unit = Unit(MONEY + item["code"], 0.01) if other is None else other
+            found[name] = unit._replace(shared=other is not None and other.factor == unit.factor)
     for measure, units in lexicon("units")["measures"].items():
         for unit in units:
             for name in unit["words"]:
@@ -117,18 +138,62 @@ def _labelled() -> dict[str, Unit]:
     return found | {"c": _symbols()["°C"], "f": _symbols()["°F"], "mm": _symbols()["mm"]}
 
 
-def unit_of_label(label: str) -> Unit | None:
-    """The unit in which the values of a property are, where its label says so.
+class Head(NamedTuple):
+    """The label of a property or column.
 
-    Such labels are ``price_gbp``, ``weight (kg)`` and ``processing_weeks``.
+    Attributes:
+        name: What it names, as plain words.
+        unit: Unit of its values; None if it names none.
+        scale: Factor of its values: 1,000 for *in thousands of EUR* and *keur*.
+        per: Stem of what its values are a rate of: *kwh* for ``price_ct_per_kwh``.
     """
-    if (sign := SIGN.search(label)) and sign[1] in _symbols():
-        return _symbols()[sign[1]]
-    last = property_words(label).split()[-1:]
-    apart = re.match(r"\W*+\w+\W*[_\s(\[/-]", label[::-1]) is not None  # from its end
-    if not last or not apart:
-        return None
-    return _labelled().get(last[0])
+
+    name: str
+    unit: Unit | None = None
+    scale: float = 1.0
+    per: str = ""
+
+
+@remembered(4_096)
+def head_of(label: str) -> Head:
+    """Read a label such as ``price_gbp``, ``weight (kg)`` or ``revenue (in thousands of EUR)``."""
+    words = property_words(label).split()
+    sign = SIGN.search(label)
+    unit = _symbols().get(sign[1]) if sign else None
+    per, scale = "", 1.0
+    if "per" in words[1:-1]:
+        place = words.index("per")
+        per = stem(words[place + 1].removesuffix("s"))
+        words = [*words[:place], *words[place + 2 :]]
+    while len(words) > 1 and WORDS_APART.search(label):
+        word, before = words[-1], words[-2]
+        short = SCALED_CODE.fullmatch(word)
+        money = _labelled().get(before)
+        if word in ("m", "b") and money and money.measure.startswith(MONEY):
+            scale *= _scales()[word]
+        elif unit is None and word in _labelled():
+            unit = _labelled()[word]
+        elif unit is None and short and short[2].upper() in _symbols():
+            unit, scale = _symbols()[short[2].upper()], scale * _scales()[short[1]]
+        elif word in _scales() and word not in ("m", "b"):
+            scale *= _scales()[word]
+        elif word not in ("in", "of") or (unit is None and scale == 1.0):
+            break
+        words.pop()
+    return Head(" ".join(words), unit, scale, per)
+
+
+@cache
+def _scales() -> dict[str, float]:
+    """Scales by the words and signs that labels write them with."""
+    numbers = lexicon("numbers")
+    words = {f"{word}s": size for word, size in numbers["scales"].items()}
+    return {**numbers["scales"], **words, **numbers["short_scales"], "000": 1000.0, "000s": 1000.0}
+
+
+def unit_of_label(label: str) -> Unit | None:
+    """The unit of the values of a property, if its label names one."""
+    return head_of(label).unit
 
 
 def is_unit_name(word: str) -> bool:

@@ -14,24 +14,33 @@ from guardrail.core.apart import Apart
 from guardrail.core.text.clock_times import ClockTime, find_times
 from guardrail.core.text.contacts import PHONE, Contact, find_contacts
 from guardrail.core.text.dates import Agreement, Date, agreement, find_dates
-from guardrail.core.text.lexicon import lexicon
+from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.quantities import (
     Bound,
     Quantity,
     find_fractions,
     find_quantities,
-    per_what,
 )
-from guardrail.core.text.units import Unit, period
+from guardrail.core.text.units import MONEY, Head, Unit, head_of, period
 from guardrail.core.text.words import plain, property_words
 
-__all__ = ["Agreement", "TypedValue", "Version", "compare", "find_values", "is_one", "limited"]
+__all__ = ["Agreement", "TypedValue", "Version", "compare", "find_values", "is_one", "values_of"]
 
 VERSION = re.compile(
-    r"(?<![\w.,])(?!\d{1,3}(?:\.\d{3}){2,}(?![\w.]))v?\d+\.\d+\.\d+(?:[.-]\w+)*(?![\w.]{0,40}\d)"
+    r"(?<![\w.,])(?![0-3]?\d\.[01]?\d\.(?:19|20)\d\d(?![\w.]))(?!\d{1,3}(?:\.\d{3}){2,}(?![\w.]))v?\d+\.\d+\.\d+(?:[.-]\w+)*(?![\w.]{0,40}\d)"
     r"|(?<![\w.,])v\d+(?:\.\d+)*\b"
 )
-VERSION_WORD = re.compile(r"\b(?:version|release|v)\s?(\d+(?:\.\d+)+)", re.IGNORECASE)
+VERSION_WORD = re.compile(
+    r"(?:\b(?:version|release|v)\s?|[<>≥≤]=?\s?)(\d+(?:\.\d+)+)"
+    r"|(?<![\w.])(\d+(?:\.\d+)+)(?= or (?:newer|later|older|earlier)\b)",
+    re.IGNORECASE,
+)
+
+ACCOUNTED = re.compile(r"\(\d[\d.,' ]*\)")
+"""A negative amount in accounts: *(250)*."""
+
+DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
+"""A duration of ISO 8601."""
 
 CONVERTED = 0.012
 """Share by which a quantity in another unit may differ: 330 metres are 1,083 feet."""
@@ -95,7 +104,8 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
     for match in VERSION.finditer(text):
         add("version", Version(tuple(match.group().lstrip("v").split(".")), *match.span()))
     for match in VERSION_WORD.finditer(text):
-        add("version", Version(tuple(match[1].split(".")), *match.span(1)))
+        group = 1 if match[1] else 2
+        add("version", Version(tuple(match[group].split(".")), *match.span(group)))
     measured = unit is not None and text.strip().isdigit()  # 1790 euros are no year
     for date in () if measured else find_dates(text, yearless=True):
         add("date", date)
@@ -111,21 +121,48 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
     return sorted(found, key=lambda item: item.start)
 
 
-def limited(value: TypedValue, label: str) -> TypedValue:
-    """A value as the label of its property limits it and says what it is a rate of.
+def values_of(written: str, label: str) -> list[TypedValue]:
+    """The typed values of a fact or cell, read with the label of its property or column.
 
-    Such labels are *passengers (max)* and *parking per day (EUR)*.
+    The label may give unit and scale (*revenue (in thousands of EUR)*), a bound (*passengers
+    (max)*) and what the value is a rate of (*price_ct_per_kwh*). A cell may be written as programs
+    write it: *2.490,00*, *(250)*, *PT2H30M*; *NaN* and *NULL* are no values. Offsets are those of
+    ``written``.
     """
-    quantity = value.value
+    head = head_of(label)
+    cell = _plain_cell(written)
+    found = find_values(cell, head.unit)
+    if cell != written.strip():
+        found = [item._replace(text=written, start=0, end=len(written)) for item in found]
+    return [_headed(item, head, label) for item in found]
+
+
+def _headed(item: TypedValue, head: Head, label: str) -> TypedValue:
+    quantity = item.value
     if not isinstance(quantity, Quantity):
-        return value
-    words = property_words(label).split()
+        return item
+    if head.scale != 1.0 and quantity.unit == head.unit and not any(map(str.isalpha, item.text)):
+        sizes = {name: getattr(quantity, name) * head.scale for name in ("low", "high", "step")}
+        quantity = quantity._replace(**sizes)
+    words = {*property_words(label).split()}
     limits = lexicon("numbers")["label_limits"]
-    bound = next((Bound(name) for name, signs in limits.items() if {*signs} & {*words}), None)
+    bound = next((Bound(name) for name, signs in limits.items() if {*signs} & words), None)
     if bound is not None and quantity.bound is Bound.EXACT:
         quantity = quantity._replace(bound=bound)
-    per = per_what(" " + " ".join(words[words.index("per") :])) if "per" in words else ""
-    return value._replace(value=quantity._replace(per=quantity.per or per))
+    return item._replace(value=quantity._replace(per=quantity.per or head.per))
+
+
+def _plain_cell(written: str) -> str:
+    """A cell in the notation of prose; empty if it holds no value."""
+    cell = written.strip()
+    if cell.casefold() in lexicon_set("numbers", "missing"):
+        return ""
+    if ACCOUNTED.fullmatch(cell):
+        return f"-{cell[1:-1]}"
+    if (span := DURATION.fullmatch(cell)) and any(span.groups()):
+        parts = zip(span.groups(), ("days", "hours", "minutes", "seconds"), strict=True)
+        return " ".join(f"{size} {unit}" for size, unit in parts if size)
+    return cell
 
 
 def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
@@ -138,7 +175,10 @@ def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
     if isinstance(claimed.value, Date) and isinstance(known.value, Date):
         return agreement(claimed.value, known.value)
     if isinstance(claimed.value, ClockTime) and isinstance(known.value, ClockTime):
-        return Agreement.SAME if claimed.value.same(known.value) else Agreement.CONFLICT
+        if claimed.value.same(known.value):
+            return Agreement.SAME
+        zones = claimed.value.zone, known.value.zone
+        return Agreement.CONFLICT if (zones[0] is None) == (zones[1] is None) else Agreement.OPEN
     if isinstance(claimed.value, Version) and isinstance(known.value, Version):
         return _same(_begins(claimed.value.parts, known.value.parts))
     if isinstance(claimed.value, Contact) and isinstance(known.value, Contact):
@@ -182,6 +222,11 @@ def _across(claimed: TypedValue, known: TypedValue) -> Agreement:
     """Values of two kinds: equal figures agree, such as a year and a number; else open."""
     if any(isinstance(item.value, Contact) and item.kind != PHONE for item in (claimed, known)):
         return Agreement.OPEN  # figures of an address are none of their own
+    spans = {type(item.value): item.value for item in (claimed, known)}
+    length, clock = spans.get(Quantity), spans.get(ClockTime)
+    if isinstance(length, Quantity) and isinstance(clock, ClockTime) and length.unit:
+        timed = length.unit.measure == "time" and length.base(length.low) == 60 * clock.minutes
+        return Agreement.SAME if timed else Agreement.OPEN  # 2:30 is written for 2.5 hours
     version = next(
         (item.value for item in (claimed, known) if isinstance(item.value, Version)), None
     )
@@ -194,8 +239,15 @@ def _across(claimed: TypedValue, known: TypedValue) -> Agreement:
 
 def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
     measures = {item.unit.measure if item.unit else "" for item in (claimed, known)}
+    shared = any(item.unit and item.unit.shared for item in (claimed, known))
+    if shared and all(name.startswith(MONEY) for name in measures):
+        measures = {MONEY}
     if len(measures) > 1:
-        # A number without a unit may be of any measure.
+        # A number without a unit may be of any measure; a share is written 0.35 or 35 %.
+        sizes = {item.unit.measure if item.unit else "": item for item in (claimed, known)}
+        if {*sizes} == {"", "percent"} and 0 < abs(sizes[""].low) < 1 <= abs(sizes["percent"].low):
+            off = abs(100 * sizes[""].low - sizes["percent"].low)
+            return Agreement.SAME if off <= 50 * sizes[""].step else Agreement.OPEN
         same = "" in measures and (claimed.low, claimed.high) == (known.low, known.high)
         return Agreement.SAME if same else Agreement.OPEN
     if claimed.per and known.per and claimed.per != known.per:
@@ -210,7 +262,7 @@ def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
         return _same(same)
     low, high = known.base(known.low), known.base(known.high)
     mine = claimed.base(claimed.low), claimed.base(claimed.high)
-    if low < 0 < mine[0] and low == high:
+    if (claimed.worded or known.worded) and low == high and low * mine[0] < 0:
         low = high = -low  # a loss of 2.4 million is -2.4 million
     slack = _slack(claimed, known)
     if claimed.low != claimed.high:

@@ -17,10 +17,12 @@ from guardrail.core.text.lexicon import lexicon, lexicon_set
 __all__ = [
     "Token",
     "content_stems",
+    "copy_key",
     "digits_of",
     "fold",
     "number_of",
     "plain",
+    "plain_figures",
     "property_words",
     "runs_of",
     "stem",
@@ -29,7 +31,7 @@ __all__ = [
 ]
 
 TOKEN = re.compile(
-    r"(?<![\w.,'’])[1-9]\d{0,2}(?:([ '’])\d{3})(?:\1\d{3})*(?![\d'’]|[.,]\d)"
+    r"(?<![\w.,'’])[1-9]\d{0,2}(?:([ '’])\d{3})(?:\1\d{3})*(?:[.,]\d{1,2})?(?![\d'’]|[.,]\d)"
     r"|\d+(?:[.,]\d+)*(?:(?:st|nd|rd|th)\b)?"
     r"|(?:[^\W\d_]\. ?){2,}|[^\W_]+(?:['’][^\W\d_]+)*"
 )
@@ -37,13 +39,13 @@ TOKEN = re.compile(
 
 A number's thousands may stand apart: *9,750*, *9'750*, *9 750*."""
 
-GROUPS = (
-    re.compile(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?"),
-    re.compile(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?"),
-    re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}"),
+GROUPED = re.compile(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3}")
+"""Thousands separated by commas, apostrophes or spaces; lakhs and crores."""
+CONTINENTAL = re.compile(
+    r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:[.' ]\d{3})+,\d{1,2}|\d+,\d{1,2}"
 )
-"""Thousands set apart by commas, apostrophes or spaces; by full stops, from a million on, where
-one alone would be a decimal; in lakhs and crores."""
+"""A comma before the decimals, full stops between thousands: *2.490,00*, *17,5*. One full stop
+without a comma is a decimal point."""
 
 PLAIN_SIGNS = str.maketrans(
     {
@@ -57,6 +59,10 @@ PLAIN_SIGNS = str.maketrans(
 
 EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
 """Marks before and behind emphasised words."""
+
+MARKS = re.compile(r"[\"*_`#|]+")
+EDGES = " .,;:!•'"
+"""Marks that say nothing, within a sentence and at its ends."""
 
 MIN_STEM = 4
 HUNDRED, THOUSAND = 100, 1000
@@ -180,17 +186,21 @@ LARGEST = 1e30
 """Figures of more than this write no number: nothing is told in them that could be reckoned."""
 
 
+def plain_figures(word: str) -> str:
+    """Figures without thousands separators and with a decimal point: ``2.490,00`` → ``2490.00``."""
+    if CONTINENTAL.fullmatch(word):
+        return re.sub(r"[.' ]", "", word).replace(",", ".")
+    return re.sub(r"[,' ]", "", word) if GROUPED.fullmatch(word) else word
+
+
 def digits_of(word: str) -> float | None:
     """The number that figures write, their thousands apart or not; None where they write none."""
     if not word[:1].isdigit():
         return None
     if word[-2:] in ("st", "nd", "rd", "th"):
         word = word[:-2]
-    if any(form.fullmatch(word) for form in GROUPS):
-        dotted = word.count(".") > 1
-        word = re.sub(r"[.' ]" if dotted else r"[,' ]", "", word).replace(",", ".")
     try:
-        number = float(word)
+        number = float(plain_figures(word))
     except ValueError:
         return None
     return number if number <= LARGEST else None
@@ -208,6 +218,13 @@ def content_stems(text: str) -> frozenset[str]:
     """Stems of a text's words, function words left out."""
     stop = lexicon_set("function_words", "stop_words")
     return frozenset(item.stem for item in tokenise(text) if item.folded not in stop)
+
+
+@remembered(16_384)
+def copy_key(text: str) -> str:
+    """A sentence without case, emphasis, quotation marks, list marks and closing punctuation."""
+    bare = MARKS.sub(" ", plain(text)).casefold()
+    return " ".join(bare.split()).strip(EDGES).removeprefix("- ").removesuffix("'")
 
 
 def runs_of(tokens: Sequence[Token], wanted: Sequence[str]) -> list[tuple[int, int]]:

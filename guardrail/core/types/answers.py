@@ -102,7 +102,9 @@ class Finding(Value):
         because: What it rests on, for a person to read.
         instead: Of a contradiction, what the evidence tells in place of these words, as it stands
             there; None where that is no one value.
-        statements: Numbers of the statements of evidence that it rests on; never written out.
+        decides: True if it settles the verdict, whatever the judge says: a copied sentence, a fact
+            stated or denied in full, a subject that the evidence says nothing about.
+        statements: Numbers of the statements of evidence that support it; never written out.
     """
 
     check: str
@@ -111,6 +113,7 @@ class Finding(Value):
     end: int = Field(ge=0)
     because: str
     instead: str | None = None
+    decides: bool = False
     statements: tuple[int, ...] = Field(default=(), exclude=True, repr=False)
 
 

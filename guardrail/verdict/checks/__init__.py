@@ -11,9 +11,12 @@ from guardrail.core.errors import ConfigError
 from guardrail.core.plugins import NOWHERE, made_part, named_part
 from guardrail.verdict.checks.aggregates import Aggregates
 from guardrail.verdict.checks.base import Check, Context
+from guardrail.verdict.checks.copied import Copied
 from guardrail.verdict.checks.exact import ExactMatch
-from guardrail.verdict.checks.names import UnknownNames
+from guardrail.verdict.checks.names import KnownSubject, UnknownNames
+from guardrail.verdict.checks.stated import Stated
 from guardrail.verdict.checks.typed_values import TypedValues
+from guardrail.verdict.checks.validity import ValidInTime
 from guardrail.verdict.checks.weekday_hours import WeekdayHours
 from guardrail.verdict.checks.yes_no import YesNo
 
@@ -22,7 +25,18 @@ __all__ = ["Check", "Context", "all_checks", "create_check"]
 
 def all_checks() -> tuple[Check, ...]:
     """All checks of the package, in the order in which they speak."""
-    return (TypedValues(), Aggregates(), WeekdayHours(), YesNo(), UnknownNames(), ExactMatch())
+    return (
+        Copied(),
+        Stated(),
+        KnownSubject(),
+        ValidInTime(),
+        TypedValues(),
+        Aggregates(),
+        WeekdayHours(),
+        YesNo(),
+        UnknownNames(),
+        ExactMatch(),
+    )
 
 
 def create_check(name: str) -> Check:

@@ -52,6 +52,7 @@ def finding(
     statements: tuple[int, ...] = (),
     *,
     instead: str | None = None,
+    decides: bool = False,
 ) -> Finding:
     """A finding on a stretch of a sentence; ``span`` counts characters of the sentence.
 
@@ -68,5 +69,6 @@ def finding(
         end=end,
         because=because,
         instead=instead,
+        decides=decides,
         statements=statements,
     )

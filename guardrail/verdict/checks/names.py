@@ -11,12 +11,41 @@ from guardrail.core.text.units import is_unit_name
 from guardrail.core.text.words import Token, content_stems, fold, plain, tokenise
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
+from guardrail.verdict.subjects import opening_name
 
 if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 
-__all__ = ["UnknownNames"]
+__all__ = ["KnownSubject", "UnknownNames"]
+
+
+class KnownSubject:
+    """Finds sentences about somebody or something on which the evidence has no facts.
+
+    Facts of others, among them those who are related to it, say nothing about it.
+    """
+
+    name = "known_subject"
+
+    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
+        """Find that no statement is about the subject of the sentence."""
+        indexed = evidence.indexed
+        others = evidence.subjects.difference(indexed.labels)
+        span = opening_name(plain(claim.text), claim.tokens)
+        if others and evidence.subjects == others:
+            name = ", ".join(sorted(others))
+            if any(s.triple is None or s.value_text in others for _, s in evidence.chosen):
+                return ()
+        elif span is not None and not evidence.subjects and indexed.labels:
+            name = claim.text[slice(*span)]
+            if indexed.mentions(name) or fold(name) in fold(plain(claim.asked)):
+                return ()
+        else:
+            return ()
+        because = f"the evidence says nothing about {name}"
+        whole = span or (0, len(claim.text))
+        return (finding(self.name, Effect.MISSING, claim, whole, because, decides=True),)
 
 
 class UnknownNames:

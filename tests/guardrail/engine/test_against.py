@@ -52,10 +52,10 @@ def test_a_reason_names_what_contradicts(first, named):
     assert (failed.text, failed.reason) == (SAID, f"but {named}")
 
 
-def test_where_no_statement_is_known_the_reason_says_so():
-    answer = check([PASSAGE, POOL], conflicts=0.0, policy="annotate")
-    assert answer.sentences[0].category is Category.CONTRADICTORY
-    assert answer.reasons == (f'contradicted: "{SAID}" against the evidence as a whole',)
+def test_without_a_statement_that_conflicts_a_sentence_is_only_unsupported():
+    answer = check([POOL], conflicts=0.0, policy="annotate")
+    assert answer.sentences[0].category is Category.IRRELEVANT
+    assert answer.sentences[0].na
     assert [item.text for item in feedback(answer.sentences)] == [SAID]
 
 

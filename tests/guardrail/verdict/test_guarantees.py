@@ -1,0 +1,89 @@
+"""Verdicts that hold whatever the judge says: the rows of ``guarantees.txt``.
+
+``+`` is supported, ``-`` contradicted, ``?`` unsupported; ``!`` is settled by no check as
+supported. Each row is judged by nobody, by a judge that supports everything, and by one that
+contradicts everything. The last sentence counts.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardrail.core.types import Category, Evidence, Grounding, Passage, StatementScore, Triple
+from guardrail.evidence.prepared import prepare
+from guardrail.markers.grammar import ParsedText
+from guardrail.verdict.grounder import Grounder, GroundingRequest
+from judges.base import GroundingItem
+
+MARKS = {
+    "+": {Category.SUPPORTIVE},
+    "-": {Category.CONTRADICTORY},
+    "?": {Category.IRRELEVANT, Category.PARTIALLY_SUPPORTIVE},
+}
+
+
+class Biased:
+    """A judge that says one thing of every sentence."""
+
+    def __init__(self, *, supports: bool) -> None:
+        self.name = f"biased-{supports}"
+        self.supports = supports
+
+    def warm_up(self) -> None:
+        """Nothing to load."""
+
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        good, bad = (0.98, 0.01) if self.supports else (0.01, 0.98)
+        return [
+            Grounding(
+                supported=good,
+                unsupported=0.01,
+                contradicted=bad,
+                no_claim=0.0,
+                statements=tuple(
+                    StatementScore(carries=good, conflicts=bad) for _ in item.statements
+                ),
+            )
+            for item in items
+        ]
+
+
+def rows() -> Iterator[Any]:
+    kind = question = ""
+    evidence: list[Evidence] = []
+    text = (Path(__file__).parent / "guarantees.txt").read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), start=1):
+        mark, _, rest = line.partition(" ")
+        if mark == "@":
+            kind, question, evidence = rest, "", []
+        elif mark == "E":
+            evidence.append(Triple(*rest.split(" | ")))
+        elif mark == "P":
+            evidence.append(Passage(rest.replace("\\n", "\n")))
+        elif mark == "T":
+            title, _, body = rest.partition(" | ")
+            evidence.append(Passage(body, title=title))
+        elif mark == "Q":
+            question = rest
+        else:
+            yield pytest.param(tuple(evidence), question, rest, mark, id=f"{kind}-{number}")
+
+
+@pytest.mark.parametrize(("evidence", "question", "answer", "mark"), list(rows()))
+def test_a_verdict_that_holds_for_every_judge(
+    evidence: tuple[Evidence, ...], question: str, answer: str, mark: str
+) -> None:
+    for judge in (None, Biased(supports=True), Biased(supports=False)):
+        parsed = ParsedText(clean=answer, marked=answer)
+        request = GroundingRequest(question, parsed, prepare(evidence))
+        (found,), problems = Grounder(judge).ground([request])
+        assert problems == []
+        last = found.sentences[-1]
+        if mark in MARKS:
+            assert last.category in MARKS[mark]
+        else:
+            assert not [f for f in last.findings if f.decides and f.effect == "carries"]
+        if last.category is Category.CONTRADICTORY:
+            assert last.against  # a contradiction names what it conflicts with
