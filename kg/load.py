@@ -22,6 +22,7 @@ from pydantic import Field, computed_field
 from pyoxigraph import NamedNode, RdfFormat, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.rows import TABLE_FILES
 from guardrail.core.types import Value
 from kg.journal import Journal
 from kg.label_file import FileLabelIndex, LabelFileWriter
@@ -29,7 +30,6 @@ from kg.memory import peak_mb
 from kg.profiles import Profile, load_profile, store_profile, stored_profile
 from kg.reading import (
     LINES,
-    TABLES,
     Chunks,
     Progress,
     format_of,
@@ -105,11 +105,11 @@ class _Job:
             raise KnowledgeGraphError(f"there is no file {source}")
         suffix = suffix_of(source)
         if table is not None:
-            if suffix not in TABLES:
+            if suffix not in TABLE_FILES:
                 raise InputError(f"{source.name} is no table; columns are named for CSV and JSON")
             if table.name is None:
                 self.table = table.model_copy(update={"name": table_name(source)})
-        elif suffix in TABLES:
+        elif suffix in TABLE_FILES:
             raise InputError(f"{source.name} is a table; name the column of its ids with --subject")
         if self.selection and self.format is not RdfFormat.N_TRIPLES:
             raise InputError("languages, properties and classes are chosen in N-Triples alone")
@@ -126,7 +126,7 @@ class _Job:
         """The text that is loaded, where it is line-based."""
         with reading(self.source, self.progress) as stream:
             if self.table is not None:
-                kind = TABLES[suffix_of(self.source)]
+                kind = TABLE_FILES[suffix_of(self.source)]
                 pieces = triples_of_table(stream, kind, self.table, str(self.source))
                 yield cast(BinaryIO, Chunks(pieces))
             elif self.selection is not None:
@@ -138,7 +138,7 @@ class _Job:
         """Remove what a table says otherwise now; returns whether a name was among it."""
         if self.table is None or not len(store):
             return False
-        kind = TABLES[suffix_of(self.source)]
+        kind = TABLE_FILES[suffix_of(self.source)]
         with reading(self.source, None) as stream:
             return remove_replaced(store, stream, kind, self.table, str(self.source))
 

@@ -19,11 +19,11 @@ from pyoxigraph import RdfFormat
 
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.fields import in_short
+from guardrail.core.rows import TABLE_FILES
 from guardrail.core.unpacking import unpacked
 
 __all__ = [
     "LINES",
-    "TABLES",
     "Chunks",
     "Progress",
     "format_of",
@@ -47,7 +47,6 @@ _FORMATS: Final = {
     ".n3": RdfFormat.N3,
     ".jsonld": RdfFormat.JSON_LD,
 }
-TABLES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 LINES: Final = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 """Formats that can be cut at the end of any line."""
 
@@ -80,10 +79,10 @@ def format_of(source: Path) -> RdfFormat | None:
         KnowledgeGraphError: The name says no format that is known.
     """
     suffix = suffix_of(source)
-    if suffix in TABLES:
+    if suffix in TABLE_FILES:
         return None
     if suffix not in _FORMATS:
-        known = ", ".join((*_FORMATS, *TABLES))
+        known = ", ".join((*_FORMATS, *TABLE_FILES))
         raise KnowledgeGraphError(
             f"cannot tell the format of {source.name}; its name must end in one of {known} "
             "(.gz and .bz2 may follow)"

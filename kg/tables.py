@@ -7,15 +7,8 @@ numbers that a store would write otherwise: these stay text, so that they are to
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
-from decimal import Decimal
-from itertools import chain, zip_longest
+from collections.abc import Iterator, Mapping
 from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import quote
 
@@ -23,18 +16,10 @@ from pydantic import Field
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
-from guardrail.core.fields import in_short
-from guardrail.core.incoming import read_clean_json
+from guardrail.core.rows import cell_text, read_rows
 from guardrail.core.types import Value
 
-__all__ = [
-    "TableColumns",
-    "cell_text",
-    "column_property",
-    "read_rows",
-    "remove_replaced",
-    "triples_of_table",
-]
+__all__ = ["TableColumns", "column_property", "remove_replaced", "triples_of_table"]
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _LABEL: Final = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -48,7 +33,6 @@ _TYPES: Final = (
     ("time", re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d")),
     ("boolean", re.compile(r"true|false", re.IGNORECASE)),
 )
-_QUOTED: Final = re.compile(r'"[^"]*"')
 _CHUNK_ROWS: Final = 2_000
 
 
@@ -74,8 +58,8 @@ def triples_of_table(
     """Yield the N-Triples of a table, many rows at a time.
 
     Raises:
-        KnowledgeGraphError: A row is no row of the table; names the line.
-        InputError: The table has no such column.
+        KnowledgeGraphError: A row has no id; names the line.
+        InputError: A row is no row of the table, or the table has no such column.
     """
     properties: dict[str, str] = {}
     lines: list[str] = []
@@ -105,8 +89,8 @@ def remove_replaced(
     name was among what was removed.
 
     Raises:
-        KnowledgeGraphError: A row is no row of the table; names the line.
-        InputError: The table has no such column.
+        KnowledgeGraphError: A row has no id; names the line.
+        InputError: A row is no row of the table, or the table has no such column.
     """
     named = False
     for row in _rows(stream, kind, table, source):
@@ -158,73 +142,6 @@ def _rows(stream: BinaryIO, kind: str, table: TableColumns, source: str) -> Iter
         yield _Row(node, str(Literal(str(label or key).strip())), bool(label), values)
 
 
-def read_rows(stream: BinaryIO, kind: str, source: str) -> Iterator[tuple[int, dict[str, object]]]:
-    """The rows of a file, each with its line and its cells by column.
-
-    Args:
-        stream: The unpacked file.
-        kind: ``csv``, ``tsv`` or ``jsonl``.
-        source: The file, for messages.
-
-    Raises:
-        KnowledgeGraphError: A row is no row of a table; names the line.
-    """
-    return _json_rows(stream, source) if kind == "jsonl" else _csv_rows(stream, kind, source)
-
-
-def _csv_rows(stream: BinaryIO, kind: str, source: str) -> Iterator[tuple[int, dict[str, object]]]:
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-    try:
-        head = text.readline()
-        # Spreadsheets write semicolons where the comma marks decimals.
-        bare = _QUOTED.sub("", head)
-        mark = "\t" if kind == "tsv" else ";" if ";" in bare and "," not in bare else ","
-        lines = chain([head], text)
-        reader = csv.reader(lines, delimiter=mark, strict=True)
-        columns = next(reader, [])
-        twice = next((name for name, count in Counter(columns).items() if name and count > 1), None)
-        if twice is not None:
-            raise KnowledgeGraphError(
-                f"{source}: two columns are called {in_short(twice)}; give each a name of its own"
-            )
-        # Spreadsheets write columns without a name behind the last one, which hold nothing.
-        empty = [place for place, name in enumerate(columns) if not name]
-        for row in reader:
-            if len(row) > len(columns):
-                raise KnowledgeGraphError(
-                    f"{source}, line {reader.line_num}: more values than columns"
-                )
-            if len(empty) > 1 and any(row[place].strip() for place in empty if place < len(row)):
-                raise KnowledgeGraphError(
-                    f"{source}, line {reader.line_num}: a value of several columns without a name; "
-                    "give each a name of its own"
-                )
-            if row:
-                yield reader.line_num, dict(zip_longest(columns, row))
-    except csv.Error as error:
-        raise KnowledgeGraphError(f"{source}, line {reader.line_num}: {error}") from error
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise KnowledgeGraphError(
-            f"{source} is not UTF-8 (byte 0x{byte:02X}); save it as UTF-8"
-        ) from error
-    finally:
-        text.detach()
-
-
-def _json_rows(stream: Iterable[bytes], source: str) -> Iterator[tuple[int, dict[str, object]]]:
-    for number, line in enumerate(stream, start=1):
-        if not line.strip():
-            continue
-        try:
-            row = read_clean_json(line.decode("utf-8-sig"))
-        except (ValueError, RecursionError) as error:
-            raise KnowledgeGraphError(f"{source}, line {number}: not JSON: {error}") from error
-        if not isinstance(row, dict):
-            raise KnowledgeGraphError(f"{source}, line {number}: not a JSON object")
-        yield number, row
-
-
 def _check_columns(table: TableColumns, row: Mapping[str, object]) -> None:
     wanted = [table.subject, *([table.label] if table.label else []), *table.links]
     missing = [column for column in wanted if column not in row]
@@ -241,37 +158,6 @@ def _node(table: str, key: str) -> str:
 def column_property(column: str) -> NamedNode:
     """The property that a column becomes."""
     return NamedNode(f"urn:column:{quote(column, safe='')}")
-
-
-def cell_text(value: object) -> str | None:
-    """The text of a cell; None for an empty one. What is nested is kept as JSON.
-
-    Numbers are written in figures without exponents, dates as ``2025-08-11``, points in time as
-    ``2025-08-11 14:30:00``.
-
-    Args:
-        value: As JSON, a database or a data frame gives it.
-    """
-    if hasattr(value, "tolist"):
-        value = value.tolist()  # of numpy's
-    if value is None or isinstance(value, bytes | bytearray | memoryview) or value != value:
-        return None  # only what is no number or time differs from itself
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        value = Decimal(f"{value:.15g}")
-    if isinstance(value, int):
-        value = Decimal(value)  # which writes figures of any length
-    if isinstance(value, Decimal):
-        return f"{value:f}" if value.is_finite() else None
-    if isinstance(value, datetime):
-        return value.isoformat(" ", "seconds")
-    if isinstance(value, dict | list | tuple):
-        try:
-            return json.dumps(value, ensure_ascii=False, default=str)
-        except (ValueError, RecursionError):
-            return None  # a figure of thousands of digits, or nested without end: no cell
-    return str(value).strip() or None
 
 
 def _literal(text: str) -> str:

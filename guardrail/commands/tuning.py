@@ -65,10 +65,11 @@ def tune(
     With --labelled, the strictness of verdicts; without --false-pass that of the best balanced
     accuracy, and only where it does better than the one in force on rows that it was not learned
     from (five-fold cross-validation): the counts of both are printed. The CSV's first line names
-    its columns: question (may be left out), answer or sentence, evidence or passages, label.
-    Evidence is a text, or a JSON list of texts and of [subject, property, value]; a label is
-    supported, unsupported or
-    contradicted (or true and false, yes and no, 1 and 0). The answers are judged by the settings.
+    its columns: question (may be left out), answer or sentence, evidence or passages (may be left
+    out where the settings name files of evidence), label. Evidence is a text, or a JSON list of
+    texts and of [subject, property, value]; a label is supported, unsupported or contradicted (or
+    true and false, yes and no, 1 and 0). At least ten supported answers are needed, and ten others;
+    a hundred of each give intervals of some ten points. The answers are judged by the settings.
 
     With a LOG, a score of answers. An answer counts as wrong when a reader gave it or one of its
     sentences a thumb down or a correction, as right with thumbs up alone. Where SCK was scored, the
@@ -124,9 +125,10 @@ def _by_labels(
     from guardrail.tuning.labelled import tune_labelled
     from guardrail.tuning.rows import read_labelled
 
-    rows = read_labelled(path)
     settings = build_config(config if config and config.exists() else None, judge=judge)
     parts = Parts(settings, {}, ())
+    files = parts.own_evidence
+    rows = read_labelled(path, files.evidence if files else None)
     if parts.grounding is None:
         raise ConfigError("a threshold is one of a judge's, and the judge of the settings is none")
     with telling() as tell:

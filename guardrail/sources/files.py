@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from guardrail.core.errors import InputError
+from guardrail.core.rows import TABLE_FILES
 from guardrail.core.types import Evidence, Passage, Triple
-from guardrail.sources.tables import MOST_CELLS, TABLE_FILES, Table
+from guardrail.sources.tables import MOST_CELLS, Table
 
 __all__ = ["evidence_of_bytes", "evidence_of_files"]
 

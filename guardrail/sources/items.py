@@ -9,13 +9,14 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Annotated, cast
+from typing import Annotated, TypeVar, cast
 
-from pydantic import FailFast, Field, ValidationError
+from pydantic import BeforeValidator, FailFast, Field, ValidationError
 
 from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, did_you_mean, in_short
+from guardrail.core.rows import cell_text
 from guardrail.core.types import Evidence, Passage, Triple, Value, passage_of_document
 from guardrail.sources.files import evidence_of_bytes
 from guardrail.sources.tables import MOST_CELLS, Table, few_enough, within_cells
@@ -30,16 +31,21 @@ __all__ = [
 ]
 
 ShortTriples = Annotated[
-    tuple[tuple[str, str, str], ...] | None, FailFast(), Field(max_length=MOST_CELLS)
+    tuple[Annotated[tuple[str, str, str], BeforeValidator(lambda item: _parts(item))], ...] | None,
+    FailFast(),
+    Field(max_length=MOST_CELLS),
 ]
-"""The type of a field of lists of subject, property and value."""
+"""The type of a field of triples: lists of subject, property and value, or as replies cite them."""
 ShortPassages = Annotated[
     tuple[str | Passage, ...] | None, FailFast(), Field(max_length=MOST_CELLS)
 ]
 """The type of a field of texts, or objects of a passage."""
 
+Item = TypeVar("Item", Triple, Passage)
 PASSAGE_KEYS = ("text", "id", "title", "url")
 ITEM_KEYS = (*PASSAGE_KEYS, "triple", "table", "file")
+ID_KEYS = ("subject_id", "property_id", "value_id", "row")
+TRIPLE_KEYS = ("subject", "entity", "property", "value", *ID_KEYS)
 TABLE_KEYS = ("rows", "columns", "subject", "name")
 FILE_KEYS = ("filename", "file_data")
 
@@ -49,7 +55,8 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
 
     Args:
         items: Strings, ``{"text", "id", "title", "url"}``, ``{"triple": [s, p, o]}``, objects
-            with both, ``{"table": {"rows": […]}}``, ``{"file": {"filename", "file_data"}}``,
+            with both, citations as replies have them (``{"entity", "property", "value"}``),
+            ``{"table": {"rows": […]}}``, ``{"file": {"filename", "file_data"}}``,
             triples, passages, tables, or LangChain documents.
         where: Its name, for errors.
 
@@ -142,6 +149,9 @@ def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
 
 
 def _object(item: Mapping[str, object], where: str) -> tuple[Evidence, ...]:
+    if "property" in item and "text" not in item:
+        _known_keys(item, TRIPLE_KEYS, where)
+        return (_cited(item, where),)
     _known_keys(item, ITEM_KEYS, where)
     item = {key: value for key, value in item.items() if value is not None}  # as Parquet has them
     for key, read in (("table", _table), ("file", _file)):
@@ -160,6 +170,15 @@ def _object(item: Mapping[str, object], where: str) -> tuple[Evidence, ...]:
         )
     fact = _triple(triple, f"{where}.triple")
     return (_passage(fields, where), fact) if fields else (fact,)
+
+
+def _cited(item: Mapping[str, object], where: str) -> Evidence:
+    """A citation or a triple as replies write it."""
+    subject, name, value = _parts(item, where)
+    if name == "passage" and "entity" in item:
+        return Passage(value, id=subject)
+    fields = {key: item.get(key) for key in ID_KEYS}
+    return _valid(Triple, {"subject": subject, "property": name, "value": value, **fields}, where)
 
 
 def _table(value: object, where: str) -> tuple[Evidence, ...]:
@@ -209,23 +228,34 @@ def _file(value: object, where: str) -> tuple[Evidence, ...]:
 
 
 def _passage(fields: Mapping[str, object], where: str) -> Passage:
+    return _valid(Passage, {key: _written(value) for key, value in fields.items()}, where)
+
+
+def _valid(kind: type[Item], fields: Mapping[str, object], where: str) -> Item:
     try:
-        return Passage.model_validate({key: _written(value) for key, value in fields.items()})
+        return kind.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise InputError(f"{where}.{place}: {first['msg']}") from None
 
 
-def _triple(parts: object, where: str) -> Triple:
-    if (
-        not isinstance(parts, list | tuple)
-        or len(parts) != 3
-        or not all(isinstance(part, str | int | float) for part in parts)
-    ):
-        raise InputError(f"{where} must be [subject, property, value]")
-    subject, name, value = (str(part) for part in parts)
-    return Triple(subject=subject, property=name, value=value)
+def _triple(item: object, where: str) -> Triple:
+    return Triple(*_parts(item, where))
+
+
+def _parts(item: object, where: str = "a triple") -> tuple[str, str, str]:
+    """Subject, property and value of a list, of a citation as replies write it, or of a triple."""
+    parts = item
+    if isinstance(item, Mapping):
+        parts = [item.get("subject", item.get("entity")), item.get("property"), item.get("value")]
+    if isinstance(parts, list | tuple) and len(parts) == 3:
+        subject, name, value = (
+            cell_text(part) if isinstance(part, int | float) else part for part in parts
+        )
+        if isinstance(subject, str) and isinstance(name, str) and isinstance(value, str):
+            return subject, name, value
+    raise InputError(f"{where} must be [subject, property, value]")
 
 
 def _known_keys(value: Mapping[str, object], known: tuple[str, ...], where: str) -> None:

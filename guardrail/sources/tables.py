@@ -8,19 +8,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, time
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from guardrail.core.cancellation import stop_if_given_up
-from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, in_short
+from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
 from guardrail.core.types import TableRow, Triple
-from kg.tables import cell_text, read_rows
+from guardrail.sources.columns import in_one_notation
 
 __all__ = [
     "MOST_CELLS",
     "SUBJECT_COLUMNS",
-    "TABLE_FILES",
     "Rows",
     "Table",
     "few_enough",
@@ -31,8 +32,6 @@ __all__ = [
 
 SUBJECT_COLUMNS: Final = ("name", "label", "title", "product", "subject", "id")
 """Columns that say what a row tells of, where nobody says which does; the first that is there."""
-TABLE_FILES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl"}
-"""How files of tables are read, by the endings of their names."""
 NAME: Final = "table"
 MOST_CELLS: Final = 200_000
 """Most texts, triples and cells, empty ones too, that one request or row hands over as data: each
@@ -114,6 +113,7 @@ class Table:
     ) -> None:
         cells = [_written(row) for row in _whole_days(_dicts(rows))]
         columns = list(dict.fromkeys(column for row in cells for column in row))
+        _rewrite(cells, subject)
         if subject is not None and cells and subject not in columns:
             raise InputError(
                 f"the table has no column {in_short(subject)}; it has {_named(columns)}"
@@ -353,13 +353,10 @@ def _rows_of(
 ) -> list[dict[str, object]]:
     found = []
     rows = (row for _, row in read_rows(stream, kind, source))
-    try:
-        for row in rows if most_cells is None else within_cells(rows, most_cells):
-            stop_if_given_up()
-            found.append(row)
-        return found
-    except KnowledgeGraphError as error:
-        raise InputError(str(error)) from error
+    for row in rows if most_cells is None else within_cells(rows, most_cells):
+        stop_if_given_up()
+        found.append(row)
+    return found
 
 
 def _dicts(rows: Rows) -> list[Mapping[str, object]]:
@@ -421,6 +418,19 @@ def _written(row: Mapping[str, object]) -> dict[str, list[str]]:
         ]
         for column, value in row.items()
     }
+
+
+def _rewrite(rows: Sequence[dict[str, list[str]]], subject: str | None) -> None:
+    """Write the numbers of each column in one notation."""
+    held: dict[str, list[list[str]]] = {}
+    for row in rows:
+        for column, texts in row.items():
+            held.setdefault(column, []).append(texts)
+    held.pop(subject or "", None)
+    for lists in held.values():
+        written = iter(in_one_notation([text for texts in lists for text in texts]))
+        for texts in lists:
+            texts[:] = islice(written, len(texts))
 
 
 def _subject_column(cells: Sequence[Mapping[str, list[str]]], columns: Sequence[str]) -> str | None:

@@ -292,8 +292,9 @@ def _require_both(rows: Sequence[LabelledRow]) -> None:
         raise InputError(f"all {len(rows)} rows are {only}; a threshold needs both kinds")
     if min(right, wrong) < LEAST_LABELS:
         raise InputError(
-            f"{right} supported and {wrong} other rows are too few; {LEAST_LABELS} of each are "
-            "needed"
+            f"{right} supported and {wrong} other rows are too few: {LEAST_LABELS} of each are "
+            f"needed, {max(0, LEAST_LABELS - right)} more supported ones and "
+            f"{max(0, LEAST_LABELS - wrong)} more others"
         )
 
 

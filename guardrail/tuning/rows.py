@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,21 +9,19 @@ from typing import NamedTuple
 
 from guardrail.core.errors import InputError
 from guardrail.core.fields import in_short
+from guardrail.core.rows import cell_text, read_rows
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.types import Evidence, Passage, Verdict
 from guardrail.sources.items import evidence_items
 
 __all__ = ["LABELS", "LabelledRow", "read_labelled"]
 
-LONGEST_CELL = 10_000_000
-"""Characters of one cell; evidence may be a whole document."""
-
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "answer": ("answer", "sentence"),
     "evidence": ("evidence", "passages"),
     "label": ("label",),
 }
-"""Columns that are needed, with all their names."""
+"""Columns with all their names."""
 
 LABELS: Mapping[str, Verdict] = {
     **dict.fromkeys(("supported", "1", *lexicon("function_words")["yes"]), Verdict.SUPPORTED),
@@ -40,9 +37,9 @@ class LabelledRow(NamedTuple):
     Attributes:
         question: The question; may be empty.
         answer: The answer, or one sentence of it.
-        evidence: What it was judged by.
+        evidence: What it is judged by.
         label: ``supported``, ``unsupported`` or ``contradicted``.
-        group: The evidence as written; rows with the same are not independent.
+        group: The evidence as written, else the answer; rows of one group are not independent.
     """
 
     question: str
@@ -52,71 +49,61 @@ class LabelledRow(NamedTuple):
     group: str
 
 
-def read_labelled(path: Path) -> list[LabelledRow]:
+def read_labelled(path: Path, files: Sequence[Evidence] | None = None) -> list[LabelledRow]:
     """Read a CSV file whose first line names its columns.
 
     Args:
-        path: The file; commas, semicolons or tabs between cells. Columns: ``question`` (may be
-            left out), ``answer`` or ``sentence``, ``evidence`` or ``passages``, ``label``. A cell
-            of evidence is a text, or a JSON list of texts, ``{"text", "id", "title", "url"}`` and
-            ``[subject, property, value]``.
+        path: The file. Columns: ``question`` and ``evidence`` or ``passages`` (both may be left
+            out), ``answer`` or ``sentence``, ``label``. A cell of evidence is a text, or a JSON
+            list of texts, ``{"text", "id", "title", "url"}`` and ``[subject, property, value]``.
+        files: The evidence of all rows where the file has no column of it; None for none.
 
     Raises:
         InputError: The file cannot be read, has no rows or not these columns, or a row is wrong.
     """
-    csv.field_size_limit(LONGEST_CELL)
+    places: dict[str, str] = {}
+    rows = []
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = csv.reader(file, delimiter=_delimiter(file.readline()))
-            file.seek(0)
-            head = [name.strip().lower() for name in next(lines, [])]
-            places = _places(path, head)
-            rows = [
-                _row(f"{path}, line {lines.line_num}", cells, places)
-                for cells in lines
-                if any(cell.strip() for cell in cells)
-            ]
+        with path.open("rb") as file:
+            for line, cells in read_rows(file, "csv", str(path)):
+                places = places or _places(path, list(cells), files)
+                if any(map(cell_text, cells.values())):
+                    rows.append(_row(f"{path}, line {line}", cells, places, files or ()))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text; save it as UTF-8") from error
-    except csv.Error as error:
-        raise InputError(f"{path} is no CSV: {error}") from error
     if not rows:
         raise InputError(f"{path} has no rows below its first line")
     return rows
 
 
-def _delimiter(head: str) -> str:
-    """What stands between the names of the columns most often."""
-    return max(",;\t", key=head.count)
-
-
-def _places(path: Path, head: Sequence[str]) -> dict[str, int]:
-    """The place of each column.
+def _places(path: Path, head: Sequence[str], files: Sequence[Evidence] | None) -> dict[str, str]:
+    """The name that each column has in the file.
 
     Raises:
         InputError: One is missing.
     """
-    if not any(head):
-        raise InputError(f"{path} is empty; its first line must name the columns")
-    places = {"question": head.index("question")} if "question" in head else {}
+    named = {name.strip().lower(): name for name in reversed(head)}
+    places = {"question": named["question"]} if "question" in named else {}
     for column, names in COLUMNS.items():
-        found = [name for name in names if name in head]
-        if not found:
+        found = [named[name] for name in names if name in named]
+        if found:
+            places[column] = found[0]
+        elif column != "evidence" or files is None:
+            own = "; files of evidence in the settings will do" if column == "evidence" else ""
             raise InputError(
                 f"{path} has no column {' or '.join(map(repr, names))}; its first line names "
-                f"{', '.join(repr(name) for name in head if name)}"
+                f"{', '.join(repr(name) for name in head if name)}{own}"
             )
-        places[column] = head.index(found[0])
     return places
 
 
-def _row(where: str, cells: Sequence[str], places: Mapping[str, int]) -> LabelledRow:
-    fields = {
-        column: cells[place].strip() if place < len(cells) else ""
-        for column, place in places.items()
-    }
+def _row(
+    where: str,
+    cells: Mapping[str, object],
+    places: Mapping[str, str],
+    files: Sequence[Evidence],
+) -> LabelledRow:
+    fields = {column: str(cells[name] or "").strip() for column, name in places.items()}
     for column in ("answer", "label"):
         if not fields[column]:
             raise InputError(f"{where}: no {column}")
@@ -125,8 +112,9 @@ def _row(where: str, cells: Sequence[str], places: Mapping[str, int]) -> Labelle
         raise InputError(
             f"{where}: there is no label {in_short(fields['label'])}; known: {', '.join(LABELS)}"
         )
-    evidence = _evidence(where, fields["evidence"])
-    group = " ".join(fields["evidence"].split())
+    written = fields.get("evidence")
+    evidence = tuple(files) if written is None else _evidence(where, written)
+    group = " ".join((fields["answer"] if written is None else written).split())
     return LabelledRow(fields.get("question", ""), fields["answer"], evidence, label, group)
 
 

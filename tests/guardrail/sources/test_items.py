@@ -28,6 +28,17 @@ ITEMS = [
     ({"file": FILE}, CELL),
     ({"text": "It is heavy.", "id": 7}, Passage("It is heavy.", id="7")),
     (["Lathe 2", "price", 5200], Triple("Lathe 2", "price", "5200")),
+    (["Lathe 2", "new", True], Triple("Lathe 2", "new", "true")),
+    ({"triple": ["Lathe 2", "new", False]}, Triple("Lathe 2", "new", "false")),
+    (
+        {"entity": "Lathe 2", "property": "price", "value": "5200"},
+        Triple("Lathe 2", "price", "5200"),
+    ),
+    (
+        {"entity": "manual.pdf", "property": "passage", "value": "It is heavy."},
+        Passage("It is heavy.", id="manual.pdf"),
+    ),
+    (CELL.model_dump(mode="json"), CELL),
     ({"triple": ["Lathe 2", "price", "5200"]}, Triple("Lathe 2", "price", "5200")),
     ("It is heavy.", Passage("It is heavy.")),
 ]
@@ -55,6 +66,30 @@ def test_the_shorter_forms_and_a_text_alone(kind: type[EvidenceRow]) -> None:
     assert found == (Passage("Heavy."), Triple(*fact), Passage("Loud."))
     assert row_of(kind).items is None
     assert row_of(kind, evidence=[]).items == row_of(kind, passages=[]).items == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "item",
+    [
+        ["Falk", "vegan", True],
+        ("Falk", "vegan", "true"),
+        {"entity": "Falk", "property": "vegan", "value": "true"},
+    ],
+)
+def test_a_triple_is_the_same_in_every_field(kind: type[EvidenceRow], item: object) -> None:
+    assert row_of(kind, triples=[item]).items == (Triple("Falk", "vegan", "true"),)
+
+
+@pytest.mark.parametrize("item", [["Falk", "vegan"], ["Falk", "vegan", None], {"entity": "Falk"}])
+def test_what_is_no_triple_is_refused(item: object) -> None:
+    with pytest.raises(ValidationError):
+        row_of(EvidenceRow, triples=[item])
+
+
+def test_the_evidence_of_a_reply_is_evidence_again() -> None:
+    given = (Triple("Falk", "vegan", "true"), Passage("It is heavy.", id="a", title="A"), CELL)
+    assert evidence_items([item.model_dump(mode="json") for item in given]) == given
 
 
 def test_a_cell_of_labelled_csv_holds_the_same_items(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_a_cell_of_evidence_is_a_text_or_a_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is empty; its first line must name the columns"),
+        (b"", "has no rows"),
         (b"answer,evidence,label\n", "has no rows"),
         (b"answer,evidence\na,b\n", "no column 'label'; its first line names 'answer', 'evidence'"),
         (b"text,evidence,label\na,b,1\n", "no column 'answer' or 'sentence'"),
@@ -202,9 +202,9 @@ def test_a_cell_of_evidence_is_a_text_or_a_list(tmp_path: Path) -> None:
         ),
         (b"answer,evidence,label\n,b,1\n", "line 2: no answer"),
         (b'answer,evidence,label\na,"[7]",1\n', "line 2: evidence[0] must be a text"),
-        (b"answer,evidence,label\n\xff,b,1\n", "is not UTF-8"),
+        ("answer,evidence,label\nПривет,b,1\n".encode("cp1251"), "is not UTF-8"),
         (b"answer,evidence,label\n" + b"a,b,1\n" * 30, "all 30 rows are supported"),
-        (b"answer,evidence,label\na,b,1\na,b,0\n", "1 supported and 1 other rows are too few; 10"),
+        (b"answer,evidence,label\na,b,1\na,b,0\n", "10 of each are needed, 9 more supported"),
     ],
 )
 def test_a_file_that_will_not_do_is_told(tmp_path: Path, content: bytes, message: str) -> None:

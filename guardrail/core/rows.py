@@ -1,0 +1,226 @@
+"""Rows of CSV, TSV and JSON lines: one reader for graphs, evidence and labelled answers.
+
+The encoding and the separator of a file are detected, as spreadsheets of all countries write them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from itertools import chain, islice, zip_longest
+from typing import BinaryIO, Final, TextIO, cast
+
+from guardrail.core.errors import InputError
+from guardrail.core.fields import in_short
+from guardrail.core.incoming import read_clean_json
+from guardrail.core.text.lexicon import lexicon_set
+
+__all__ = ["TABLE_FILES", "cell_text", "read_rows"]
+
+TABLE_FILES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+"""How files of tables are read, by the endings of their names."""
+LONGEST_CELL: Final = 10_000_000
+"""Characters of one cell; evidence may be a whole document."""
+SEPARATORS: Final = {"csv": ",;\t|", "tsv": "\t,;|"}
+"""Signs between cells, the likeliest first."""
+SAMPLE_BYTES: Final = 1 << 18
+"""Bytes of a file in which its encoding is looked for."""
+SAMPLE_LINES: Final = 50
+"""Lines of a file in which its separator is looked for."""
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_HIGH: Final = re.compile(rb"[\x80-\xff]")
+_HIGH_PAIR: Final = re.compile(rb"[\x80-\xff]{2}")
+_NAMED: Final = re.compile(r"""["']?sep=(.)["']?\s*""", re.IGNORECASE)
+
+Rows = Iterator[tuple[int, dict[str, object]]]
+
+csv.field_size_limit(LONGEST_CELL)
+
+
+def read_rows(stream: BinaryIO, kind: str, source: str) -> Rows:
+    """The rows of a file, each with its line and its cells by column.
+
+    UTF-8, UTF-16 and Windows-1252 are read, and commas, semicolons, tabs and bars between cells; a
+    first line such as ``sep=;`` names the sign. Blank lines above the names of the columns are
+    passed over.
+
+    Args:
+        stream: The unpacked file.
+        kind: ``csv``, ``tsv`` or ``jsonl``.
+        source: The file, for messages.
+
+    Raises:
+        InputError: The file has one column, or a row is no row of a table; names the line.
+    """
+    buffered = io.BufferedReader(cast(io.RawIOBase, stream), SAMPLE_BYTES)
+    encoding = _encoding(buffered.peek(SAMPLE_BYTES))
+    text = io.TextIOWrapper(buffered, encoding=encoding, newline="")
+    try:
+        yield from (_json_rows if kind == "jsonl" else _csv_rows)(text, kind, source)
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise InputError(f"{source} is not UTF-8 (byte 0x{byte:02X}); save it as UTF-8") from error
+    finally:
+        text.detach()
+        buffered.detach()
+
+
+def cell_text(value: object) -> str | None:
+    """The text of a cell; None for an empty one and for one that is marked as missing (*NaN*).
+
+    Numbers are written in figures without exponents, dates as ``2025-08-11``, points in time as
+    ``2025-08-11 14:30:00``, times as ``2.5 hours``, and what is nested as JSON.
+
+    Args:
+        value: As JSON, a database or a data frame gives it.
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()  # of numpy
+    if value is None or isinstance(value, bytes | bytearray | memoryview) or value != value:
+        return None  # only what is no number or time differs from itself
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        value = Decimal(f"{value:.15g}")
+    if isinstance(value, int):
+        value = Decimal(value)  # which writes figures of any length
+    if isinstance(value, Decimal):
+        return f"{value:f}" if value.is_finite() else None
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "seconds")
+    if isinstance(value, timedelta):
+        return _duration(value)
+    if isinstance(value, dict | list | tuple):
+        try:
+            return json.dumps(value, ensure_ascii=False, default=str)
+        except (ValueError, RecursionError):
+            return None  # a figure of thousands of digits, or nested without end: no cell
+    text = str(value).strip()
+    return None if not text or text.casefold() in lexicon_set("cells", "missing") else text
+
+
+def _duration(value: timedelta) -> str:
+    """A length of time in the largest unit that takes two decimals at most."""
+    units = {"days": 86_400, "hours": 3_600, "minutes": 60}
+    for name, seconds in units.items():
+        count = value.total_seconds() / seconds
+        if abs(count) >= 1 and round(count, 2) == count:
+            return f"{count:g} {name}"
+    return f"{value.total_seconds():g} seconds"
+
+
+def _encoding(sample: bytes) -> str:
+    for mark, encoding in _MARKS:
+        if sample.startswith(mark):
+            return encoding
+    if sample.count(0) * 4 > len(sample):
+        return "utf-16-be" if sample[0::2].count(0) > sample[1::2].count(0) else "utf-16-le"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+        return "utf-8"
+    except UnicodeDecodeError:
+        pass
+    # Accents of Western languages stand apart, high bytes of other encodings side by side.
+    if len(_HIGH_PAIR.findall(sample)) * 5 > len(_HIGH.findall(sample)):
+        return "utf-8"
+    try:
+        sample.decode("cp1252")
+        return "cp1252"
+    except UnicodeDecodeError:
+        return "utf-8"
+
+
+def _csv_rows(text: TextIO, kind: str, source: str) -> Rows:
+    above, lines = 0, iter(text)
+    first = next(lines, "")
+    while first and not first.strip(' \t,;|"\r\n'):
+        above, first = above + 1, next(lines, "")
+    if named := _NAMED.fullmatch(first):
+        above, first = above + 1, next(lines, "")
+    sample = [first, *islice(lines, SAMPLE_LINES)] if first else []
+    if not sample:
+        return
+    mark = named[1] if named else _separator(sample, kind, source)
+    reader = csv.reader(chain(sample, lines), delimiter=mark, strict=True)
+    try:
+        columns = [name.strip() for name in next(reader, [])]
+        twice = next((name for name, count in Counter(columns).items() if name and count > 1), None)
+        if twice is not None:
+            raise InputError(
+                f"{source}: two columns are called {in_short(twice)}; give each a name of its own"
+            )
+        # Spreadsheets write columns without a name behind the last one, which hold nothing.
+        empty = [place for place, name in enumerate(columns) if not name]
+        for row in reader:
+            line = reader.line_num + above
+            if len(row) > len(columns):
+                raise InputError(f"{source}, line {line}: more values than columns")
+            if len(empty) > 1 and any(row[place].strip() for place in empty if place < len(row)):
+                raise InputError(
+                    f"{source}, line {line}: a value of several columns without a name; give each "
+                    "a name of its own"
+                )
+            if row:
+                yield line, dict(zip_longest(columns, row))
+    except csv.Error as error:
+        raise InputError(f"{source}, line {reader.line_num + above}: {error}") from error
+
+
+def _separator(sample: Sequence[str], kind: str, source: str) -> str:
+    """The sign by which most lines have as many cells as the first, two at least.
+
+    Raises:
+        InputError: There is none; names a sign that may be meant.
+    """
+    scores = {}
+    for mark in SEPARATORS[kind]:
+        widths = _widths(sample, mark)
+        if widths and widths[0] > 1:
+            scores[mark] = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
+    if scores:
+        return max(scores, key=scores.__getitem__)
+    lines = [line for line in sample if line.strip()]
+    if len(lines) == 1:
+        return SEPARATORS[kind][0]  # a table without rows
+    signs = (sign for sign in lines[0].strip() if not (sign.isalnum() or sign in " _\"'"))
+    likely = next((s for s in signs if len({line.count(s) for line in lines}) == 1), None)
+    hint = f"; if {likely!r} separates them, write sep={likely} above" if likely else ""
+    raise InputError(
+        f"{source} has one column; separate columns with a comma, semicolon, tab or bar{hint}"
+    )
+
+
+def _widths(sample: Sequence[str], mark: str) -> list[int]:
+    widths: list[int] = []
+    try:
+        for row in csv.reader(sample, delimiter=mark, strict=True):
+            widths += [len(row)] if row else []
+    except csv.Error:
+        pass  # the last cell may go on behind the sample
+    return widths
+
+
+def _json_rows(text: TextIO, kind: str, source: str) -> Rows:
+    for number, line in enumerate(text, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = read_clean_json(line.removeprefix("\ufeff"))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{source}, line {number}: not JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise InputError(f"{source}, line {number}: not a JSON object")
+        yield number, row
