@@ -1,48 +1,55 @@
 """What a second judge is worth, and what it costs, by the share of sentences it is asked about.
 
-    python -m benchmarks.second_judge --data DIR --second JUDGE [--judge onnx] [--sets triples,…]
-        [--limit N] [--band B] [--seed N]
+    python -m benchmarks.second_judge --second chat:MODEL [--base-url URL] [--data DIR]
+        [--sets alder,valid,…] [--limit N] [--judge onnx] [--band B] [--seed N]
 
 The statements about one piece of evidence stand for the sentences of one answer. Each is judged by
-the first judge alone, and again with the second one wherever the band lets it be asked; a share
-takes the second result of as many of an answer's sentences as the engine would ask about. A first
-table tells how often the first judge is right by its distance from another verdict: where that is
-as often as the second judge is, a wider band gains nothing.
+the first judge alone and again with the second one; a share takes the second result of as many of
+an answer's sentences as the engine would ask about. A line gives the second judge's own AUC and the
+expected calibration error of its support, before and after calibration on the other half.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import random
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.data import errors_told
+import numpy as np
+
+from benchmarks.classification import area
+from benchmarks.data import errors_told, read_jsonl
+from benchmarks.newcomer.domains import Domain
 from benchmarks.verdicts.cases import Case
 from benchmarks.verdicts.judging import judge_cases
 from benchmarks.verdicts.measure import Judged, summed
-from benchmarks.verdicts.sets import read_set
-from guardrail.core.types import Verdict
+from benchmarks.verdicts.sets import statement_case
+from guardrail.core.types import Category, Verdict
 from guardrail.verdict.grounder import Grounder
 from judges.base import NLIJudge
+from judges.calibration import expected_calibration_error, fit
 from judges.grounding import as_grounding
 from judges.memory import RememberedGrounding
 from judges.registry import create_nli
 from judges.second_opinion import SecondJudge, SecondOpinions, nearest
-from judges.second_settings import SecondJudgeSettings
+from judges.settings import ChatSettings
 
-__all__ = ["Both", "Point", "curve", "judged_by_both", "main", "right_by_distance"]
+__all__ = ["Both", "Point", "cases_of", "curve", "judged_by_both", "main"]
 
-SHARES = (0.0, 0.1, 0.2, 0.4, 1.0)
-SETS = ("triples", "passages")
-BINS = (0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
-"""Upper ends of the distances that are told apart."""
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
+COMPANIES = ("alder", "birch", "cedar")
+STATEMENTS = ("valid", "valid_hard")
+ANSWER = 8
+"""Most sentences about one piece of evidence: as many as a usual answer has."""
 PATIENCE_S = 86_400.0
 """Seconds that the second judge has for a batch: here it is measured, not bounded."""
-PASSED = (Verdict.SUPPORTED, Verdict.NO_CLAIM)
+LABELS = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
 
 
 class Both(NamedTuple):
@@ -50,8 +57,8 @@ class Both(NamedTuple):
 
     Attributes:
         cases: The cases.
-        first: What the first judge made of each.
-        both: What came of each where the second was asked wherever the band lets it be.
+        first: Verdicts of the first judge.
+        both: Verdicts with the second judge, wherever the band allows it.
         spent_s: Seconds that the second judge took for all of them.
     """
 
@@ -68,15 +75,59 @@ class Point(NamedTuple):
         share: Greatest share of an answer's sentences.
         asked: Sentences that the second judge is asked about.
         sentences: All of them.
-        balanced: Balanced accuracy; None where the set has but one kind of sentence.
-        milliseconds: Time of the second judge, per sentence of the set.
+        balanced: Balanced accuracy; None where all sentences are of one kind.
+        auc: Area under the curve of support; None likewise.
+        seconds: Time of the second judge for each sentence of the set.
     """
 
     share: float
     asked: int
     sentences: int
     balanced: float | None
-    milliseconds: float
+    auc: float | None
+    seconds: float
+
+
+def cases_of(name: str, data: Path, limit: int, *, seed: int = 1) -> list[Case]:
+    """The sentences of a set that claim something, those about one piece of evidence together.
+
+    Args:
+        name: A company of the newcomer benchmark, or ``valid`` or ``valid_hard``.
+        data: The folder of public data, for the latter two.
+        limit: Number of cases after which no further evidence is begun; 0 for all.
+        seed: Chooses the evidence.
+
+    Raises:
+        InputError: The file of the set is missing.
+    """
+    groups: dict[object, list[Case]] = {}
+    for key, case in _company(name) if name in COMPANIES else _statements(name, data):
+        if case.label is not Verdict.NO_CLAIM:
+            groups.setdefault(key, []).append(case)
+    rng = random.Random(seed)
+    order = list(groups.values())
+    rng.shuffle(order)
+    found: list[Case] = []
+    for group in order:
+        if limit and len(found) >= limit:
+            break
+        found += sorted(rng.sample(group, min(len(group), ANSWER)), key=group.index)
+    return found
+
+
+def _statements(name: str, data: Path) -> Iterator[tuple[object, Case]]:
+    for row in read_jsonl(data / "statements" / f"{name}.jsonl.gz"):
+        yield row["set"], statement_case(name, row)
+
+
+def _company(name: str) -> Iterator[tuple[object, Case]]:
+    for number, answer in enumerate(Domain(name).answers):
+        request = answer.request
+        for told in answer.sentences:
+            before = request.answer[: told.start].strip()
+            text = request.answer[told.start : told.end]
+            evidence = request.evidence or ()
+            yield number, Case(name, evidence, text, told.label, request.question, before)
 
 
 def judged_by_both(
@@ -89,9 +140,6 @@ def judged_by_both(
         judge: The first judge.
         second: The second one.
         band: Greatest distance from another verdict at which it is asked.
-
-    Raises:
-        SystemExit: One of them gave no answer.
     """
     first = RememberedGrounding(as_grounding(judge))
     weighing = getattr(judge, "weighing", None)
@@ -103,15 +151,11 @@ def judged_by_both(
     between = time.perf_counter()
     by_both = judge_cases(Grounder(first, weighing=weighing, second=opinions), cases)
     spent = (time.perf_counter() - between) - (between - begin)
-    for item in by_both:
-        for sentence in item.sentences:
-            if sentence.second_opinion is not None and sentence.second_opinion.missing is not None:
-                raise SystemExit(f"{second.name}: {sentence.second_opinion.missing}")
     return Both(cases, by_first, by_both, max(0.0, spent))
 
 
 def curve(judged: Both, shares: Sequence[float] = SHARES) -> list[Point]:
-    """Balanced accuracy and cost at each share.
+    """Balanced accuracy, AUC and cost at each share.
 
     Args:
         judged: The cases of one set.
@@ -124,7 +168,7 @@ def curve(judged: Both, shares: Sequence[float] = SHARES) -> list[Point]:
     distances = [
         _distance(item) if asked else None for item, asked in zip(judged.first, could, strict=True)
     ]
-    each = judged.spent_s * 1000.0 / max(1, sum(could))
+    each = judged.spent_s / max(1, sum(could))
     points = []
     for share in shares:
         found = list(judged.first)
@@ -135,23 +179,17 @@ def curve(judged: Both, shares: Sequence[float] = SHARES) -> list[Point]:
                 found[places[number]] = judged.both[places[number]]
         asked = sum(_asked(item) for item in found)
         balanced = summed(judged.cases, found).balanced
-        points.append(Point(share, asked, len(found), balanced, asked * each / max(1, len(found))))
+        seconds = asked * each / max(1, len(found))
+        points.append(Point(share, asked, len(found), balanced, _auc(judged.cases, found), seconds))
     return points
 
 
-def right_by_distance(judged: Both) -> list[tuple[float, int, float]]:
-    """How often the first judge passes what is true and marks what is not, by distance.
-
-    Returns:
-        Of each stretch of distances with a sentence: its upper end, sentences, share right.
-    """
-    found: dict[float, list[bool]] = {end: [] for end in BINS}
-    for case, item in zip(judged.cases, judged.first, strict=True):
-        distance = _distance(item)
-        if distance is not None:
-            end = next(end for end in BINS if distance <= end)
-            found[end].append(item.passed == (case.label in PASSED))
-    return [(end, len(held), sum(held) / len(held)) for end, held in found.items() if held]
+def _auc(cases: Sequence[Case], found: Sequence[Judged]) -> float | None:
+    supports = [
+        min((sentence.support or 0.0 for sentence in item.sentences), default=0.0) for item in found
+    ]
+    truth = np.array([case.label is Verdict.SUPPORTED for case in cases])
+    return area(np.array(supports), truth) if 0 < truth.sum() < len(truth) else None
 
 
 def _asked(item: Judged) -> bool:
@@ -160,53 +198,129 @@ def _asked(item: Judged) -> bool:
 
 def _distance(item: Judged) -> float | None:
     """The least of a case's sentences; it is mostly one."""
-    told = [
+    found = [
         sentence.thresholds.distance(sentence.support, sentence.contradiction)
         for sentence in item.sentences
         if sentence.thresholds is not None
         and sentence.support is not None
         and sentence.contradiction is not None
     ]
-    return min(told, default=None)
+    return min(found, default=None)
+
+
+def _own_words(judged: Both) -> list[tuple[int, tuple[float, float, float], int]]:
+    """Case, probabilities by the second judge alone, and label of sentences that it answered."""
+    found = []
+    for place, (case, item) in enumerate(zip(judged.cases, judged.both, strict=True)):
+        if len(item.sentences) != 1 or case.label not in LABELS:
+            continue
+        [sentence] = item.sentences
+        opinion, judgement = sentence.second_opinion, sentence.judgement
+        if opinion is None or opinion.missing is not None or judgement is None:
+            continue
+        support = judgement.scores[Category.SUPPORTIVE]
+        against = judgement.scores[Category.CONTRADICTORY]
+        shares = (support, max(0.0, 1.0 - support - against), against)
+        found.append((place, shares, LABELS.index(case.label)))
+    return found
+
+
+def errors_of(judged: Both) -> list[float]:
+    """Expected calibration error of the second judge's support: raw, and fitted on the other half.
+
+    The halves are of the evidence, so that no evidence is in both.
+    """
+    rows = _own_words(judged)
+    if not rows:
+        return []
+    groups = list(dict.fromkeys(judged.cases[place].evidence for place, _, _ in rows))
+    half = [groups.index(judged.cases[place].evidence) % 2 for place, _, _ in rows]
+    fitted = list(rows)
+    for part in (0, 1):
+        rest = [row for row, of in zip(rows, half, strict=True) if of != part]
+        by = fit([shares for _, shares, _ in rest], [label for _, _, label in rest])
+        fitted = [
+            (place, by.shares(shares), label) if of == part else row
+            for row, (place, shares, label), of in zip(fitted, rows, half, strict=True)
+        ]
+    return [
+        expected_calibration_error(
+            [shares[0] for _, shares, _ in some], [label == 0 for _, _, label in some]
+        )
+        for some in (rows, fitted)
+    ]
 
 
 def _print(name: str, judged: Both) -> None:
-    print(f"\n| {name}: distance up to | sentences | first judge right |\n|--:|--:|--:|")
-    for end, size, right in right_by_distance(judged):
-        print(f"| {end:g} | {size} | {right:.3f} |")
-    print(f"\n| {name}: share | asked | of | balanced | ms a sentence |\n|--:|--:|--:|--:|--:|")
+    print(f"\n| {name}: share | asked | of | balanced | AUC | s a sentence |")
+    print("|--:|--:|--:|--:|--:|--:|")
     for point in curve(judged):
-        balanced = "–" if point.balanced is None else f"{point.balanced:.3f}"
-        cost = f"{point.asked} | {point.sentences} | {balanced} | {point.milliseconds:.1f}"
-        print(f"| {point.share:g} | {cost} |", flush=True)
+        balanced, auc = (
+            "–" if value is None else f"{value:.3f}" for value in (point.balanced, point.auc)
+        )
+        print(
+            f"| {point.share:g} | {point.asked} | {point.sentences} | {balanced} | {auc} "
+            f"| {point.seconds:.2f} |",
+            flush=True,
+        )
+    rows = _own_words(judged)
+    if rows:
+        truth = np.array([label == 0 for _, _, label in rows])
+        alone = area(np.array([shares[0] for _, shares, _ in rows]), truth)
+        before, after = errors_of(judged)
+        print(
+            f"\nThe second judge alone, {len(rows)} sentences: AUC {alone:.3f}, expected "
+            f"calibration error {before:.3f}, fitted on the other half {after:.3f}"
+        )
+    missing = Counter(
+        sentence.second_opinion.missing
+        for item in judged.both
+        for sentence in item.sentences
+        if sentence.second_opinion is not None and sentence.second_opinion.missing
+    )
+    for why, count in missing.most_common():
+        print(f"First verdict kept on {count} sentences: {why}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description="What a second judge is worth, by its share.")
-    parser.add_argument("--data", type=Path, required=True, help="the folder of public data")
     parser.add_argument("--second", required=True, help="the second judge, by name")
+    parser.add_argument("--base-url", help="endpoint of a chat model")
+    parser.add_argument("--form", default="label", help="of a chat model: label, detail or array")
+    parser.add_argument("--concurrency", type=int, default=8, help="calls of a chat model at once")
     parser.add_argument("--judge", default="onnx", help="the first judge, by name")
-    parser.add_argument("--sets", default=",".join(SETS), help=f"of {', '.join(SETS)}")
-    parser.add_argument("--limit", type=int, default=0, help="most cases of a set; 0 for all")
-    parser.add_argument(
-        "--band",
-        type=float,
-        default=SecondJudgeSettings.model_fields["band"].default,
-        help="greatest distance from another verdict",
-    )
+    parser.add_argument("--data", type=Path, help="the folder of public data")
+    parser.add_argument("--sets", help=f"of {', '.join((*COMPANIES, *STATEMENTS))}")
+    parser.add_argument("--limit", type=int, default=0, help="sentences of a set; 0 for all")
+    parser.add_argument("--band", type=float, default=1.0, help="distance from another verdict")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     judge = create_nli(options.judge)
-    second = SecondJudge(create_nli(options.second), options.second)
+    inner = create_nli(options.second, **_chat_options(options))
+    second = SecondJudge(inner, options.second)
     judge.warm_up()
     second.warm_up()
     print(f"{judge.name}, then {second.name} within {options.band:g}")
-    for name in [item for item in options.sets.split(",") if item]:
-        cases = read_set(name, options.data, options.limit or None, seed=options.seed)
+    sets = (options.sets or ",".join((*COMPANIES, *(STATEMENTS if options.data else ())))).split(
+        ","
+    )
+    for name in sets:
+        cases = cases_of(name, options.data or Path(), options.limit, seed=options.seed)
         _print(name, judged_by_both(cases, judge, second, options.band))
+    if counts := second.in_use().counts:
+        print("\n" + ", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
     second.close()
     return 0
+
+
+def _chat_options(options: argparse.Namespace) -> dict[str, object]:
+    if not options.second.startswith("chat:"):
+        return {}
+    settings = ChatSettings(
+        base_url=options.base_url, form=options.form, concurrency=options.concurrency
+    )
+    return {"settings": settings, "timeout_s": PATIENCE_S}
 
 
 if __name__ == "__main__":

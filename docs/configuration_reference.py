@@ -16,6 +16,8 @@ from chains.gateway.settings import GatewaySettings, option_of
 from guardrail.config import GuardrailConfig
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import Policy
+from judges.calibration import Calibration
+from judges.settings import Spending
 from kg.endpoint_settings import EndpointSettings
 
 HEAD = """# Configuration reference
@@ -47,6 +49,10 @@ def page() -> str:
         if section is not None and section is not Policy:
             parts += [f"## `[{name}]`\n", _table(section)]
     parts += [
+        "## `[chat.calibration]`\n",
+        _table(Calibration),
+        "## `[chat.per_minute]` and `[second_judge.per_answer]`\n",
+        _table(Spending),
         "## `[graph.endpoint]`\n",
         _table(EndpointSettings),
         "## `[model.generation]`\n",

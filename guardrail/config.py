@@ -44,7 +44,7 @@ from guardrail.core.toml import read_toml
 from guardrail.core.types import MOST_DAYS, Probability, Seconds, Strictness, StrictnessSetting
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
-from judges.second_settings import SecondJudgeSettings
+from judges.settings import ChatSettings, SecondJudgeSettings
 from kg.endpoint_settings import EndpointSettings
 
 __all__ = [
@@ -209,6 +209,7 @@ class GuardrailConfig(_Section):
         attribution_judge: Judge of the four categories; None for the same as ``judge``.
         second_judge: A judge for the sentences that ``judge`` is not sure of: its name, or a table
             of settings; None, or ``none``, for none.
+        chat: How chat models judge, wherever a judge is ``chat:MODEL``.
         model: The language model.
         scorers: Further scorers by name: ``sck``, ``conner``, ``quality``, an installed one, or
             ``module:Class``.
@@ -232,6 +233,7 @@ class GuardrailConfig(_Section):
     judge: str = "onnx"
     attribution_judge: str | None = None
     second_judge: SecondJudgeSettings | None = None
+    chat: ChatSettings = ChatSettings()
     model: ModelConfig = ModelConfig()
     scorers: tuple[str, ...] = ()
     strictness: StrictnessSetting = Strictness.BALANCED

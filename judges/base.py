@@ -67,6 +67,7 @@ class GroundingItem(NamedTuple):
         windows: Number of the window of each statement: the triples of one subject, or neighbouring
             sentences of one passage. Empty if all prose is one passage; triples are then
             grouped by subject.
+        evidence: All of the answer's evidence, for a judge that reads as much; else empty.
     """
 
     statements: tuple[str, ...]
@@ -75,6 +76,7 @@ class GroundingItem(NamedTuple):
     priority: tuple[int, ...] = ()
     structured: bool = False
     windows: tuple[int, ...] = ()
+    evidence: tuple[str, ...] = ()
 
 
 class NLITraits(NamedTuple):

@@ -15,8 +15,8 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
 from guardrail.core.errors import ConfigError, JudgeError
-from guardrail.core.http_clients import reading_environment
 from guardrail.core.incoming import finite_json
+from guardrail.core.openai_client import open_client, openai_errors
 from judges.base import CausalLM, TokenLikelihoods
 from judges.causal_transformers import Progress, TransformersCausalLM
 
@@ -70,7 +70,7 @@ class OpenAICausalLM:
 
     Args:
         model: The model's name at the endpoint.
-        base_url: The endpoint; from the environment unless told.
+        base_url: The endpoint; None takes ``OPENAI_BASE_URL`` or OpenAI's own.
     """
 
     def __init__(self, model: str, *, base_url: str | None = None) -> None:
@@ -80,15 +80,8 @@ class OpenAICausalLM:
 
     def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
         """Likelihoods of n continuations, each given its prefix; see ``CausalLM``."""
-        import openai
-
-        try:
-            with reading_environment():
-                client = openai.OpenAI(base_url=self._base_url)
-            with client:
-                found = {pair: self._one(client, *pair) for pair in dict.fromkeys(pairs)}
-        except openai.OpenAIError as error:  # a missing key is told when the client is made
-            raise JudgeError(f"{self.name}: {error}") from error
+        with openai_errors(self.name, JudgeError), open_client(self._base_url) as client:
+            found = {pair: self._one(client, *pair) for pair in dict.fromkeys(pairs)}
         return [found[pair] for pair in pairs]
 
     def _one(self, client: OpenAI, prefix: str, continuation: str) -> TokenLikelihoods:

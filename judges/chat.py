@@ -1,124 +1,111 @@
-"""Any chat model as a judge, with the prompts of CAQA (Tables 12 and 13)."""
+"""Any chat model behind an OpenAI-compatible endpoint as a judge, at temperature 0."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Literal
+import math
+import os
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel, ValidationError
-
+from guardrail.core.cancellation import time_left
 from guardrail.core.errors import ConfigError, JudgeError
-from guardrail.core.http_clients import reading_environment
-from guardrail.core.types import Category, Judgement, NLIScores
-from judges.base import AttributionItem, Pair
+from guardrail.core.openai_client import open_client, openai_errors
+from guardrail.core.types import (
+    Category,
+    Grounding,
+    Judgement,
+    NLIScores,
+    StatementScore,
+    Usage,
+    WordScore,
+)
+from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
 from judges.batching import distinct
+from judges.calibration import Calibration
+from judges.chat_prompts import (
+    ARRAY_SCHEMA,
+    CATEGORY_SCHEMA,
+    Read,
+    array_prompt,
+    attribution_prompt,
+    evidence_of,
+    label_prompt,
+    messages,
+    read_array,
+    read_category,
+    read_label,
+)
+from judges.settings import ChatSettings
 
 if TYPE_CHECKING:
     from openai import OpenAI
+    from openai.types import CompletionUsage
+    from openai.types.chat.chat_completion import Choice
 
-__all__ = [
-    "FEW_SHOT",
-    "TASK",
-    "ZERO_SHOT",
-    "ChatJudge",
-    "attribution_prompt",
-    "read_category",
-    "read_nli_label",
-]
+__all__ = ["ChatJudge", "Cost", "calibrated", "given"]
 
-MAX_TOKENS = 256
-"""Room for a category with a short explanation."""
+READ_CHARS = 24_000
+"""Most characters of evidence in a prompt, some 6,000 tokens."""
 
-CONCURRENCY = 8
-"""Requests in flight at the same time."""
+ARRAY_SIZE = 20
+"""Most sentences of one call in the form ``array``; further ones go to further calls."""
 
-TASK = """\
-Your task is to evaluate the relationship between a provided citation and the \
-answer to a specific question. There are four possible types of relationships:
-1. Supportive: Choose this if the citation directly confirms or is fully in alignment with the \
-answer, providing all necessary information to substantiate it.
-2. Insufficient: Choose this when the citation provides only partial backing for the answer, \
-lacking some essential details or evidence needed for full support.
-3. Contradictory: Choose this option if the citation is consistent with the intent of the \
-question but directly opposes or contradicts the answer.
-4. Irrelevant: Select this option if the citation does not match the intent of the question and \
-contains information that is not useful for answering.
-"""
-"""What a chat model is asked for (CAQA Table 12)."""
+LABEL_TOKENS = 8
+"""Room for a letter, with the quotes or the word that some models put before it."""
 
-ZERO_SHOT = """\
-For each example provided: First, you need to look at the question given and the answer \
-provided. Then, compare them with the content of the citation. Finally, select the appropriate \
-relationship category based on whether the citation supports the answer, is missing \
-information, contradicts itself, or is irrelevant to the answer.
-Example:
-"""
-"""Goes before an item alone (CAQA Table 12)."""
+ITEM_TOKENS = 120
+"""Room for the JSON of one sentence, or for a category with a short explanation."""
 
-FEW_SHOT = """\
-Please read the examples and choose the most appropriate relationship category for the test \
-example.
-"""
-"""Goes before examples and an item (CAQA Table 12)."""
+TOP = 5
+"""Alternatives asked for at each token: the most that every endpoint allows."""
 
-_NLI_PROMPT = """\
-Instruction: Tell how a premise bears on a hypothesis. There are three possible labels:
-1. Entailment: the premise implies that the hypothesis is true.
-2. Neutral: the premise leaves open whether the hypothesis is true.
-3. Contradiction: the premise implies that the hypothesis is false.
+CHARS_PER_TOKEN = 3.5
+"""For estimates before a call; English has some four characters a token."""
 
-Premise: {premise}
-Hypothesis: {hypothesis}
-Label:"""
+MINUTE_S = 60.0
 
-_CATEGORY_WORDS: Mapping[Category, str] = {
-    Category.SUPPORTIVE: r"support(?:ive|ed|s)?|attributable",
-    Category.PARTIALLY_SUPPORTIVE: (
-        r"partially[\s_-]support(?:ive|ed|s)?|insufficient|missing|extrapolatory"
-    ),
-    Category.CONTRADICTORY: r"contradict(?:ory|s|ed|ion)?",
-    Category.IRRELEVANT: r"irrelevant",
-}
+CLAIM_LABELS = ("supported", "unsupported", "contradicted")
 
-_NLI_WORDS: Mapping[str, str] = {
-    "entailment": r"entail(?:ment|s|ed)?",
-    "neutral": r"neutral",
-    "contradiction": r"contradict(?:ion|ory|s|ed)?",
-}
+SURE = 0.9
+"""Score of a statement, or of a word, that the reply names."""
 
-_PAPER_NAMES: Mapping[Category, str] = {
-    Category.SUPPORTIVE: "Supportive",
-    Category.PARTIALLY_SUPPORTIVE: "Insufficient",
-    Category.CONTRADICTORY: "Contradictory",
-    Category.IRRELEVANT: "Irrelevant",
-}
+NO_TIME = "it gave no answer in time"
 
 
-class _CategoryReply(BaseModel):
-    category: Literal["Supportive", "Insufficient", "Contradictory", "Irrelevant"]
+class Cost(NamedTuple):
+    """What calls cost, estimated or counted."""
 
-
-class _LabelReply(BaseModel):
-    label: Literal["entailment", "neutral", "contradiction"]
+    calls: int
+    tokens: int
+    money: float
 
 
 class ChatJudge:
-    """Judges with a chat model at any OpenAI-compatible endpoint, at temperature 0.
+    """Judges with a chat model.
 
-    A chat model gives a label, not a distribution: the chosen label has probability 1.
+    Each sentence is judged by a call of its own, so that no other sentence can change its verdict;
+    the calls of one answer share a prefix of instructions and evidence, and are sent concurrently.
+    In the form ``array`` one call asks about up to 20 sentences.
 
     Args:
         model: Name of the model at the endpoint.
-        base_url: The endpoint; the environment's ``OPENAI_BASE_URL`` or OpenAI by default.
-        api_key: Its key; the environment's ``OPENAI_API_KEY`` by default.
-        structured: Ask for JSON by schema. An endpoint that refuses is asked in plain text
-            from then on.
-        examples: For the few-shot prompt (Table 13), usually one item of each category.
+        base_url: The endpoint, in place of that of ``settings``.
+        api_key: Its key, in place of the environment's.
+        settings: How to ask.
+        examples: For the few-shot prompt of ``attribute`` (CAQA Table 13), usually one item of
+            each category.
         timeout_s: Longest wait for one reply, seconds.
-        concurrency: Requests in flight at the same time.
+        max_retries: Further attempts at the endpoint after a failed one.
     """
+
+    follows_instructions = True
+    """A text may try to instruct the model; see ``judges.second_opinion``."""
+
+    traits = NLITraits(premise_chars=READ_CHARS, evidence_chars=READ_CHARS)
 
     def __init__(
         self,
@@ -126,188 +113,328 @@ class ChatJudge:
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        structured: bool = True,
+        settings: ChatSettings | None = None,
         examples: Sequence[tuple[AttributionItem, Category]] = (),
         timeout_s: float = 60.0,
-        concurrency: int = CONCURRENCY,
+        max_retries: int = 2,
     ) -> None:
+        self.settings = settings or ChatSettings()
         self._model = model
-        self._base_url = base_url
-        self._api_key = api_key
-        self._structured = structured
+        self._base_url = base_url or self.settings.base_url
+        self._api_key = api_key or os.environ.get(self.settings.api_key_env)
         self._examples = tuple(examples)
-        self._timeout = timeout_s
-        self._concurrency = concurrency
+        self._timeout_s = timeout_s
+        self._max_retries = max_retries
         self._client: OpenAI | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+        self._refused: set[str] = set()
+        self._counts: Counter[str] = Counter()
+        self._spent: deque[tuple[float, Cost]] = deque()
 
     @property
     def name(self) -> str:
         """Name of the judge, for the score log."""
         return f"chat:{self._model}"
 
+    @property
+    def form(self) -> str:
+        """The form of the prompts."""
+        return self.settings.form or "detail"
+
     def warm_up(self) -> None:
-        """Make the client; nothing is sent.
+        """Open the client; nothing is sent.
 
         Raises:
             ConfigError: There is no API key.
         """
-        if self._client is not None:
-            return
-        import openai
-
-        try:
-            with reading_environment():
-                self._client = openai.OpenAI(
-                    base_url=self._base_url,
-                    api_key=self._api_key or ("none" if self._base_url else None),
-                    timeout=self._timeout,
+        with self._lock:
+            if self._client is None:
+                self._client = open_client(
+                    self._base_url,
+                    self._api_key,
+                    timeout_s=self._timeout_s,
+                    max_retries=self._max_retries,
                 )
-        except openai.OpenAIError as error:
-            raise ConfigError(f"the chat judge cannot be set up: {error}") from error
+                self._pool = ThreadPoolExecutor(self.settings.concurrency, "chat-judge")
+
+    def close(self) -> None:
+        """Close the connections; calls in flight end by their time limit."""
+        with self._lock:
+            client, pool, self._client, self._pool = self._client, self._pool, None, None
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)
+        if client is not None:
+            client.close()
+
+    def in_use(self) -> Usage:
+        """Calls, tokens of prompts and replies, and prompt tokens that the endpoint had cached."""
+        with self._lock:
+            return Usage(counts=dict(self._counts))
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs; see ``NLIJudge``. A reply must name one label."""
-        wanted, inverse = distinct(pairs)
-        prompts = [
-            _NLI_PROMPT.format(premise=pair.premise, hypothesis=pair.hypothesis) for pair in wanted
-        ]
-        labels = [_nli_label(reply) for reply in self._ask(prompts, _LabelReply)]
-        scores = [
-            NLIScores(**{name: float(name == label) for name in _NLI_WORDS}) for label in labels
-        ]
-        return [scores[i] for i in inverse]
+        """Judge n pairs; see ``NLIJudge``."""
+        items = [GroundingItem((pair.premise,), pair.hypothesis) for pair in pairs]
+        found = []
+        for item in given(self._answers(items, "label")):
+            claims = max(1e-9, 1.0 - item.no_claim)
+            entailment, against = item.supported / claims, item.contradicted / claims
+            neutral = max(0.0, 1.0 - entailment - against)
+            found.append(
+                NLIScores(
+                    entailment=min(1.0, entailment),
+                    neutral=neutral,
+                    contradiction=min(1.0, against),
+                )
+            )
+        return found
+
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        """Judge n sentences; see ``GroundingJudge``."""
+        return given(self.answers(items))
+
+    def answers(self, items: Sequence[GroundingItem]) -> list[Grounding | JudgeError]:
+        """Judge n sentences within the time left; an error for each that has no answer."""
+        return self._answers(items, self.form)
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
-        """Judge n items (CAQA 5.2); see ``AttributionJudge``. A reply must name one category."""
+        """Judge n items with the prompts of CAQA (5.2); see ``AttributionJudge``."""
+        self.warm_up()
         wanted, inverse = distinct(items)
-        prompts = [attribution_prompt(item, examples=self._examples) for item in wanted]
-        replies = self._ask(prompts, _CategoryReply)
-        judgements = [_judgement(reply) for reply in replies]
+        assert self._pool is not None
+        judgements = list(self._pool.map(self._attribution, wanted))
         return [judgements[i] for i in inverse]
 
-    def _ask(self, prompts: Sequence[str], schema: type[BaseModel]) -> list[str]:
-        self.warm_up()
-        if not prompts:
-            return []
-        with ThreadPoolExecutor(min(self._concurrency, len(prompts))) as pool:
-            return list(pool.map(lambda prompt: self._reply(prompt, schema), prompts))
+    def estimate(self, items: Sequence[GroundingItem]) -> Cost:
+        """What asking about the sentences of one answer is going to cost."""
+        calls = list(_calls(items, self.form))
+        characters = sum(len(_text(evidence, some, self.form)) for evidence, some in calls)
+        reply = 1 if self.form == "label" else ITEM_TOKENS // 2 * len(items)
+        prompt = math.ceil(characters / CHARS_PER_TOKEN)
+        return Cost(len(calls), prompt + reply, self._money(prompt, reply))
 
-    def _reply(self, prompt: str, schema: type[BaseModel]) -> str:
+    def _answers(self, items: Sequence[GroundingItem], form: str) -> list[Grounding | JudgeError]:
+        self.warm_up()
+        pool, until = self._pool, time.monotonic() + time_left()
+        assert pool is not None
+        tasks: dict[Future[dict[GroundingItem, Grounding | JudgeError]], list[GroundingItem]] = {
+            pool.submit(self._ask, evidence, some, form, until): some
+            for evidence, some in _calls(list(dict.fromkeys(items)), form)
+        }
+        left = time_left()
+        done, _ = wait(tasks, None if math.isinf(left) else left)
+        found: dict[GroundingItem, Grounding | JudgeError] = {}
+        for task, some in tasks.items():
+            if task in done:
+                found.update(task.result())
+            else:
+                task.cancel()
+                found.update(dict.fromkeys(some, JudgeError(f"{self.name}: {NO_TIME}")))
+        return [found[item] for item in items]
+
+    def _ask(
+        self, evidence: tuple[str, ...], items: list[GroundingItem], form: str, until: float
+    ) -> dict[GroundingItem, Grounding | JudgeError]:
+        """One call, and a second one for the sentences whose reply cannot be read."""
+        found: dict[GroundingItem, Grounding | JudgeError] = {}
+        for _ in range(2):
+            missing = [item for item in items if not isinstance(found.get(item), Grounding)]
+            if not missing:
+                break
+            try:
+                read = self._read(evidence, missing, form, until)
+            except (JudgeError, ConfigError) as error:
+                found.update(dict.fromkeys(missing, JudgeError(str(error))))
+                break
+            for number, item in enumerate(missing):
+                found[item] = (
+                    self._grounding(item, evidence, read[number])
+                    if number in read
+                    else JudgeError(f"{self.name} gave no readable answer on a sentence")
+                )
+        return found
+
+    def _read(
+        self, evidence: tuple[str, ...], items: list[GroundingItem], form: str, until: float
+    ) -> dict[int, Read]:
+        chat = _chat(evidence, items, form)
+        if form == "label":
+            choice = self._complete(chat, LABEL_TOKENS, until)
+            try:
+                return {0: read_label(choice.message.content or "", choice.logprobs)}
+            except JudgeError:
+                return {}
+        room = ITEM_TOKENS * (len(items) + 1)
+        choice = self._complete(chat, room, until, ("verdicts", ARRAY_SCHEMA))
+        return read_array(choice.message.content or "", choice.logprobs, len(items))
+
+    def _attribution(self, item: AttributionItem) -> Judgement:
+        prompt = attribution_prompt(item, examples=self._examples)
+        chat = [{"role": "user", "content": prompt}]
+        choice = self._complete(chat, 2 * ITEM_TOKENS, math.inf, ("category", CATEGORY_SCHEMA))
+        reply = choice.message.content or ""
+        category = read_category(reply)
+        scores = {other: float(other is category) for other in Category}
+        return Judgement(category=category, scores=scores, rationale=reply.strip())
+
+    def _complete(
+        self,
+        chat: list[dict[str, str]],
+        max_tokens: int,
+        until: float,
+        schema: tuple[str, Mapping[str, object]] | None = None,
+    ) -> Choice:
+        """The first choice of a completion.
+
+        An option that the endpoint refuses is left out from then on.
+
+        Raises:
+            JudgeError: The endpoint failed, or time or budget have run out.
+        """
         import openai
 
-        assert self._client is not None
-        options: dict[str, Any] = {}
-        if self._structured:
-            options["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": schema.__name__.strip("_"),
-                    "schema": schema.model_json_schema() | {"additionalProperties": False},
-                    "strict": True,
-                },
-            }
-        try:
-            completion = self._client.chat.completions.create(
-                model=self._model,
-                messages=[{"role": "user", "content": prompt}],
-                temperature=0,
-                max_tokens=MAX_TOKENS,
-                **options,
+        client, seconds = self._client, min(self._timeout_s, until - time.monotonic())
+        if client is None or seconds <= 0:
+            raise JudgeError(f"{self.name}: {NO_TIME}")
+        options: dict[str, Any] = {
+            "temperature": 0,
+            "max_tokens": max_tokens,
+            "logprobs": True,
+            "top_logprobs": TOP,
+        }
+        if schema is not None:
+            form = {"name": schema[0], "schema": schema[1], "strict": True}
+            options["response_format"] = {"type": "json_schema", "json_schema": form}
+        options = {name: value for name, value in options.items() if name not in self._refused}
+        self._reserve(sum(len(message["content"]) for message in chat), max_tokens)
+        with openai_errors(self.name, JudgeError):
+            try:
+                completion = client.chat.completions.create(
+                    model=self._model,
+                    messages=chat,  # type: ignore[arg-type]
+                    timeout=seconds,
+                    **options,
+                )
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                refused = {name for name in options if name in error.message}
+                if not refused:
+                    raise
+                if "logprobs" in error.message:
+                    refused |= {"logprobs", "top_logprobs"}
+                self._refused |= refused
+                completion = None
+        if completion is None:
+            return self._complete(chat, max_tokens, until, schema)
+        self._count(completion.usage)
+        if not completion.choices:
+            raise JudgeError(f"{self.name} gave no reply")
+        return completion.choices[0]
+
+    def _reserve(self, characters: int, reply: int) -> None:
+        """Count a call against the budget of this minute.
+
+        Raises:
+            JudgeError: It is spent.
+        """
+        now = time.monotonic()
+        prompt = math.ceil(characters / CHARS_PER_TOKEN)
+        with self._lock:
+            while self._spent and now - self._spent[0][0] > MINUTE_S:
+                self._spent.popleft()
+            costs = [cost for _, cost in self._spent]
+            cost = Cost(1, prompt + reply, self._money(prompt, reply))
+            total = [sum(amounts) for amounts in zip(*costs, cost, strict=True)]
+            if not self.settings.per_minute.allows(*total):
+                raise JudgeError(f"{self.name}: the budget of this minute is spent")
+            self._spent.append((now, cost))
+
+    def _count(self, usage: CompletionUsage | None) -> None:
+        details = getattr(usage, "prompt_tokens_details", None)
+        with self._lock:
+            self._counts["calls"] += 1
+            self._counts["prompt_tokens"] += getattr(usage, "prompt_tokens", None) or 0
+            self._counts["reply_tokens"] += getattr(usage, "completion_tokens", None) or 0
+            self._counts["cached_tokens"] += getattr(details, "cached_tokens", None) or 0
+
+    def _money(self, prompt: int, reply: int) -> float:
+        in_price, out_price = self.settings.price
+        return (prompt * in_price + reply * out_price) / 1e6
+
+    def _grounding(self, item: GroundingItem, evidence: Sequence[str], read: Read) -> Grounding:
+        supported, unsupported, contradicted, none = read.probabilities
+        named = {evidence[number] for number in read.evidence if 0 <= number < len(evidence)}
+        against = contradicted > supported
+        score = StatementScore(carries=SURE * (not against), conflicts=SURE * against)
+        other = StatementScore(carries=0.0, conflicts=0.0)
+        grounding = Grounding(
+            supported=supported,
+            unsupported=unsupported,
+            contradicted=contradicted,
+            no_claim=none,
+            words=tuple(_words(item.sentence, read.words, against=contradicted > unsupported)),
+            statements=tuple(score if text in named else other for text in item.statements)
+            if named
+            else (),
+        )
+        return calibrated(grounding, self.settings.calibration)
+
+
+def calibrated(grounding: Grounding, by: Calibration) -> Grounding:
+    """A grounding with the probabilities of its claim calibrated."""
+    claims = max(1e-6, 1.0 - grounding.no_claim)
+    shares = by.shares([getattr(grounding, label) / claims for label in CLAIM_LABELS])
+    update = {
+        label: share * (1.0 - grounding.no_claim)
+        for label, share in zip(CLAIM_LABELS, shares, strict=True)
+    }
+    return grounding.model_copy(update=update)
+
+
+def given(found: Sequence[Grounding | JudgeError]) -> list[Grounding]:
+    """The groundings.
+
+    Raises:
+        JudgeError: One is missing.
+    """
+    given = [item for item in found if isinstance(item, Grounding)]
+    for item in found:
+        if isinstance(item, JudgeError):
+            raise item
+    return given
+
+
+def _calls(
+    items: Sequence[GroundingItem], form: str
+) -> Iterator[tuple[tuple[str, ...], list[GroundingItem]]]:
+    """The evidence and the sentences of each call."""
+    by_evidence: dict[tuple[str, ...], list[GroundingItem]] = {}
+    for item in items:
+        by_evidence.setdefault(evidence_of(item), []).append(item)
+    size = ARRAY_SIZE if form == "array" else 1
+    for evidence, some in by_evidence.items():
+        for first in range(0, len(some), size):
+            yield evidence, some[first : first + size]
+
+
+def _chat(
+    evidence: tuple[str, ...], items: Sequence[GroundingItem], form: str
+) -> list[dict[str, str]]:
+    return messages(evidence, label_prompt(items[0]) if form == "label" else array_prompt(items))
+
+
+def _text(evidence: tuple[str, ...], items: Sequence[GroundingItem], form: str) -> str:
+    return "".join(message["content"] for message in _chat(evidence, items, form))
+
+
+def _words(sentence: str, words: Sequence[str], *, against: bool) -> Iterator[WordScore]:
+    """Where the words at fault stand in a sentence; those that it does not have are passed over."""
+    for word in dict.fromkeys(words):
+        start = sentence.find(word) if word.strip() else -1
+        if start >= 0:
+            missing, contradicted = (0.0, SURE) if against else (SURE, 0.0)
+            yield WordScore(
+                start=start,
+                end=start + len(word),
+                missing=missing,
+                contradicted=contradicted,
             )
-        except openai.NotFoundError as error:
-            raise JudgeError(
-                f"the endpoint knows no model {self._model!r}: {error.message}"
-            ) from error
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            if self._structured and "response_format" in str(error):
-                self._structured = False
-                return self._reply(prompt, schema)
-            raise JudgeError(f"{self.name} refused the request: {error.message}") from error
-        except openai.OpenAIError as error:
-            raise JudgeError(f"{self.name} gave no reply: {error}") from error
-        text: str | None = completion.choices[0].message.content if completion.choices else None
-        if not text:
-            raise JudgeError(f"{self.name} gave an empty reply")
-        return text
-
-
-def attribution_prompt(
-    item: AttributionItem, *, examples: Sequence[tuple[AttributionItem, Category]] = ()
-) -> str:
-    """Write the prompt of Table 12 (zero-shot), or of Table 13 where there are examples."""
-    if not examples:
-        return f"Instruction: {TASK}\n{ZERO_SHOT}{_form(item)}"
-    shots = "\n".join(
-        f"Example {number}:\n{_form(example)} {_PAPER_NAMES[category]}"
-        for number, (example, category) in enumerate(examples, start=1)
-    )
-    return f"Instruction: {TASK}\n{FEW_SHOT}{shots}\nTest Example:\n{_form(item)}"
-
-
-def read_category(reply: str) -> Category:
-    """Read the category from free text (CAQA 5.2: "using regular expression techniques").
-
-    The category named after "category:" counts, else that of the first line, else the only one
-    that the whole reply names.
-
-    Raises:
-        JudgeError: The reply names no category, or several.
-    """
-    return Category(_read(reply, {str(k): v for k, v in _CATEGORY_WORDS.items()}, "category"))
-
-
-def read_nli_label(reply: str) -> str:
-    """Read entailment, neutral or contradiction from free text, as ``read_category`` does.
-
-    Raises:
-        JudgeError: The reply names no label, or several.
-    """
-    return _read(reply, _NLI_WORDS, "label")
-
-
-def _form(item: AttributionItem) -> str:
-    return (
-        f"Question: {item.question}\nAnswer: {item.answer}\n"
-        f"Reference: {' '.join(item.evidence)}\nRelationship Category:"
-    )
-
-
-def _judgement(reply: str) -> Judgement:
-    try:
-        name = _CategoryReply.model_validate_json(reply).category
-        category = next(c for c, word in _PAPER_NAMES.items() if word == name)
-    except ValidationError:
-        category = read_category(reply)
-    return Judgement(
-        category=category,
-        scores={other: float(other is category) for other in Category},
-        rationale=reply.strip(),
-    )
-
-
-def _nli_label(reply: str) -> str:
-    try:
-        return _LabelReply.model_validate_json(reply).label
-    except ValidationError:
-        return read_nli_label(reply)
-
-
-def _read(reply: str, words: Mapping[str, str], what: str) -> str:
-    after = re.search(rf"{what}\W{{1,4}}(.{{1,60}})", reply, re.IGNORECASE | re.DOTALL)
-    first = reply.strip().split("\n", 1)[0]
-    for part in (after.group(1) if after else "", first, reply):
-        named = _named(part, words)
-        if len(named) == 1:
-            return named.pop()
-    raise JudgeError(f"the judge's reply names no single {what}: {reply.strip()[:200]!r}")
-
-
-def _named(text: str, words: Mapping[str, str]) -> set[str]:
-    """Labels that a text names and does not deny; longer names win over those inside them."""
-    rest, named = text, set()
-    for label, pattern in sorted(words.items(), key=lambda entry: -len(entry[1])):
-        whole = re.compile(rf"\b(?P<no>(?:not|isn't|neither|nor|un)[\s-]+)?(?:{pattern})\b", re.I)
-        if any(not match["no"] for match in whole.finditer(rest)):
-            named.add(label)
-        rest = whole.sub(" ", rest)
-    return named

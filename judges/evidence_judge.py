@@ -27,9 +27,10 @@ from guardrail.core.types import (
 from guardrail.core.types.weighing import Weighing
 from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
 from judges.batching import distinct
+from judges.calibration import Calibration
 from judges.folder import OnnxFolder
 from judges.grounding_pass import unknown_words
-from judges.heads import Calibration, JudgeCard
+from judges.heads import JudgeCard
 from judges.lifting import supported_shares
 from judges.probes import Probe, read_probes, statement_features, word_features
 from judges.selection import choose, split_sentences

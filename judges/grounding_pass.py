@@ -19,7 +19,8 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.text.letters import is_writing
 from guardrail.core.types import Grounding, StatementScore, WordScore
 from judges.base import GroundingItem
-from judges.heads import HEADS, STATEMENT_MARK, TOKEN_HEADS, Calibration, JudgeCard
+from judges.calibration import Calibration
+from judges.heads import HEADS, STATEMENT_MARK, TOKEN_HEADS, JudgeCard
 from judges.session import OnnxTextModel, Running, Segments, softmax
 
 __all__ = ["GROUNDING_HEADS", "GroundingPasses"]

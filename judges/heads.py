@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field
 
-from guardrail.core.types import Category, Complexity, Value
+from guardrail.core.types import Category, Complexity
 from guardrail.core.types.weighing import Weighing
+from judges.calibration import Calibration
 from judges.folder import Card
 
-__all__ = ["HEADS", "STATEMENT_MARK", "TOKEN_HEADS", "Calibration", "JudgeCard"]
+__all__ = ["HEADS", "STATEMENT_MARK", "TOKEN_HEADS", "JudgeCard"]
 
 HEADS: Mapping[str, tuple[str, ...]] = {
     "nli": ("entailment", "neutral", "contradiction"),
@@ -28,18 +29,6 @@ TOKEN_HEADS: Mapping[str, tuple[str, ...]] = {
 
 STATEMENT_MARK = "[unused0]"
 """The token that stands before each numbered statement of the evidence."""
-
-
-class Calibration(Value):
-    """What makes a verdict's probabilities mean what they say: softmax((logits + bias) / T).
-
-    Attributes:
-        temperature: T.
-        bias: Added to the logits of ``HEADS["nli"]``, in their order.
-    """
-
-    temperature: FiniteFloat = Field(default=1.0, gt=0)
-    bias: tuple[FiniteFloat, FiniteFloat, FiniteFloat] = (0.0, 0.0, 0.0)
 
 
 class JudgeCard(Card):

@@ -1,33 +1,48 @@
 """A second judge for the sentences that the first one is not sure of.
 
-What it says stands in place of the first one's probabilities. Where it gives no answer in time the
-first one's stand, and why is told; nothing is asked again.
+Its verdict replaces the first one's. Where it has no answer in time or within its budget, the first
+verdict stands and says why; nothing is asked again.
+
+A chat model follows instructions, also those hidden in a sentence or in the evidence. Before such a
+judge may turn a sentence to supported, two controls are asked: the same sentence without evidence,
+and a sentence that no evidence supports. If it supports either, the first verdict stands.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from guardrail.core.cancellation import time_left
-from guardrail.core.errors import DeadlineExceededError, GuardrailError
-from guardrail.core.types import Grounding, Problem, SecondOpinion, Sentence, VerdictThresholds
+from guardrail.core.cancellation import time_left, within
+from guardrail.core.errors import DeadlineExceededError, GuardrailError, JudgeError
+from guardrail.core.types import (
+    Grounding,
+    Problem,
+    SecondOpinion,
+    Sentence,
+    Usage,
+    Used,
+    Verdict,
+    VerdictThresholds,
+)
 from guardrail.core.types.weighing import Weighed, Weighing
 from judges.base import GroundingItem, GroundingJudge, NLIJudge, traits_of
 from judges.grounding import as_grounding
 from judges.microbatcher import MicroBatcher
+from judges.settings import Spending
 
 __all__ = ["REMEMBERED", "Doubt", "Opinion", "SecondJudge", "SecondOpinions", "nearest"]
 
-KEPT = 0.2
-"""Share of an answer's time that is kept for what follows: scores, corrections, the decision."""
+RESERVED = 0.2
+"""Share of an answer's time reserved for what follows: scores, corrections, the decision."""
 
-FORGOTTEN_S = 60.0
-"""Seconds in which what had no answer is not asked again: longer than one answer's passes."""
+RETRY_S = 60.0
+"""Seconds until a sentence that had no answer is asked again: longer than one answer takes."""
 
 REMEMBERED = 4_096
 """Default number of verdicts to remember; some 20 MB. Corrected answers are judged again."""
@@ -35,16 +50,42 @@ REMEMBERED = 4_096
 CLOSING_S = 1.0
 """Seconds that closing waits for a batch in work; a judge that hangs is left behind."""
 
+CONTROL = "The blue lighthouse at Hallam Point was registered under number 48213 in 1907."
+"""A sentence that no evidence supports."""
+
+CHECKED_SHARE = 0.5
+"""Share of the threshold of support below which no finding of a check makes a sentence pass."""
+
+NOT_AFFORDED = "the budget of this answer is spent"
+NOT_CREDIBLE = (
+    "it supports the sentence without any evidence, too",
+    "by this evidence it supports a made-up sentence, too",
+)
+"""Why support does not count, by control."""
+
+
+@runtime_checkable
+class AnswersEach(Protocol):
+    """A judge that may answer some of n sentences and fail on others, within the time left."""
+
+    def answers(self, items: Sequence[GroundingItem]) -> list[Grounding | JudgeError]:
+        """Judge n sentences; an error for each that has no answer."""
+        ...
+
+    def estimate(self, items: Sequence[GroundingItem]) -> tuple[float, float, float]:
+        """Calls, tokens and money that the sentences of one answer are going to cost."""
+        ...
+
 
 class Doubt(NamedTuple):
-    """A sentence on which the first judge has spoken.
+    """A sentence with the first judge's verdict.
 
     Attributes:
-        answer: Number of the answer it is a sentence of.
+        answer: Number of its answer.
         item: What the judge was asked.
-        grounding: What it said.
-        weighed: The probabilities that came of it; None where it found no claim.
-        thresholds: Those that the verdict was given by.
+        grounding: Its reply.
+        weighed: The probabilities of the verdict; None where there is no claim.
+        thresholds: Thresholds of the verdict.
     """
 
     answer: int
@@ -60,14 +101,14 @@ class Doubt(NamedTuple):
 
 
 class Opinion(NamedTuple):
-    """What came of asking about a sentence.
+    """The second opinion on a sentence.
 
     Attributes:
-        told: For the sentence's record.
-        grounding: What takes the place of the first judge's word; None where there is no answer.
+        record: For the sentence's record.
+        grounding: Replaces the first judge's; None where there is no answer.
     """
 
-    told: SecondOpinion
+    record: SecondOpinion
     grounding: Grounding | None
 
 
@@ -88,7 +129,7 @@ def nearest(distances: Sequence[float | None], *, band: float, most: int) -> lis
 
 
 def unheard(sentences: Iterable[Sentence]) -> tuple[Problem, ...]:
-    """What is told of an answer on which the second judge was asked in vain."""
+    """The problems of an answer on which the second judge gave no opinion."""
     missing = Counter(
         (second.judge, second.missing)
         for sentence in sentences
@@ -97,19 +138,19 @@ def unheard(sentences: Iterable[Sentence]) -> tuple[Problem, ...]:
     return tuple(
         Problem(
             part="second_judge",
-            message=f"{judge} gave no second opinion on {count} sentences, of which the first "
-            f"judge's verdict stands: {why}",
+            message=f"{judge} gave no second opinion on {count} sentences; the first judge's "
+            f"verdict stands: {why}",
         )
         for (judge, why), count in missing.items()
     )
 
 
 class SecondJudge:
-    """One judge in the service of many answers: it is waited for only so long.
+    """The second judge, shared by many answers, with a time limit for each call.
 
     Args:
-        judge: Does the work; nothing of it is loaded yet.
-        named: Its name in the settings, for a judge that cannot tell its own.
+        judge: The judge; loaded on first use.
+        named: Its name in the settings, for a judge that cannot be loaded.
         cache_size: Verdicts to remember.
     """
 
@@ -119,6 +160,9 @@ class SecondJudge:
         self._batcher: MicroBatcher[GroundingItem, Grounding] = MicroBatcher(
             lambda items: self.grounding.ground(items), key=lambda: named, cache_size=cache_size
         )
+        self._cache_size = cache_size
+        self._lock = threading.Lock()
+        self._known: OrderedDict[GroundingItem, Grounding] = OrderedDict()
         self._failed: dict[GroundingItem, tuple[float, str]] = {}
 
     @property
@@ -126,7 +170,7 @@ class SecondJudge:
         """Name and version, for the score log."""
         try:
             return self._judge.name
-        except GuardrailError:  # what cannot be loaded is told where it is asked
+        except GuardrailError:  # reported when it is asked
             return self._named
 
     @cached_property
@@ -136,9 +180,9 @@ class SecondJudge:
 
     @cached_property
     def grounding(self) -> GroundingJudge:
-        """The judge itself where it grounds, else by one pair a sentence.
+        """The judge itself if it grounds, else a wrapper that judges one pair a sentence.
 
-        Words and statements cost a judge of pairs many more of them, and the first judge told them.
+        Words and statements would take further pairs; the first judge has found them already.
         """
         return as_grounding(self._judge, verdict_alone=True)
 
@@ -147,38 +191,87 @@ class SecondJudge:
         self._judge.warm_up()
 
     def close(self) -> None:
-        """Release the judge; of one that hangs the thread is left to end with the process."""
+        """Release the judge; the thread of one that hangs ends with the process."""
         self._batcher.close(timeout_s=CLOSING_S)
         close = getattr(self._judge, "close", None)
         if callable(close):
             close()
 
+    @property
+    def evidence_chars(self) -> int:
+        """Characters of evidence that it reads for one sentence."""
+        return traits_of(self._judge).evidence_chars
+
+    def in_use(self) -> Usage:
+        """What waits for it, and what it used so far."""
+        inner = [self._judge.in_use()] if isinstance(self._judge, Used) else []
+        return Usage.together([self._batcher.in_use(), *inner])
+
+    def estimate(self, items: Sequence[GroundingItem]) -> tuple[float, float, float]:
+        """Calls, tokens and money that sentences of one answer cost; a local judge costs calls."""
+        judge = self._judge
+        return judge.estimate(items) if isinstance(judge, AnswersEach) else (len(items), 0.0, 0.0)
+
     def ground(self, items: Sequence[GroundingItem], seconds: float) -> list[Grounding | str]:
         """Judge n sentences within some seconds, or say of each why there is no answer."""
         now = time.monotonic()
-        self._failed = {key: at for key, at in self._failed.items() if now - at[0] < FORGOTTEN_S}
+        self._failed = {key: at for key, at in self._failed.items() if now - at[0] < RETRY_S}
         found: dict[GroundingItem, Grounding | str] = {
             item: self._failed[item][1] for item in items if item in self._failed
         }
         new = [item for item in dict.fromkeys(items) if item not in found]
-        try:
-            if new:
-                answers = self._batcher.call(new, timeout_s=max(0.0, seconds))
-                found.update(zip(new, answers, strict=True))
-        except DeadlineExceededError:
-            found.update(dict.fromkeys(new, f"it gave no answer in {max(0.0, seconds):.1f} s"))
-        except Exception as error:  # it may be foreign code; the first judge's verdict stands
-            found.update(dict.fromkeys(new, str(error) or type(error).__name__))
-        told = {item: (now, why) for item in new if isinstance(why := found[item], str)}
-        self._failed = {**self._failed, **told}
+        if new:
+            found.update(zip(new, self._answers(new, max(0.0, seconds)), strict=True))
+        failed = {item: (now, why) for item in new if isinstance(why := found[item], str)}
+        self._failed = {**self._failed, **failed}
         return [found[item] for item in items]
 
-    def upon(self, first: Grounding, second: Grounding) -> Grounding:
-        """What the second judge says, with what it does not tell as the first one told it.
+    def _answers(self, items: list[GroundingItem], seconds: float) -> Sequence[Grounding | str]:
+        try:
+            judge = self.grounding
+            if isinstance(judge, AnswersEach):
+                return self._answered_each(judge, items, seconds)
+            return self._batcher.call(items, timeout_s=seconds)
+        except DeadlineExceededError:
+            return [f"it gave no answer in {seconds:.1f} s"] * len(items)
+        except Exception as error:  # code of another package; the first verdict stands
+            return [str(error) or type(error).__name__] * len(items)
 
-        That may be words, statements, and which part of what is not supported is contradicted.
+    def _answered_each(
+        self, judge: AnswersEach, items: list[GroundingItem], seconds: float
+    ) -> list[Grounding | str]:
+        with self._lock:
+            known = {item: self._known[item] for item in items if item in self._known}
+        new = [item for item in items if item not in known]
+        with within(seconds):
+            answers = dict(zip(new, judge.answers(new) if new else (), strict=True))
+        with self._lock:
+            for item, answer in (known | answers).items():
+                if isinstance(answer, Grounding):
+                    self._known[item] = answer
+                    self._known.move_to_end(item)
+            while len(self._known) > self._cache_size:
+                self._known.popitem(last=False)
+        found = known | answers
+        return [
+            str(answer) if isinstance(answer := found[item], JudgeError) else answer
+            for item in items
+        ]
+
+    def controls(self, item: GroundingItem) -> tuple[GroundingItem, ...]:
+        """What must not be supported if its support of a sentence is to count; see above."""
+        if not getattr(self._judge, "follows_instructions", False):
+            return ()
+        bare = item._replace(statements=(), priority=(), evidence=())
+        return bare, item._replace(sentence=CONTROL, context="")
+
+    def merged(self, first: Grounding, second: Grounding) -> Grounding:
+        """The second judge's grounding, completed by the first judge's.
+
+        The first may supply words, statements, and the share of contradiction in what is not
+        supported.
         """
-        told = {
+        update = {
             name: getattr(first, name)
             for name in ("words", "statements")
             if not getattr(second, name)
@@ -187,8 +280,8 @@ class SecondJudge:
             rest = first.unsupported + first.contradicted
             share = first.contradicted / rest if rest else 0.0
             lacking = second.unsupported + second.contradicted
-            told |= {"contradicted": share * lacking, "unsupported": (1.0 - share) * lacking}
-        return second.model_copy(update=told)
+            update |= {"contradicted": share * lacking, "unsupported": (1.0 - share) * lacking}
+        return second.model_copy(update=update)
 
 
 class SecondOpinions:
@@ -199,6 +292,7 @@ class SecondOpinions:
         band: Greatest distance from another verdict at which a sentence is asked about.
         share: Greatest share of an answer's sentences, rounded up.
         timeout_s: Seconds to wait for one answer; for several together their number times that.
+        per_answer: Limits of what is spent on one answer, estimated before a call.
         growing: Whether all sentences are of one answer that is looked at again and again. Then
             what was decided of a sentence stands, and the share counts those seen so far.
     """
@@ -210,19 +304,27 @@ class SecondOpinions:
         band: float,
         share: float,
         timeout_s: float,
+        per_answer: Spending | None = None,
         growing: bool = False,
     ) -> None:
         self._judge = judge
         self._band = band
         self._share = share
         self._timeout = timeout_s
+        self._per_answer = per_answer or Spending()
         self._growing = growing
+        self._paid: list[GroundingItem] = []
         self._decided: dict[GroundingItem, Grounding | str | None] = {}
 
     @property
     def name(self) -> str:
         """Name and version of the judge."""
         return self._judge.name
+
+    @property
+    def evidence_chars(self) -> int:
+        """Characters of evidence that the judge reads for one sentence."""
+        return self._judge.evidence_chars
 
     @property
     def weighing(self) -> Weighing:
@@ -233,14 +335,9 @@ class SecondOpinions:
         """Ask about the least sure of n sentences in one batch; None for those not asked about."""
         decided = self._decided if self._growing else {}
         new = [place for place, doubt in enumerate(doubts) if doubt.item not in decided]
-        chosen = self._chosen(doubts, new)
         found = [decided.get(doubt.item) for doubt in doubts]
-        if chosen:
-            answers = len({doubts[place].answer for place in chosen})
-            seconds = min(self._timeout * answers, (1.0 - KEPT) * time_left())
-            said = self._judge.ground([doubts[place].item for place in chosen], seconds)
-            for place, second in zip(chosen, said, strict=True):
-                found[place] = second
+        for place, second in self._asked(doubts, self._chosen(doubts, new)).items():
+            found[place] = second
         if self._growing:
             decided.update((doubts[place].item, found[place]) for place in new)
         return [
@@ -250,16 +347,73 @@ class SecondOpinions:
             for doubt, said in zip(doubts, found, strict=True)
         ]
 
+    def _asked(self, doubts: Sequence[Doubt], chosen: Sequence[int]) -> dict[int, Grounding | str]:
+        """The judge's answers on chosen sentences, as far as the budget goes."""
+        found: dict[int, Grounding | str] = dict.fromkeys(chosen, NOT_AFFORDED)
+        paid: dict[int, list[GroundingItem]] = {}
+        items = {
+            place: doubts[place].item
+            for place in chosen
+            if self._affords(paid, doubts[place].answer, [doubts[place].item])
+        }
+        answers = len({doubts[place].answer for place in items})
+        until = time.monotonic() + min(self._timeout * answers, (1.0 - RESERVED) * time_left())
+        found.update(self._ground(items, until))
+        controls: list[dict[int, GroundingItem]] = [{}, {}]
+        for place, second in found.items():
+            doubt = doubts[place]
+            if isinstance(second, Grounding) and _turns_to_supported(doubt, second):
+                asked = self._judge.controls(doubt.item)
+                if not self._affords(paid, doubt.answer, asked):
+                    found[place] = NOT_AFFORDED
+                    continue
+                for control, item in zip(controls, asked, strict=False):
+                    control[place] = item
+        for control, why in zip(controls, NOT_CREDIBLE, strict=True):
+            for place, reply in self._ground(control, until).items():
+                if isinstance(reply, str):
+                    found[place] = f"its support could not be verified: {reply}"
+                elif reply.supported >= 0.5:
+                    found[place] = why
+        if self._growing:
+            self._paid = [item for some in paid.values() for item in some] or self._paid
+        return found
+
+    def _ground(
+        self, items: Mapping[int, GroundingItem], until: float
+    ) -> dict[int, Grounding | str]:
+        """The judge's answers by place, within a time of the monotonic clock."""
+        if not items:
+            return {}
+        answers = self._judge.ground(list(items.values()), until - time.monotonic())
+        return dict(zip(items, answers, strict=True))
+
+    def _affords(
+        self,
+        paid: dict[int, list[GroundingItem]],
+        answer: int,
+        items: Sequence[GroundingItem],
+    ) -> bool:
+        """Add sentences to those paid for an answer if the budget allows."""
+        before = paid.setdefault(answer, list(self._paid))
+        after = list(dict.fromkeys([*before, *items]))
+        if self._per_answer != Spending() and not self._per_answer.allows(
+            *self._judge.estimate(after)
+        ):
+            return False
+        paid[answer] = after
+        return True
+
     def _opinion(
         self, first: Grounding, support: float, contradiction: float, said: Grounding | str
     ) -> Opinion:
         missing = said if isinstance(said, str) else None
-        told = SecondOpinion(
+        record = SecondOpinion(
             judge=self.name, support=support, contradiction=contradiction, missing=missing
         )
         if isinstance(said, str):
-            return Opinion(told, None)
-        return Opinion(told, self._judge.upon(first, said))
+            return Opinion(record, None)
+        return Opinion(record, self._judge.merged(first, said))
 
     def _chosen(self, doubts: Sequence[Doubt], new: Sequence[int]) -> list[int]:
         """Places of those of the new sentences that are asked about."""
@@ -275,3 +429,11 @@ class SecondOpinions:
             distances = [doubts[place].distance for place in places]
             chosen += [places[n] for n in nearest(distances, band=self._band, most=most)]
         return chosen
+
+
+def _turns_to_supported(doubt: Doubt, second: Grounding) -> bool:
+    """True if a second opinion may turn a sentence that is not supported to supported."""
+    if doubt.weighed is None or doubt.thresholds.verdict(*doubt.weighed) is Verdict.SUPPORTED:
+        return False
+    least = CHECKED_SHARE * doubt.thresholds.support
+    return second.supported > max(doubt.grounding.supported, least)

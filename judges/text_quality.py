@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from pydantic import FiniteFloat
 
 from guardrail.core.errors import JudgeError
-from guardrail.core.http_clients import reading_environment
+from guardrail.core.openai_client import open_client, openai_errors
 from guardrail.core.types import Score, Value
 
 if TYPE_CHECKING:
@@ -196,19 +196,17 @@ class OpenAIRater:
         self, model: str, *, base_url: str | None = None, api_key: str | None = None
     ) -> None:
         self._model = model
-        self._options = {"base_url": base_url, "api_key": api_key}
+        self._base_url = base_url
+        self._api_key = api_key
 
     def rate(self, prompts: Sequence[str]) -> list[RatingReply]:
         """Answer n prompts; see ``Rater``."""
-        import openai
-
-        try:
-            with reading_environment():
-                client = openai.OpenAI(**self._options)  # type: ignore[arg-type]
-            with client, ThreadPoolExecutor(CONCURRENCY) as pool:
-                return list(pool.map(lambda prompt: self._rate(client, prompt), prompts))
-        except openai.OpenAIError as error:
-            raise JudgeError(f"rating model {self._model!r}: {error}") from error
+        with (
+            openai_errors(f"rating model {self._model!r}", JudgeError),
+            open_client(self._base_url, self._api_key) as client,
+            ThreadPoolExecutor(CONCURRENCY) as pool,
+        ):
+            return list(pool.map(lambda prompt: self._rate(client, prompt), prompts))
 
     def _rate(self, client: OpenAI, prompt: str) -> RatingReply:
         reply = client.chat.completions.create(

@@ -35,7 +35,7 @@ from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import parse
 from guardrail.verdict.claims import GroundingRequest
 from guardrail.verdict.grounder import Grounder
-from judges.heads import Calibration
+from judges.calibration import Calibration
 from judges.onnx import open_judge
 from judges.sums import write_sums
 from training.grounding import KINDS, calibrated, fit_calibrations

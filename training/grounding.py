@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.classification import area
 from guardrail.core.types import Grounding, Verdict
 from judges.base import GroundingItem, GroundingJudge
-from judges.heads import Calibration
+from judges.calibration import Calibration
 from training.statements import Statement
 
 __all__ = [

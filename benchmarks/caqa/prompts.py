@@ -9,7 +9,7 @@ from enum import StrEnum
 from benchmarks.caqa.rows import CAQARow
 from guardrail.core.types import Category
 from judges.base import AttributionItem
-from judges.chat import FEW_SHOT, TASK, ZERO_SHOT
+from judges.chat_prompts import FEW_SHOT, TASK, ZERO_SHOT
 
 __all__ = [
     "Form",

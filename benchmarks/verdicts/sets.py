@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.data import read_jsonl
 from benchmarks.verdicts import exchanges, people
@@ -18,7 +19,7 @@ from guardrail.core.text.names import label_in
 from guardrail.core.text.words import tokenise
 from guardrail.core.types import Evidence, Passage, Triple, Verdict
 
-__all__ = ["SETS", "read_set"]
+__all__ = ["SETS", "read_set", "statement_case"]
 
 RELATIONS = Path(__file__).parent.parent / "relations.json"
 
@@ -43,30 +44,33 @@ def read_set(name: str, data: Path, limit: int | None, *, seed: int = 1) -> list
     return cases[:limit]
 
 
+def statement_case(name: str, row: Mapping[str, Any]) -> Case:
+    """The case of a row of the statements written for this project."""
+    evidence: tuple[Evidence, ...] = tuple(
+        Passage(text=item["passage"])
+        if "passage" in item
+        else Triple(subject=item["triple"][0], property=item["triple"][1], value=item["triple"][2])
+        for item in row["evidence"]
+    )
+    return Case(
+        name,
+        evidence,
+        row["sentence"],
+        Verdict(row["label"]),
+        row["question"],
+        row["context"],
+        row["span"],
+        tuple(row["cites"]) if row["label"] in ("supported", "unsupported") else None,
+    )
+
+
 def _statements(kind: str) -> Callable[[str, Path, random.Random], Iterator[Case]]:
     def read(name: str, data: Path, rng: random.Random) -> Iterator[Case]:
         part = "train" if name.startswith("train ") else "valid"
         for row in read_jsonl(data / "statements" / f"{part}.jsonl.gz"):
             if kind not in row["evidence"][0]:
                 continue
-            evidence: tuple[Evidence, ...] = tuple(
-                Passage(text=item["passage"])
-                if "passage" in item
-                else Triple(
-                    subject=item["triple"][0], property=item["triple"][1], value=item["triple"][2]
-                )
-                for item in row["evidence"]
-            )
-            yield Case(
-                name,
-                evidence,
-                row["sentence"],
-                Verdict(row["label"]),
-                row["question"],
-                row["context"],
-                row["span"],
-                tuple(row["cites"]) if row["label"] in ("supported", "unsupported") else None,
-            )
+            yield statement_case(name, row)
 
     return read
 

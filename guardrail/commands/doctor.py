@@ -16,7 +16,7 @@ import typer
 from guardrail.commands.options import AsJson, Config
 from guardrail.config import GuardrailConfig, gateway_section
 from guardrail.core.errors import GuardrailError
-from guardrail.core.http_clients import reading_environment
+from guardrail.core.secrets import redact
 
 __all__ = ["Diagnosis", "doctor", "examine"]
 
@@ -284,15 +284,13 @@ def _model(settings: GuardrailConfig) -> Diagnosis:
         )
     if settings.model.name is not None and not settings.model.name.startswith("openai:"):
         return Diagnosis("model", "ok", f"{settings.model.name}; not loaded here")
-    import openai
+    from guardrail.core.openai_client import open_client, openai_errors
 
-    with reading_environment():
-        client = openai.OpenAI(base_url=base, api_key=key or "none", timeout=5.0, max_retries=0)
-    try:
+    client = open_client(base, key or "none", timeout_s=5.0, max_retries=0)
+    address = redact(str(client.base_url))
+    with client, openai_errors(address, GuardrailError):
         client.models.list()
-    except openai.OpenAIError as error:
-        raise GuardrailError(f"{client.base_url} does not answer: {error}") from error
-    return Diagnosis("model", "ok", f"{client.base_url} answers")
+    return Diagnosis("model", "ok", f"{address} answers")
 
 
 def _gpu(_: GuardrailConfig) -> Diagnosis:

@@ -1,9 +1,10 @@
-"""Changes single settings of a TOML file, and leaves all else in it as it is."""
+"""Changes single settings of a TOML file and leaves the rest of it alone."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from guardrail.core.errors import ConfigError
@@ -12,11 +13,13 @@ from guardrail.tuning.curve import toml_key
 
 __all__ = ["write_settings"]
 
+Setting = str | float | Sequence[float]
+
 _HEADER = re.compile(r"^\s*\[", re.MULTILINE)
 
 
-def write_settings(path: Path, section: str, values: Mapping[str, float]) -> None:
-    """Set numbers in one section of a settings file; a file that is missing is made.
+def write_settings(path: Path, section: str, values: Mapping[str, Setting]) -> None:
+    """Set values in one section of a settings file; a missing file is created.
 
     Args:
         path: The file.
@@ -35,15 +38,15 @@ def write_settings(path: Path, section: str, values: Mapping[str, float]) -> Non
         after = _changed(before, section, values)
         _set(wanted, section.split("."), values)
         if _read(after) != wanted:
-            written = ", ".join(f"{name} = {value}" for name, value in values.items())
+            written = ", ".join(f"{name} = {_toml(value)}" for name, value in values.items())
             raise ConfigError(f"cannot change {path} by itself; write into [{section}]: {written}")
         path.write_text(after, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _changed(text: str, section: str, values: Mapping[str, float]) -> str:
-    lines = {name: f"{toml_key(name)} = {value:.4f}" for name, value in values.items()}
+def _changed(text: str, section: str, values: Mapping[str, Setting]) -> str:
+    lines = {name: f"{toml_key(name)} = {_toml(value)}" for name, value in values.items()}
     header = re.search(rf"^\[{re.escape(section)}\][^\n]*\n?", text, re.MULTILINE)
     if header is None:
         text = _without_plain(text, section)
@@ -70,13 +73,22 @@ def _without_plain(text: str, name: str) -> str:
     return top + text[end:]
 
 
-def _set(settings: dict[str, object], place: list[str], values: Mapping[str, float]) -> None:
+def _set(settings: dict[str, object], place: list[str], values: Mapping[str, Setting]) -> None:
     for name in place:
         inner = settings.get(name)
         if not isinstance(inner, dict):
             inner = settings[name] = {}
         settings = inner
-    settings.update({name: float(f"{value:.4f}") for name, value in values.items()})
+    settings.update({name: json.loads(_toml(value)) for name, value in values.items()})
+
+
+def _toml(value: Setting) -> str:
+    """A value in TOML; numbers with four decimals."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_toml, value))}]"
+    return f"{value:.4f}"
 
 
 def _read(text: str) -> dict[str, object] | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from guardrail.tuning.curve import CurvePoint, Tuning
     from guardrail.tuning.feedback import WeightAdvice
     from guardrail.tuning.labelled import Counts, LabelledTuning
+    from guardrail.tuning.second import SecondTuning
 
 __all__ = ["tune"]
 
@@ -55,6 +56,13 @@ def tune(
     ] = None,
     config: Config = None,
     judge: JudgeName = None,
+    second: Annotated[
+        str | None,
+        typer.Option(
+            metavar="chat:MODEL",
+            help="Measure with --labelled whether this second judge improves on the first.",
+        ),
+    ] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Write what is learned into the file of --config.")
     ] = False,
@@ -71,6 +79,10 @@ def tune(
     true and false, yes and no, 1 and 0). At least ten supported answers are needed, and ten others;
     a hundred of each give intervals of some ten points. The answers are judged by the settings.
 
+    With --second chat:MODEL as well, the answers are judged with and without a second opinion of
+    that chat model, whose probabilities are calibrated on other answers than those that they are
+    measured on. It is switched on only where it improves balanced accuracy beyond chance.
+
     With a LOG, a score of answers. An answer counts as wrong when a reader gave it or one of its
     sentences a thumb down or a correction, as right with thumbs up alone. Where SCK was scored, the
     weights that order right answers above wrong ones best are printed as well.
@@ -84,6 +96,11 @@ def tune(
         raise ConfigError("--write needs a file to write to: --config FILE")
     if write and config is not None:
         prepare_target(config)
+    if second is not None:
+        if labelled is None:
+            raise InputError("--second needs --labelled CSV: answers that people judged")
+        _second(labelled, config, judge, second, write=write, as_json=as_json)
+        return
     weights: list[WeightAdvice] = []
     found: Tuning
     if labelled is not None:
@@ -139,6 +156,73 @@ def _by_labels(
             before=(settings.policy.strictness or settings.strictness).thresholds,
             progress=lambda done, total: tell("tune", done, total),
         )
+
+
+def _second(
+    path: Path, config: Path | None, judge: str | None, name: str, *, write: bool, as_json: bool
+) -> None:
+    from guardrail.commands.progress import telling
+    from guardrail.commands.settings_file import write_settings
+    from guardrail.commands.setup import build_config
+    from guardrail.engine.parts import Parts
+    from guardrail.tuning.rows import read_labelled
+    from guardrail.tuning.second import tune_second
+    from judges.calibration import Calibration
+    from judges.chat import ChatJudge
+    from judges.recalibration import RecalibratedJudge
+
+    if not name.startswith("chat:"):
+        raise ConfigError(f"--second takes a chat model, as in chat:MODEL, not {name!r}")
+    rows = read_labelled(path)
+    settings = build_config(config if config and config.exists() else None, judge=judge)
+    chat = settings.chat.model_copy(
+        update={"calibration": Calibration(), "form": settings.chat.form or "label"}
+    )
+    second = RecalibratedJudge(ChatJudge(name.removeprefix("chat:"), settings=chat))
+    with telling() as tell:
+        found = tune_second(
+            rows,
+            Parts(settings.model_copy(update={"second_judge": None}), {}, ()),
+            second,
+            settings.second_judge,
+            thresholds=(settings.policy.strictness or settings.strictness).thresholds,
+            progress=lambda done, total: tell("tune", done, total),
+        )
+    second.close()
+    if as_json:
+        typer.echo(found.model_dump_json())
+    else:
+        _print(_second_table(found))
+        typer.echo(
+            f"{found.rows} answers by {found.groups} different texts of evidence; {found.judge} "
+            f"was asked about {found.asked} and answered on {found.answered}."
+        )
+        typer.echo(
+            f"Gain in balanced accuracy {found.gain:+.3f}; at least {found.lower:+.3f} with 90 % "
+            "confidence."
+        )
+        if found.usage:
+            typer.echo(", ".join(f"{count} {what}" for what, count in found.usage.items()))
+    if not found.helps:
+        typer.echo(f"{name} does not improve on the first judge; it is not switched on.")
+        raise typer.Exit(1)
+    if write and config is not None:
+        write_settings(config, "second_judge", {"judge": name})
+        write_settings(config, "chat.calibration", dict(found.calibration))
+        typer.echo(f"guardrail: written to {config}", err=True)
+    else:
+        typer.echo("guardrail: nothing is written; --write --config FILE writes it", err=True)
+
+
+def _second_table(found: SecondTuning) -> Table:
+    from rich.table import Table
+
+    table = Table(title=f"{found.judge} as second judge", box=None, pad_edge=False)
+    for name in ("", "balanced accuracy", "AUC"):
+        table.add_column(name, justify="right" if name else "left")
+    for name, quality in (("first judge alone", found.first), ("with second opinion", found.both)):
+        table.add_row(name, f"{quality.balanced:.3f}", f"{quality.auc:.3f}")
+    return table
 
 
 def _write(path: Path, found: Tuning) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from guardrail.verdict.checks import Check
     from guardrail.verdict.grounder import Grounder
     from judges.base import AttributionJudge, GroundingJudge, NLIJudge
-    from judges.second_opinion import SecondJudge
+    from judges.second_opinion import SecondJudge, SecondOpinions
     from kg.base import KnowledgeGraph
     from kg.linking import EntityLinker
 
@@ -142,9 +142,14 @@ class Parts:
         def make() -> NLIJudge:
             from judges.registry import create_nli
 
-            return create_nli(name)
+            return create_nli(name, **self._options(name))
 
         return self._part("nli", make)
+
+    def _options(self, name: str, form: str = "detail") -> dict[str, object]:
+        """The settings of a chat model as judge; none for other judges."""
+        settings = self._config.chat.model_copy(update={"form": self._config.chat.form or form})
+        return {"settings": settings} if name.startswith("chat:") else {}
 
     @property
     def attribution(self) -> AttributionJudge | None:
@@ -165,7 +170,7 @@ class Parts:
             nli = self._nli_judge()
             if self._config.attribution_judge is None and isinstance(nli, AttributionJudge):
                 return nli
-            return create_attribution(name)
+            return create_attribution(name, **self._options(name))
 
         return self._part("attribution", make)
 
@@ -209,7 +214,10 @@ class Parts:
             if self.grounding is None:
                 raise ConfigError("second_judge comes after a first: judge must not be 'none'")
             size = self._config.judge_cache or REMEMBERED
-            return SecondJudge(create_nli(settings.judge), settings.judge, cache_size=size)
+            name = settings.judge
+            return SecondJudge(
+                create_nli(name, **self._options(name, "label")), name, cache_size=size
+            )
 
         return self._part("second_judge", make)
 
@@ -233,21 +241,27 @@ class Parts:
         return found
 
     def _grounder(self, judge: GroundingJudge | None, *, growing: bool = False) -> Grounder:
-        from guardrail.verdict.grounder import Grounder
         from judges.second_opinion import SecondOpinions
 
         second, settings = self.second_judge, self._config.second_judge
-        opinions = None
-        if second is not None and settings is not None:
-            bounds = settings.model_dump(exclude={"judge"})
-            opinions = SecondOpinions(second, growing=growing, **bounds)
+        if second is None or settings is None:
+            return self.grounder_of(judge)
+        bounds = {name: value for name, value in settings if name != "judge"}
+        return self.grounder_of(judge, SecondOpinions(second, growing=growing, **bounds))
+
+    def grounder_of(
+        self, judge: GroundingJudge | None, second: SecondOpinions | None = None
+    ) -> Grounder:
+        """Grounds answers by a first judge and a second one."""
+        from guardrail.verdict.grounder import Grounder
+
         return Grounder(
             judge,
             off=self._config.checks.off,
             more=self.checks,
             verbatim=self._config.citations == "verbatim",
             weighing=self.weighing,
-            second=opinions,
+            second=second,
         )
 
     @property

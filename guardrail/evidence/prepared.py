@@ -122,7 +122,7 @@ class PreparedEvidence:
     @cached_property
     def bytes(self) -> int:
         """Estimated memory, indexes included."""
-        return BYTES_PER_CHAR * self._chars
+        return BYTES_PER_CHAR * self.chars
 
     def spoken(self, text: str) -> PreparedEvidence:
         """The same evidence, with the other names that an answer uses written after the label.
@@ -280,7 +280,7 @@ class PreparedEvidence:
         room = chars
         for number in sorted(range(len(self.windows)), key=lambda window: (-best[window], window)):
             size = self.windows[number].chars
-            if chosen and (size > room or (best[number] <= 0.0 and self._chars > chars)):
+            if chosen and (size > room or (best[number] <= 0.0 and self.chars > chars)):
                 continue
             chosen.add(number)
             room -= size
@@ -292,6 +292,13 @@ class PreparedEvidence:
             tuple(where[place] for place in order if place in where),
             tuple(window for window, _ in pairs),
         )
+
+    @cached_property
+    def whole(self) -> tuple[str, ...]:
+        """All statements as the judge reads them."""
+        pairs = [(n, place) for n, window in enumerate(self.windows) for place in window.places]
+        windows, places = zip(*pairs, strict=True) if pairs else ((), ())
+        return self.texts(Selection(places, (), windows))
 
     def texts(self, selection: Selection) -> tuple[str, ...]:
         """Chosen statements as the judge reads them: the first of a window with its heading."""
@@ -305,7 +312,8 @@ class PreparedEvidence:
         return tuple(found)
 
     @cached_property
-    def _chars(self) -> int:
+    def chars(self) -> int:
+        """Length of all statements."""
         return sum(window.chars for window in self.windows)
 
     @cached_property

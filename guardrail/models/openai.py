@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 from guardrail.core.errors import ConfigError, ModelError
-from guardrail.core.http_clients import reading_environment
+from guardrail.core.openai_client import open_client, openai_errors
 from guardrail.models.base import Completion, SampleRequest, model_workers
 
 if TYPE_CHECKING:
@@ -107,48 +107,23 @@ class OpenAIModel:
         return request.model_copy(update={"n": 1, "seed": seed})
 
     def _open(self) -> openai.OpenAI:
-        import openai
-
         with self._lock:
             if self._client is None:
-                try:
-                    with reading_environment():
-                        self._client = openai.OpenAI(
-                            base_url=self._base_url,
-                            api_key=self._api_key,
-                            max_retries=self._max_retries,
-                        )
-                except openai.OpenAIError as error:
-                    raise ModelError(f"cannot open the OpenAI client: {error}") from error
+                self._client = open_client(
+                    self._base_url, self._api_key, max_retries=self._max_retries
+                )
             return self._client
 
     def _call(self, request: SampleRequest) -> list[Completion]:
-        import openai
-
         client = self._open()
         options = self._options(request)
         reply: object
-        try:
+        with openai_errors(f"model {self._model!r}", ModelError):
             if self._api == "chat":
                 messages: Any = [message.model_dump() for message in request.prompt.messages]
                 reply = client.chat.completions.create(messages=messages, **options)
             else:
                 reply = client.completions.create(prompt=request.prompt.text, **options)
-        except openai.APITimeoutError as error:
-            raise ModelError(f"model {self._model!r} did not answer in time") from error
-        except openai.APIConnectionError as error:
-            raise ModelError(f"cannot reach the endpoint of model {self._model!r}") from error
-        except openai.APIStatusError as error:
-            raise ModelError(
-                f"the endpoint refused the request for model {self._model!r}: "
-                f"HTTP {error.status_code}, {_shorten(error.message)}"
-            ) from error
-        except openai.OpenAIError as error:
-            raise ModelError(f"model {self._model!r}: {_shorten(str(error))}") from error
-        except (ValueError, RecursionError) as error:
-            raise ModelError(
-                f"the endpoint of model {self._model!r} sent something that is no JSON"
-            ) from error
         choices = getattr(reply, "choices", None)
         if not isinstance(choices, list):
             raise ModelError(f"the endpoint of model {self._model!r} sent no completion")
@@ -210,9 +185,3 @@ class OpenAIModel:
             finish_reason=choice.finish_reason,
             constrained=constrained,
         )
-
-
-def _shorten(message: str) -> str:
-    """The start of a server's message; an HTML page is not repeated whole."""
-    line = " ".join(message.split())
-    return line if len(line) <= 300 else line[:300] + " …"

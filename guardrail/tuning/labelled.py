@@ -37,7 +37,15 @@ from guardrail.tuning.curve import (
 from guardrail.tuning.rows import LabelledRow
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 
-__all__ = ["Contradiction", "Counts", "LabelledTuning", "tune_labelled"]
+__all__ = [
+    "Contradiction",
+    "Counts",
+    "LabelledTuning",
+    "folds_of",
+    "judged",
+    "require_both",
+    "tune_labelled",
+]
 
 SECTION = "strictness"
 """Where the settings hold thresholds of the verdict."""
@@ -187,27 +195,27 @@ def tune_labelled(
         InputError: There are too few rows, or all have one label.
         JudgeError: The judge failed.
     """
-    _require_both(rows)
-    judged = [
+    require_both(rows)
+    found = [
         _Row(row.label, row.group, _told(answer))
-        for row, answer in zip(rows, _judged(grounder, rows, progress), strict=True)
+        for row, answer in zip(rows, judged(grounder, rows, ALL_PASS, progress), strict=True)
     ]
-    curve = _curve(judged)
+    curve = _curve(found)
     chosen = _chosen(curve, false_pass, before)
-    learned, contradiction = _learned(judged, false_pass, before)
-    right = sum(row.label is Verdict.SUPPORTED for row in judged)
+    learned, contradiction = _learned(found, false_pass, before)
+    right = sum(row.label is Verdict.SUPPORTED for row in found)
     return LabelledTuning(
         section=SECTION,
         score="support",
         wanted=(chosen.false_pass if chosen else 0.0) if false_pass is None else false_pass,
         right=right,
-        wrong=len(judged) - right,
+        wrong=len(found) - right,
         chosen=chosen,
-        auc=area(_scored(judged)),
+        auc=area(_scored(found)),
         curve=tuple(curve),
-        groups=len({row.group for row in judged}),
-        before=_counts([(row, before) for row in judged]),
-        after=_counts(_crossed(judged, false_pass, before)),
+        groups=len({row.group for row in found}),
+        before=_counts([(row, before) for row in found]),
+        after=_counts(_crossed(found, false_pass, before)),
         thresholds=learned,
         contradiction=contradiction,
         asked=false_pass is not None,
@@ -227,17 +235,19 @@ def _learned(
     return VerdictThresholds(support=support, contradiction=told, removal=removal), found
 
 
+def folds_of(groups: Sequence[str]) -> list[int]:
+    """The fold of each row; rows of one group stay together where there are enough groups."""
+    distinct = list(dict.fromkeys(groups))
+    place = {group: number for number, group in enumerate(distinct)}
+    together = len(distinct) >= FOLDS
+    return [(place[group] if together else at) % FOLDS for at, group in enumerate(groups)]
+
+
 def _crossed(
     rows: Sequence[_Row], false_pass: float | None, before: VerdictThresholds
 ) -> list[tuple[_Row, VerdictThresholds]]:
-    """Each row with the thresholds learned from the other parts; those of before where none are.
-
-    Rows of one piece of evidence stay together where there are enough pieces.
-    """
-    groups = list(dict.fromkeys(row.group for row in rows))
-    place = {group: number for number, group in enumerate(groups)}
-    together = len(groups) >= FOLDS
-    parts = [(place[row.group] if together else at) % FOLDS for at, row in enumerate(rows)]
+    """Each row with the thresholds learned from the other folds; the old ones where none are."""
+    parts = folds_of([row.group for row in rows])
     found = []
     for part in range(FOLDS):
         rest = [row for row, of in zip(rows, parts, strict=True) if of != part]
@@ -284,7 +294,12 @@ def _chosen(
     return min(good, key=lambda point: abs(point.threshold - before.support))
 
 
-def _require_both(rows: Sequence[LabelledRow]) -> None:
+def require_both(rows: Sequence[LabelledRow]) -> None:
+    """Check that there are enough rows of both kinds.
+
+    Raises:
+        InputError: There are too few rows, or all have one label.
+    """
     right = sum(row.label is Verdict.SUPPORTED for row in rows)
     wrong = len(rows) - right
     if not right or not wrong:
@@ -298,11 +313,17 @@ def _require_both(rows: Sequence[LabelledRow]) -> None:
         )
 
 
-def _judged(
+def judged(
     grounder: Grounder,
     rows: Sequence[LabelledRow],
-    progress: Callable[[int, int], None],
+    thresholds: VerdictThresholds,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[AttributedAnswer]:
+    """Judge labelled rows, checks included.
+
+    Raises:
+        JudgeError: The judge failed.
+    """
     answers: list[AttributedAnswer] = []
     for first in range(0, len(rows), TOGETHER):
         requests = [
@@ -310,7 +331,7 @@ def _judged(
                 row.question,
                 parse(row.answer, [item for item in row.evidence if isinstance(item, Triple)]),
                 prepare(row.evidence),
-                thresholds=ALL_PASS,
+                thresholds=thresholds,
             )
             for row in rows[first : first + TOGETHER]
         ]

@@ -215,7 +215,7 @@ class Grounder:
         ):
             stop_if_given_up()
             looked = self._look(draft, grounding, requests[draft.request], problems)
-            item = _item(draft) if self._second and looked else None
+            item = _item(draft, self._second.evidence_chars) if self._second and looked else None
             if item and looked and grounding:
                 weighed, thresholds = looked.outcome.weighed, looked.evidence.thresholds
                 doubts[place] = Doubt(draft.request, item, grounding, weighed, thresholds)
@@ -227,7 +227,7 @@ class Grounder:
                 weighing = self._second.weighing
                 request = requests[draft.request]
                 looked = self._look(draft, opinion.grounding, request, problems, weighing)
-            found[place] = looked and looked._replace(second=opinion and opinion.told)
+            found[place] = looked and looked._replace(second=opinion and opinion.record)
         return found
 
     def _look(
@@ -361,8 +361,11 @@ def _held(selection: Selection, statements: Sequence[Statement]) -> list[tuple[T
     ]
 
 
-def _item(draft: _Draft) -> GroundingItem | None:
-    """What the judge is asked of a sentence; None where it is not asked."""
+def _item(draft: _Draft, chars: int = 0) -> GroundingItem | None:
+    """What the judge is asked of a sentence; None where it is not asked.
+
+    It also gets all of the evidence if that takes at most ``chars`` characters.
+    """
     selection = draft.selection
     if selection is None or not draft.claim.prose:
         return None
@@ -374,4 +377,5 @@ def _item(draft: _Draft) -> GroundingItem | None:
         priority=selection.priority,
         structured=all(statements[place].triple is not None for place in selection.places),
         windows=selection.windows,
+        evidence=draft.indexed.whole if draft.indexed.chars <= chars else (),
     )

@@ -2,15 +2,17 @@
 
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from benchmarks.second_judge import curve, judged_by_both, main, right_by_distance
+from benchmarks.second_judge import COMPANIES, cases_of, curve, judged_by_both, main
 from benchmarks.verdicts.cases import Case
 from guardrail.core.types import NLIScores, Passage, Verdict
 from judges.base import NLITraits
 from judges.second_opinion import SecondJudge
+from tests.judges.chat_server import endpoint, sentence_of
 
 MILL = (Passage("The mill has three floors."),)
 BARN = (Passage("The barn is red."),)
@@ -35,7 +37,7 @@ CASES = [
 
 
 class Unsure:
-    """Says what it was told to."""
+    """Gives the chances of the table."""
 
     name = "unsure-1"
     traits = NLITraits()
@@ -74,26 +76,29 @@ def judged():
 
 def test_each_share_is_of_the_sentences_about_one_piece_of_evidence(judged):
     points = curve(judged, (0.0, 0.2, 0.4, 1.0))
-    # One sentence stands about the barn, and rounded up it is one at any share.
+    # There is one sentence about the barn: rounded up it is one at any share.
     assert [(point.share, point.asked) for point in points] == [(0, 0), (0.2, 2), (0.4, 3), (1, 4)]
     assert [point.balanced for point in points] == [
         pytest.approx(value) for value in (1 / 3, 2 / 3, 5 / 6, 1.0)
     ]
-    assert points[0].milliseconds == 0.0
-    assert points[3].milliseconds >= points[1].milliseconds
+    assert points[-1].auc == 1.0 > points[0].auc
+    assert points[0].seconds == 0.0
+    assert points[3].seconds >= points[1].seconds
 
 
-def test_how_often_the_first_judge_is_right_stands_by_distance(judged):
-    found = right_by_distance(judged)
-    assert sum(size for _, size, _ in found) == len(CASES)
-    assert found[0][2] == 0.0
-    assert found[-1] == (0.5, 2, 1.0)
+def test_a_sample_takes_whole_answers_of_at_most_eight_sentences():
+    for company in COMPANIES:
+        cases = cases_of(company, Path(), 20)
+        assert 20 <= len(cases) < 28
+        assert max(Counter(case.evidence for case in cases).values()) <= 8
+        assert {case.label for case in cases} >= {Verdict.SUPPORTED}
 
 
-def test_the_command_prints_both_tables(tmp_path: Path, capsys):
+def test_the_command_prints_the_curve_of_any_judge(tmp_path: Path, capsys):
     (tmp_path / "statements").mkdir()
     rows = [
         {
+            "set": case.evidence[0].text,
             "evidence": [{"passage": case.evidence[0].text}],
             "sentence": case.text,
             "label": case.label.value,
@@ -107,7 +112,17 @@ def test_the_command_prints_both_tables(tmp_path: Path, capsys):
     with gzip.open(tmp_path / "statements" / "valid.jsonl.gz", "wt") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
     judges = ["--judge", f"{__name__}:Unsure", "--second", f"{__name__}:Right"]
-    assert main(["--data", str(tmp_path), "--sets", "passages", *judges]) == 0
+    band = ["--band", "0.3"]
+    assert main(["--data", str(tmp_path), "--sets", "valid", *judges, *band]) == 0
     printed = capsys.readouterr().out
     assert "unsure-1, then right-1 within 0.3" in printed
-    assert "| 1 | 4 | 6 | 1.000 |" in printed
+    assert "| 1 | 4 | 6 | 1.000 | 1.000 |" in printed
+
+
+def test_the_command_asks_a_chat_model_at_an_endpoint(capsys):
+    with endpoint(lambda body: "C" if "19" in sentence_of(body) else "B") as (url, served):
+        options = ["--base-url", url, "--sets", "alder", "--limit", "12"]
+        assert main(["--second", "chat:m", "--judge", f"{__name__}:Unsure", *options]) == 0
+    printed = capsys.readouterr().out
+    assert f"{len(served.requests)} calls" in printed
+    assert "expected calibration error" in printed

@@ -46,8 +46,8 @@ TEXTS = {
 SHOP_QUESTIONS = ("Can I send it back?",)
 SHOP_ANSWER = "You can send a bicycle back within 30 days of delivery."
 """What the pages of the documentation ask, and are told."""
-JUDGED = {"Ann's sister runs the shop.": "contradiction"}
-"""What it finds as a judge; all else is neutral."""
+JUDGED = {"Ann's sister runs the shop.": "A"}
+"""Its labels as a judge: contradicted; all else is unsupported."""
 SECRETS = {
     "reasoning_content": f"Perhaps {CANARY}.",
     "audio": {"transcript": FALSE},
@@ -141,10 +141,10 @@ class FakeOpenAI:
     def _text(self, body: dict[str, Any]) -> str:
         if any(question in str(body["messages"][-1:]) for question in SHOP_QUESTIONS):
             return SHOP_ANSWER
-        if body.get("response_format", {}).get("json_schema", {}).get("name") == "LabelReply":
+        if "<sentence>" in str(body["messages"][-1]["content"]):
             asked = body["messages"][-1]["content"]
-            found = (label for text, label in JUDGED.items() if f"Hypothesis: {text}" in asked)
-            return json.dumps({"label": next(found, "neutral")})
+            found = (letter for text, letter in JUDGED.items() if f"<sentence>\n{text}" in asked)
+            return next(found, "B")
         if body["model"] == "learns" and len(body["messages"]) > 1:
             return GOOD
         return TEXTS.get(body["model"], ANSWER)

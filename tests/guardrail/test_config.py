@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from guardrail import STRICT, ConfigError, Guardrail, GuardrailConfig, open_log
 from guardrail.config import LogConfig
-from judges.second_settings import SecondJudgeSettings
+from judges.settings import SecondJudgeSettings
 from kg import EndpointSettings
 
 SETTINGS = """

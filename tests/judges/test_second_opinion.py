@@ -102,13 +102,13 @@ def test_what_claims_nothing_is_not_asked_about(counting, second):
 def test_a_judge_of_pairs_is_asked_one_a_sentence_and_the_first_tells_the_rest(counting, second):
     [said] = second.ground([item("It has a wheel.")], PATIENCE_S)
     assert counting.asked == ["It has a wheel."]
-    assert second.upon(FIRST, said).statements == FIRST.statements
+    assert second.merged(FIRST, said).statements == FIRST.statements
 
 
 def test_of_a_judge_of_support_alone_the_first_tells_what_is_contradicted():
     judge = SecondJudge(Counting(0.2, tells_contradiction=False), "support")
     [said] = judge.ground([item("It has a wheel.")], PATIENCE_S)
-    both = judge.upon(FIRST, said)
+    both = judge.merged(FIRST, said)
     judge.close()
     assert both.supported == pytest.approx(0.2)
     assert both.contradicted == pytest.approx(0.8 * 0.15 / 0.6)
@@ -152,5 +152,5 @@ def test_what_is_left_of_the_answer_s_time_bounds_the_wait(counting, second, mon
     with within(1.0):
         [opinion] = opinions.on([doubt])
     assert opinion.grounding is None
-    assert opinion.told.missing == "it gave no answer in 0.8 s"  # the rest is for what follows
+    assert opinion.record.missing == "it gave no answer in 0.8 s"  # the rest is for what follows
     assert time_left() == float("inf")

@@ -35,6 +35,8 @@ class Usage(Value):
         stuck: Calls that were given up and still run.
         caches: ``verdicts`` that the judge gave, ``queries`` of an endpoint.
         batches: Batches that the judge was given, by their number of sentences.
+        counts: What chat models as judges used: ``calls``, ``prompt_tokens``, ``reply_tokens``
+            and ``cached_tokens``, the prompt tokens that the endpoint had cached.
     """
 
     queues: Mapping[str, int] = Field(default_factory=dict)
@@ -42,6 +44,7 @@ class Usage(Value):
     stuck: int = Field(default=0, ge=0)
     caches: Mapping[str, CacheUse] = Field(default_factory=dict)
     batches: Mapping[int, int] = Field(default_factory=dict)
+    counts: Mapping[str, int] = Field(default_factory=dict)
 
     @classmethod
     def together(cls, parts: Iterable[Usage]) -> Self:
@@ -50,17 +53,26 @@ class Usage(Value):
         hits: Counter[str] = Counter()
         misses: Counter[str] = Counter()
         batches: Counter[int] = Counter()
+        counts: Counter[str] = Counter()
         running = stuck = 0
         for part in parts:
             queues.update(part.queues)
             batches.update(part.batches)
+            counts.update(part.counts)
             for name, use in part.caches.items():
                 hits[name] += use.hits
                 misses[name] += use.misses
             running += part.running
             stuck += part.stuck
         caches = {name: CacheUse(hits=hits[name], misses=misses[name]) for name in hits}
-        return cls(queues=queues, running=running, stuck=stuck, caches=caches, batches=batches)
+        return cls(
+            queues=queues,
+            running=running,
+            stuck=stuck,
+            caches=caches,
+            batches=batches,
+            counts=counts,
+        )
 
 
 @runtime_checkable

@@ -192,7 +192,7 @@ def test_help_names_every_field_that_is_written(command, models):
         ("--kg nowhere", "there is no graph at nowhere"),
         ("--kg notes.txt", "cannot tell the format of notes.txt"),
         ("--judge foo", "there is no judge 'foo'"),
-        ("--judge chat:gpt-4o", "the chat judge cannot be set up"),
+        ("--judge chat:gpt-4o", "OPENAI_API_KEY"),
         ("--policy foo", "there is no policy 'foo'"),
     ],
 )

@@ -25,7 +25,7 @@ from judges.base import NLITraits
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.clock import HandClock
 from tests.guardrail.scripted import Scripted
-from tests.judges.test_chat import endpoint
+from tests.judges.chat_server import endpoint, prompt_of, sentence_of
 
 QUESTION = "What is the pool like?"
 EVIDENCE = [Passage("The pool is warm and deep. It has a slide. The pool opens at 9.")]
@@ -147,7 +147,7 @@ def test_the_second_judge_s_word_counts_as_if_it_were_the_only_judge():
 
 
 def test_a_chat_model_is_asked_once_a_sentence(monkeypatch):
-    with endpoint('{"label": "contradiction"}', structured=True) as (url, seen):
+    with endpoint("A") as (url, seen):
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         monkeypatch.setenv("OPENAI_API_KEY", "k")
         with guarding({"judge": "chat:m", "share": 0.3}) as guard:
@@ -159,6 +159,59 @@ def test_a_chat_model_is_asked_once_a_sentence(monkeypatch):
         assert found[text].category is Category.CONTRADICTORY
         assert found[text].judged_by == "chat:m"
     assert again.sentences == answer.sentences
+
+
+def test_all_sentences_of_an_answer_share_a_prefix_whatever_the_order_of_the_evidence(monkeypatch):
+    facts = [Triple(subject=f"Hut {n}", property="beds", value=str(n + 3)) for n in range(200)]
+    orders = [[*EVIDENCE, *facts], [*facts[::-1], *EVIDENCE, *facts]]
+    with endpoint("B") as (url, served):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        with guarding({"judge": "chat:m", "share": 1, "band": 1}) as guard:
+            for evidence in orders:
+                guard.check(QUESTION, ANSWER, evidence=evidence)
+    assert len(set(served.prompts)) == len(CHANCES)
+    assert len({prompt.partition("</evidence>")[0] for prompt in served.prompts}) == 1
+
+
+def test_what_the_budget_does_not_pay_for_keeps_the_first_verdict(monkeypatch):
+    with endpoint("A") as (url, served):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        settings = {"judge": "chat:m", "share": 1, "per_answer": {"calls": 2}}
+        with guarding(settings) as guard:
+            answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+            used = guard.usage().counts
+    judged = {one.text: one.judged_by for one in answer.judged if one.second_opinion}
+    assert [judged[text] for text in BY_DISTANCE] == ["chat:m"] * 2 + ["scripted-1"] * 2
+    assert {one.second_opinion.missing for one in answer.judged if one.second_opinion} == {
+        None,
+        "the budget of this answer is spent",
+    }
+    assert used["calls"] == len(served.requests) == 2
+
+
+CAREFUL = {"The pool is lovely.": "C", "The pool is deep.": "C"}
+
+
+@pytest.mark.parametrize(
+    ("supports", "turned"),
+    [
+        (lambda text, prompt: text in CAREFUL and "There is none." not in prompt, True),
+        (lambda text, prompt: text in CAREFUL, False),  # by its own knowledge, or by an instruction
+        (lambda text, prompt: "There is none." not in prompt, False),  # whatever the sentence
+    ],
+)
+def test_support_counts_if_it_comes_from_the_evidence(monkeypatch, supports, turned):
+    def reply(body):
+        return "C" if supports(sentence_of(body), prompt_of(body)) else "B"
+
+    with endpoint(reply) as (url, _):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        with guarding({"judge": "chat:m", "share": 1}, strictness="strict") as guard:
+            answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+    found = {one.text: one for one in answer.sentences}
+    for text in CAREFUL:
+        assert (found[text].judged_by == "chat:m") is turned
+        assert ("supports" in (found[text].second_opinion.missing or "")) is not turned
 
 
 def test_without_an_answer_the_first_verdict_stands_and_all_say_so(batches):
@@ -211,7 +264,7 @@ def test_it_is_waited_for_within_its_time_and_the_answer_s(monkeypatch, timeout_
             guard.warm_up()
             answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
     assert [problem.part for problem in answer.errors] == ["second_judge"]
-    assert "it gave no answer in 0.5 s" in answer.errors[0].message
+    assert "it gave no answer in time" in answer.errors[0].message
     assert len(answer.sentences) == len(CHANCES)
 
 
