@@ -1,7 +1,8 @@
 """Chat completions under the guardrail: whole replies, and streams of chunks.
 
 Only fields that the protocol names are passed on. All else that a server adds beside the
-answer (reasoning, transcripts, token probabilities of replaced text) is unjudged text.
+answer (reasoning, transcripts, token probabilities of replaced text) is unjudged text. Reasoning
+within the answer is left out as well.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from chains.rendition import details, render
 from chains.structured import named_unjudged
 from chains.tools_asked import CallsInPieces
 from guardrail import GuardedAnswer
+from guardrail.core.reasoning import without_reasoning
 
 if TYPE_CHECKING:
     from chains.openai_asked import Asked
@@ -124,6 +126,8 @@ def _clean_choice(choice: JSON) -> JSON:
     """A choice with only what the protocol names; its texts are still unjudged."""
     message: JSON = {"role": "assistant", "content": None}
     message |= fitting(choice["message"], MESSAGE) | calls_in(choice["message"])
+    if message["content"]:
+        message["content"] = without_reasoning(message["content"])
     scores = {"logprobs": choice["logprobs"]} if "logprobs" in choice else {}
     return {"finish_reason": None} | fitting(choice, CHOICE) | scores | {"message": message}
 
@@ -232,12 +236,21 @@ class ChatStream(ReplyStream):
             out[-1]["usage"] = usage
         return await written(map(Event.of, out), long=bool(self.answers))
 
+    @property
+    def whole(self) -> bool:
+        """Whether every choice has said that it ends; servers may leave the last event out."""
+        choices = self._choices.values()
+        return self.ended or (bool(choices) and all(state.closed for state in choices))
+
     async def finish(self) -> list[Event]:
         """Release what is left at the end of a stream whose choices did not say that they end."""
+        return await written(map(Event.of, await self._close_open()), long=bool(self.answers))
+
+    async def _close_open(self) -> list[JSON]:
         out: list[JSON] = []
         for state in self._choices.values():
             out += await self._close(state, None)
-        return await written(map(Event.of, out), long=bool(self.answers))
+        return out
 
     async def _choice(self, choice: JSON) -> list[JSON]:
         choice_index = choice.get("index")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 from chains.openai_wire import JSON, Reply, UnreadableReplyError, reply_body
+from guardrail.core.secrets import redact
 
 __all__ = [
     "FAILED_FROM",
@@ -73,12 +74,12 @@ def clean_error(told: object, status: int | None = None) -> JSON:
         named = "" if status is None else f" with status {status}"
         message = f"the model's server answered with an error{named}, and did not say which"
     names = {name: _scalar(found.get(name)) for name in NAMES}
-    return {"message": message[:MESSAGE_CHARACTERS], **names}
+    return {"message": redact(message[:MESSAGE_CHARACTERS]), **names}
 
 
 def _scalar(value: object) -> str | int | float | None:
     if isinstance(value, str):
-        return value[:NAME_CHARACTERS] if len(value.split()) == 1 else None
+        return redact(value[:NAME_CHARACTERS]) if len(value.split()) == 1 else None
     return value if isinstance(value, int | float) else None
 
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from chains.injection import Inject, injected_prompt
 from chains.openai_asked import Asked, choices_asked
 from chains.openai_chat import ChatStream, CompletionCandidates, completion_events
-from chains.openai_errors import FAILED_FROM, failed_reply
+from chains.openai_errors import FAILED_FROM, error_body, failed_reply
 from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import ResponseCandidates
 from chains.openai_shown import Outcome
 from chains.openai_sse import DONE, Event, EventDecoder
+from chains.openai_stream import BROKEN_OFF
 from chains.openai_wire import (
     JSON,
     LONG_BYTES,
@@ -268,7 +269,10 @@ class StreamGuard:
         return await self._through(self._decoder.feed(chunk))
 
     async def finish(self) -> bytes:
-        """What is left at the regular end of the stream.
+        """What is left at the end of the stream.
+
+        Of a stream that ends in the middle of an answer that is an error: what came of the last
+        sentence does not leave, and is judged for the log alone.
 
         Raises:
             UnreadableReplyError: There was nothing in it but what is no event.
@@ -279,6 +283,10 @@ class StreamGuard:
         remaining = await self._through(self._decoder.finish())
         if not self._began:
             raise UnreadableReplyError("the model's server sent a stream without one event")
+        if not self._stream.whole:
+            await self._stream.broken_off()
+            error = error_body(BROKEN_OFF.message, kind="server_error", code="upstream_broke_off")
+            return remaining + Event.of(error).encode()
         return remaining + b"".join(event.encode() for event in await self._stream.finish())
 
     async def broken_off(self) -> None:

@@ -12,6 +12,7 @@ from chains.openai_responses import (
     clean_item,
     clean_response,
     few_enough_parts,
+    few_enough_sentences,
     guard_response,
     searched,
 )
@@ -58,6 +59,7 @@ class ResponseStream(ReplyStream):
         self._calls: dict[int, str] = {}
         self._calls_in_pieces = CallsInPieces(asked.tools)
         self._number = 0
+        self._sentences = 0
 
     async def feed(self, event: Event) -> list[Event]:
         """Take an event of the model's server; return those that may leave."""
@@ -75,9 +77,8 @@ class ResponseStream(ReplyStream):
         """Nothing is left: a response that breaks off before its end has no answer."""
         return []
 
-    async def broken_off(self) -> None:
-        """Give the verdict on parts that were not ended, for the log alone."""
-        await self._close_all(None)
+    async def _close_open(self) -> object:
+        return await self._close_all(None)
 
     async def _guarded(self, data: JSON) -> list[JSON]:
         kind = identifier(data.get("type")) or ""
@@ -167,6 +168,9 @@ class ResponseStream(ReplyStream):
                 alone, answers = await guard_response(self._asked, {"output": [item]})
                 kept["output"][index] = alone["output"][0]
                 self.answers += answers
+                self._sentences += sum(len(answer.judged) for answer in answers)
+                most = self._asked.guarding.guard.config.limits.sentences
+                few_enough_sentences(self._sentences, most)
                 unjudged = alone.get("guardrail", {}).get("unjudged", ())
                 documents += [name.replace("output 0", f"output {index}", 1) for name in unjudged]
         if told := named_unjudged([*documents, *self._calls.values()]):
@@ -214,6 +218,7 @@ class ResponseStream(ReplyStream):
         }
         if answer is not None:
             part.done["guardrail"] = await self._told(answer)
+            self._sentences += len(answer.judged)
         out += [
             self._event(
                 "response.output_text.annotation.added",
@@ -229,6 +234,8 @@ class ResponseStream(ReplyStream):
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
             few_enough_parts(len(self._parts) + 1)
+            most = self._asked.guarding.guard.config.limits.sentences
+            few_enough_sentences(self._sentences, most)
             self._parts[place] = _StreamedPart(self._asked, unspaced(data.get("item_id")))
         return self._parts[place]
 

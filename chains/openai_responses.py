@@ -19,6 +19,8 @@ from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendition import details, render
 from chains.structured import Document, Verdicts, call_name, judge_documents
 from guardrail import CheckRequest, GuardedAnswer
+from guardrail.core.reasoning import without_reasoning
+from guardrail.core.text.sentences import split_sentences
 from guardrail.sources.tables import MOST_CELLS
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ __all__ = [
     "clean_item",
     "clean_response",
     "few_enough_parts",
+    "few_enough_sentences",
     "guard_response",
     "searched",
 ]
@@ -98,6 +101,10 @@ async def guard_response(
         part for item in kept["output"] if item.get("type") == "message" for part in item["content"]
     ]
     judged = [part for part in parts if _is_answer(part, asked)]
+    if len(judged) > 1:  # the bound of one part alone is that of any answer
+        texts = [part["text"] for part in judged]
+        count = await asyncio.to_thread(lambda: sum(len(split_sentences(text)) for text in texts))
+        few_enough_sentences(count, guarding.guard.config.limits.sentences)
     if answer is not None and len(judged) == 1:
         answers = [answer]
     else:
@@ -235,6 +242,22 @@ def few_enough_parts(parts: int) -> None:
         raise UnreadableReplyError(f"the model's server sends more than {MAX_PARTS} parts")
 
 
+def few_enough_sentences(count: int, most: int) -> None:
+    """Refuse a response whose parts have more sentences together than are judged of one answer.
+
+    Args:
+        count: Sentences of all parts so far.
+        most: ``limits.sentences``.
+
+    Raises:
+        UnreadableReplyError: They are more.
+    """
+    if count > most:
+        raise UnreadableReplyError(
+            f"the parts of one response have more than {most} sentences (limits.sentences)"
+        )
+
+
 def clean_item(item: object) -> JSON | None:
     """An item of the output with only what may leave; None where nothing may."""
     if not isinstance(item, dict) or identifier(item.get("type")) is None:
@@ -254,7 +277,8 @@ def clean_part(part: object) -> JSON | None:
     if not isinstance(part, dict):
         return None
     if part.get("type") == "output_text" and isinstance(part.get("text"), str):
-        return {"type": "output_text", "text": part["text"], "annotations": [], "logprobs": []}
+        text = without_reasoning(part["text"])
+        return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
     if part.get("type") == "refusal" and isinstance(part.get("refusal"), str):
         return {"type": "refusal", "refusal": part["refusal"]}
     return None

@@ -12,11 +12,20 @@ from chains.rendition import PlacedCitation, details
 from chains.streaming import SentenceGate
 from chains.styles import StreamMode
 from guardrail import GuardedAnswer
+from guardrail.core.reasoning import ReasoningFilter
+from guardrail.core.types import Problem
+from guardrail.log.records import tagged
 
 if TYPE_CHECKING:
     from chains.openai_asked import Asked
 
-__all__ = ["ReplyStream", "StreamedText"]
+__all__ = ["BROKEN_OFF", "ReplyStream", "StreamedText"]
+
+BROKEN_OFF = Problem(
+    part="model",
+    message="the model's server broke off before the end of its answer; what came of the last "
+    "sentence is not shown",
+)
 
 
 class StreamedText:
@@ -36,6 +45,7 @@ class StreamedText:
         self._ended = False
         self._dry_run = guarding.policy.dry_run
         self._raw: list[str] = []
+        self._reasoning = ReasoningFilter()
         self._gate = SentenceGate(
             guarding.guard,
             asked.case,
@@ -56,6 +66,7 @@ class StreamedText:
         if self._ended and piece.strip():
             raise UnreadableReplyError("the model's server sent text behind the end of its answer")
         if self._asked.data:
+            piece = self._reasoning.feed(piece)
             self._raw.append(piece)
             return piece if self._dry_run else ""
         release = await self._gate.feed(piece)
@@ -65,7 +76,7 @@ class StreamedText:
     async def finish(self) -> tuple[str, GuardedAnswer | None]:
         """Release what is left, with the verdict where there is one."""
         if self._asked.data:
-            raw = "".join(self._raw)
+            raw = "".join((*self._raw, self._reasoning.finish()))
             long = len(raw) > LONG_BYTES
             if await asyncio.to_thread(is_json_document, raw) if long else is_json_document(raw):
                 self._ended = self.is_data = True
@@ -96,6 +107,7 @@ class ReplyStream(ABC):
         released: Whether judged text has been released.
         failed: Whether the server told of an error. That is not judged, so it is the last event.
         ended: Whether the last event has come: an error, or the end that the protocol has.
+        whole: Whether the answer has come to its end, with or without that event.
     """
 
     def __init__(self, asked: Asked) -> None:
@@ -112,9 +124,23 @@ class ReplyStream(ABC):
     async def finish(self) -> list[Event]:
         """What is left at the end of the stream."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether the answer has come to its end."""
+        return self.ended
+
     async def broken_off(self) -> None:
         """Give the verdict on what has come of a stream without an end, for the log alone."""
-        await self.finish()
+        with tagged(stream="broken off"):
+            await self._close_open()
+        self.answers = [
+            answer.model_copy(update={"errors": (*answer.errors, BROKEN_OFF)})
+            for answer in self.answers
+        ]
+
+    @abstractmethod
+    async def _close_open(self) -> object:
+        """Judge what is open still."""
 
     async def _told(self, answer: GuardedAnswer) -> dict[str, object]:
         """Keep a verdict; returned is what the field ``guardrail`` tells of it."""

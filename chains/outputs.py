@@ -8,6 +8,7 @@ from typing import cast
 from langchain_core.messages import AIMessage, BaseMessage
 
 from guardrail.core.errors import InputError
+from guardrail.core.reasoning import without_reasoning
 
 __all__ = [
     "Path",
@@ -140,5 +141,5 @@ def is_answer(output: object) -> bool:
 
 
 def output_text(output: object) -> str:
-    """The text of an answer."""
-    return output.text if isinstance(output, BaseMessage) else str(output)
+    """The text of an answer, without the reasoning that a model may have written into it."""
+    return without_reasoning(output.text if isinstance(output, BaseMessage) else str(output))

@@ -16,6 +16,7 @@ from chains.evidence.base import Case
 from chains.rendition import Notes, PlacedCitation, Rendition, render, render_sentences
 from chains.styles import MarkerStyle, StreamMode
 from guardrail import Policy, run_sync
+from guardrail.core.reasoning import ReasoningFilter
 from guardrail.core.types import Action, GuardedAnswer, Sentence
 
 if TYPE_CHECKING:
@@ -98,17 +99,23 @@ class SentenceGate:
         self._chosen_mode = mode
         self._mode: StreamMode | None = None
         self._style = style
+        self._reasoning = ReasoningFilter()
         self._held: list[str] = []
         self._spoken = False
         self._sent = 0
         self._notes = Notes()
 
     async def feed(self, piece: str) -> Release:
-        """Take text; release the sentences it completes, or nothing.
+        """Take text; release the sentences it completes, or nothing. Reasoning is left out.
 
         Raises:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
+        return await self._feed(self._reasoning.feed(piece))
+
+    async def _feed(self, piece: str) -> Release:
+        if not piece:
+            return Release("")
         self._spoken = self._spoken or bool(piece.strip())
         if self._dry_run:
             self._held.append(piece)
@@ -135,6 +142,10 @@ class SentenceGate:
 
         A stream without text, such as a tool call, has no verdict.
         """
+        before, last = await self._feed(self._reasoning.finish()), await self._finish()
+        return Release(before.text + last.text, before.citations + last.citations, last.answer)
+
+    async def _finish(self) -> Release:
         if not self._spoken:
             return Release("")
         if self._dry_run or self._mode is StreamMode.BUFFER:

@@ -1,7 +1,8 @@
 """JSON answers and arguments of tool calls under the guardrail, where the policy asks for it.
 
-Every text and number in a document is judged as a sentence with its key as its label. The document
-leaves as it is or not at all; the verdicts stand beside it. What leaves without one is named there.
+Every text, number and truth value in a document is judged as a sentence with its key as its label.
+The document leaves as it is or not at all; the verdicts stand beside it. What leaves without one is
+named there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from chains.evidence.base import Case
-from chains.openai_wire import JSON
+from chains.openai_wire import JSON, UnreadableReplyError
 from guardrail.core.incoming import clean_text
 from guardrail.core.secrets import get_logger
 from guardrail.core.types import Action, GuardedAnswer, name_in_words
@@ -25,6 +26,10 @@ log = get_logger(__name__)
 
 PLAIN = str.maketrans("[]\n\r\t", "()   ")
 """Brackets would pass for markers, which are no part of a text, and a line may be a leaf's own."""
+LONGEST_LABEL = 200
+"""Characters of keys before what they hold; a longer key is a text of its own."""
+CLAIM_WORDS = 3
+"""Fewest words of a key that may state something by itself."""
 
 
 class Document(NamedTuple):
@@ -115,7 +120,7 @@ class Verdicts(NamedTuple):
     Attributes:
         judged: The verdicts.
         unjudged: The names of the documents without one: all of them unless the policy says
-            ``structured``, else those in which no text and no number stands.
+            ``structured``, else those in which nothing stands that could be judged.
     """
 
     judged: tuple[Judged, ...] = ()
@@ -146,11 +151,21 @@ async def judge_documents(
         guard: The guardrail.
         policy: What decides on them.
         case: What they are judged against; None where the policy does not ask for it.
-        documents: Those of one reply; one without a text or a number has no verdict.
+        documents: Those of one reply; one that holds nothing has no verdict.
+
+    Raises:
+        UnreadableReplyError: They hold more texts and numbers together than ``limits.sentences``.
     """
     found, left = [], []
+    count, most = 0, guard.config.limits.sentences
     for document in documents:
         text, leaves = _written(document) if policy.structured else ("", ())
+        count += len(leaves)
+        if count > most:
+            raise UnreadableReplyError(
+                f"the JSON and calls of one reply hold more than {most} texts and numbers "
+                "(limits.sentences)"
+            )
         if leaves and case is not None:
             answer = await case.check(guard, text, policy.settled())
             found.append(Judged(document.of, answer, leaves))
@@ -183,32 +198,78 @@ def _written(document: Document) -> tuple[str, tuple[_Leaf, ...]]:
     leaves: list[_Leaf] = []
     at = 0
     for path, label, value in _leaves(document.value, "", document.label):
-        line = clean_text(f"{label}: {value}").translate(PLAIN).strip()
+        line = clean_text(f"{label}: {value}" if label else value).translate(PLAIN).strip()
         pieces.append(line)
         leaves.append(_Leaf(path, at, at + len(line)))
         at += len(line) + 2
     return "\n\n".join(pieces), tuple(leaves)
 
 
+class _Held(NamedTuple):
+    """A value of a document that is still to be read.
+
+    Attributes:
+        value: The value; once that is read the number of leaves found before it.
+        path: Its JSON pointer.
+        label: Its key in words.
+        named: The keys of several words above it.
+        key: Its key, where that may state something by itself.
+        long: Whether the key is too long to stand before the labels of what it holds.
+        read: Whether the value has been read.
+    """
+
+    value: object
+    path: str
+    label: str
+    named: str = ""
+    key: str = ""
+    long: bool = False
+    read: bool = False
+
+
 def _leaves(value: object, path: str, label: str) -> Iterator[tuple[str, str, str]]:
-    """Texts and numbers with their JSON pointer and label, in order; depth is that of the JSON."""
-    waiting: list[tuple[object, str, str]] = [(value, path, label)]
+    """Texts, numbers, truth values and keys with their JSON pointer and label, in order.
+
+    A key of several words names or states something by itself: it stands before the labels of
+    what it holds, and where it holds nothing it is judged alone.
+    """
+    waiting = [_Held(value, path, label)]
+    found = 0
     while waiting:
-        value, path, label = waiting.pop()
-        if isinstance(value, Mapping):
-            inner: list[tuple[object, str, str]] = [
-                (held, f"{path}/{_pointer(key)}", name_in_words(str(key)))
-                for key, held in value.items()
-            ]
-            waiting += reversed(inner)
-        elif isinstance(value, list):
-            inner = [(held, f"{path}/{place}", label) for place, held in enumerate(value)]
-            waiting += reversed(inner)
-        elif isinstance(value, str) and value.strip():
-            yield path, label, value
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield path, label, str(value)
+        held = waiting.pop()
+        if held.key and not held.read:
+            waiting.append(held._replace(value=found, label="", read=True))
+        leaf, inner = "", list[_Held]()
+        match held.value:
+            case _ if held.read:
+                leaf = held.key if held.long or held.value == found else ""
+            case Mapping() as keys:
+                inner = [
+                    _of_key(held, str(key), n, item) for n, (key, item) in enumerate(keys.items())
+                ]
+            case list() as items:
+                inner = [
+                    held._replace(value=item, path=f"{held.path}/{n}", key="", long=False)
+                    for n, item in enumerate(items)
+                ]
+            case bool() as truth:
+                leaf = str(truth).lower()
+            case str() | int() | float() as written:
+                leaf = str(written)
+        waiting += reversed(inner)
+        if leaf.strip():
+            found += 1
+            yield held.path, held.label, leaf
 
 
-def _pointer(key: object) -> str:
-    return str(key).replace("~", "~0").replace("/", "~1")
+def _of_key(above: _Held, key: str, number: int, value: object) -> _Held:
+    """What stands under a key of an object."""
+    words = key.split()
+    label = f"{above.named} {name_in_words(key)}".strip()
+    named = " ".join((above.named, *words)).strip() if len(words) > 1 else above.named
+    alone = key if len(words) >= CLAIM_WORDS else ""
+    if long := len(label) > LONGEST_LABEL:
+        label, named, alone = name_in_words(key)[:LONGEST_LABEL], "", key
+    # In the pointer a key of several words has its number: it is a text of the model's.
+    place = f"#{number}" if len(words) > 1 else key.replace("~", "~0").replace("/", "~1")
+    return _Held(value, f"{above.path}/{place}", label, named, alone, long)

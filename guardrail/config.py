@@ -40,6 +40,7 @@ from pydantic import (
 
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import did_you_mean, fields_at, plainly
+from guardrail.core.secrets import RedactedRepr
 from guardrail.core.toml import read_toml
 from guardrail.core.types import MOST_DAYS, Probability, Seconds, Strictness, StrictnessSetting
 from guardrail.models.settings import GenerationSettings
@@ -71,7 +72,7 @@ _SHORTHANDS = {
 """The field of a section that a text in the section's place sets."""
 
 
-class _Section(BaseModel):
+class _Section(RedactedRepr, BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True
     )

@@ -38,7 +38,7 @@ from judges.sequences import IDS, Claim, claims_of, windows_of
 from judges.session import softmax
 from judges.window_reader import OnnxReader, Reader, Reading, canonical
 
-__all__ = ["EvidenceJudge"]
+__all__ = ["PAIRS", "EvidenceJudge"]
 
 EVIDENCE = 1_024
 """Most tokens of evidence within reach of a sentence."""
@@ -107,6 +107,15 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         """Load the model, and hash its files for the score log; later calls do nothing."""
         super().warm_up()
         _ = self.snapshot, self.probes
+
+    @property
+    def cached(self) -> tuple[int, int]:
+        """Tokens and bytes of the encoded evidence in the cache."""
+        return self._model.held_tokens, self._model.held
+
+    def forget(self) -> None:
+        """Empty the cache of encoded evidence."""
+        self._model.forget()
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; see ``NLIJudge``."""

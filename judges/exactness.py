@@ -30,8 +30,10 @@ _INT8 = 3
 
 _GRAPH, _NODE, _CONSTANT = 7, 1, 5
 _NODE_INPUT, _NODE_OPERATOR = 1, 4
-_TENSOR_TYPE, _TENSOR_NAME, _TENSOR_DATA = 2, 8, 9
-"""Numbers of the fields read of ``ModelProto``, ``GraphProto``, ``NodeProto``, ``TensorProto``."""
+_TENSOR_TYPE, _TENSOR_NAME, _TENSOR_DATA, _TENSOR_EXTERNAL = 2, 8, 9, 13
+_ENTRY_KEY, _ENTRY_VALUE = 1, 2
+"""Numbers of the fields read of ``ModelProto``, ``GraphProto``, ``NodeProto``, ``TensorProto`` and
+``StringStringEntryProto``."""
 
 _NO_PRODUCT = frozenset({b"Gather", b"Cast", b"DequantizeLinear"})
 """Operators that read a table without multiplying it as integers."""
@@ -76,11 +78,23 @@ def largest_weight(path: Path) -> int:
                 continue
             if bytes(next(_field(tensor, _TENSOR_NAME), b"")) not in multiplied:
                 continue
-            for raw in _field(tensor, _TENSOR_DATA):
+            for raw in (*_field(tensor, _TENSOR_DATA), *_external(tensor, path.parent)):
                 values = np.frombuffer(raw, np.int8)
                 if values.size:
                     most = max(most, -int(values.min()), int(values.max()))
     return most
+
+
+def _external(tensor: memoryview, folder: Path) -> Iterator[memoryview]:
+    """The data of a tensor that lies in a file of its own."""
+    about = {
+        bytes(next(_field(entry, _ENTRY_KEY))): bytes(next(_field(entry, _ENTRY_VALUE))).decode()
+        for entry in _field(tensor, _TENSOR_EXTERNAL)
+    }
+    if about:
+        with (folder / about[b"location"]).open("rb") as file:
+            file.seek(int(about[b"offset"]))
+            yield memoryview(file.read(int(about[b"length"])))
 
 
 def _field(message: memoryview, number: int) -> Iterator[memoryview]:

@@ -109,11 +109,21 @@ class OnnxReader(OnnxTextModel):
         """Bytes of encoded windows in the cache."""
         return self._held
 
+    @property
+    def held_tokens(self) -> int:
+        """Tokens of the windows in the cache."""
+        with self._guard:
+            return sum(map(len, self._cache))
+
     def forget(self) -> None:
         """Empty the cache."""
         with self._guard:
             self._cache.clear()
             self._held = 0
+
+    def _forked(self) -> None:
+        super()._forked()
+        self._guard = threading.Lock()
 
     def read(self, tasks: Sequence[Task]) -> list[Reading]:
         """Read n claims; see ``Reader``."""

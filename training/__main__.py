@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ("run", _run),
         ("publish", _publish),
         ("calibrate", _calibrate),
-        ("measure", _calibrate),
+        ("measure", _measure),
     ):
         add(commands.add_parser(name, description=_HELP[name], help=_HELP[name]))
     options = parser.parse_args(arguments)
@@ -97,6 +97,14 @@ def _calibrate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--most", type=int, help="most statements; all by default")
 
 
+def _measure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, required=True, help="the data folder")
+    parser.add_argument("--judge", type=Path, required=True, help="folder of the judge")
+    parser.add_argument("--most", type=int, help="most evidence sets of each; all by default")
+    parser.add_argument("--rows", type=int, default=300, help="most rows of each set of pairs")
+    parser.add_argument("--card", action="store_true", help="write the model card, README.md")
+
+
 def _do_pack(options: argparse.Namespace) -> None:
     from training.pack import pack_kit
 
@@ -148,9 +156,15 @@ def _do_calibrate(options: argparse.Namespace) -> None:
 
 
 def _do_measure(options: argparse.Namespace) -> None:
-    from training.measuring import areas_table
+    from training.measuring import areas_table, pairs_table, write_card
 
-    print(areas_table(options.judge, options.data, most=options.most))
+    tables = [
+        areas_table(options.judge, options.data, most=options.most),
+        pairs_table(options.judge, options.data, most=options.rows),
+    ]
+    print("\n\n".join(tables))
+    if options.card:
+        write_card(options.judge, "\n\n".join(tables))
 
 
 _COMMANDS = {

@@ -35,10 +35,14 @@ from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import parse
 from guardrail.verdict.claims import GroundingRequest
 from guardrail.verdict.grounder import Grounder
+from judges.base import Pair
 from judges.calibration import Calibration
+from judges.evidence_judge import PAIRS, EvidenceJudge
 from judges.onnx import open_judge
 from judges.sums import write_sums
-from training.grounding import KINDS, calibrated, fit_calibrations
+from training.data import load_nli
+from training.grounding import KINDS, calibrated, fit_calibration, fit_calibrations
+from training.rows import Row
 from training.statements import is_held_out, read_own_rows, read_statement_rows
 
 __all__ = ["Seen", "calibrate", "fitted", "seen"]
@@ -53,6 +57,9 @@ REPORTING, ACTING = 0.85, 0.92
 """Precision at which a contradiction is reported, and at which a policy acts on it."""
 
 LABELS = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
+
+PAIR_ROWS = 100
+"""Validation rows of each NLI set that pairs are calibrated on."""
 
 TOGETHER = 64
 """Answers that go through the engine at once."""
@@ -117,11 +124,32 @@ def calibrate(folder: Path, data: Path, *, most: int | None = None) -> str:
         for kind in KINDS
     }
     lines += [f"{kind}: {item.model_dump()}" for kind, item in thresholds.items()]
+    if isinstance(judge, EvidenceJudge):
+        calibrations[PAIRS] = _pair_calibration(judge, data)
     card["grounding"] = {kind: item.model_dump() for kind, item in calibrations.items()}
     card["weighing"] = weighing.model_dump()
+    card["calibrated"] = "\n".join(lines).strip()
     card["thresholds"] = {kind: item.model_dump() for kind, item in thresholds.items()}
     _write(folder, card)
     return "\n".join(lines)
+
+
+def _pair_calibration(judge: EvidenceJudge, data: Path) -> Calibration:
+    """Calibration of NLI pairs, on validation rows of each NLI set alike."""
+    by_source: dict[str, list[Row]] = defaultdict(list)
+    for row in load_nli(data).validation:
+        if row.nli >= 0:
+            by_source[row.source].append(row)
+    chooser = random.Random(0)
+    rows = [
+        row
+        for some in by_source.values()
+        for row in chooser.sample(some, min(PAIR_ROWS, len(some)))
+    ]
+    scores = judge.judge([Pair(row.premise, row.hypothesis) for row in rows])
+    chances = np.array([[s.entailment, s.neutral, s.contradiction] for s in scores])
+    labels = np.array([row.nli for row in rows])
+    return fit_calibration(np.log(np.maximum(chances, 1e-6)), labels)
 
 
 def _write(folder: Path, card: Mapping[str, object]) -> None:

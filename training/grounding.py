@@ -21,6 +21,7 @@ __all__ = [
     "KINDS",
     "Grounded",
     "calibrated",
+    "fit_calibration",
     "fit_calibrations",
     "ground",
     "kinds_table",
@@ -110,7 +111,7 @@ def fit_calibrations(
         if picked:
             logits = np.log(np.maximum([_claimed(item) for item, _ in picked], 1e-6))
             labels = np.array([_LABEL[statement.verdict] for _, statement in picked])
-            found[kind] = _fit(logits, labels)
+            found[kind] = fit_calibration(logits, labels)
     return found
 
 
@@ -120,8 +121,13 @@ def _claimed(grounding: Grounding) -> list[float]:
     return [grounding.supported / some, grounding.unsupported / some, grounding.contradicted / some]
 
 
-def _fit(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> Calibration:
-    """Maximum likelihood of temperature and bias; both classes of the verdict weigh a half."""
+def fit_calibration(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> Calibration:
+    """Maximum likelihood of temperature and bias; supported rows and the others weigh a half each.
+
+    Args:
+        logits: Logarithms of the probabilities of the three verdicts, [n, 3].
+        labels: Right verdicts, [n].
+    """
     values, truth = torch.tensor(logits), torch.tensor(labels)
     supported = truth == 0
     weights = torch.where(supported, 0.5 / supported.sum(), 0.5 / (~supported).sum())

@@ -37,7 +37,7 @@ from training.statements import Statement
 __all__ = ["Compared", "fit_probe", "publish"]
 
 NAME = "mpnet-evidence-judge"
-RANGED, COMPARED = 48, 24
+RANGED, COMPARED = 40, 24
 """Evidence sets that activations are measured on, and on which 8 bits are compared with 32."""
 CLAIMS = 6
 """Most claims of each of them."""

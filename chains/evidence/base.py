@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 from pydantic import BeforeValidator, Field
 
 from guardrail import GuardedAnswer, Policy
+from guardrail.core.reasoning import without_reasoning
 from guardrail.core.secrets import get_logger
 from guardrail.core.types import Evidence, LinkedEntity, Problem, Triple, Value
 
@@ -190,7 +191,7 @@ class Case(NamedTuple):
         """Check one answer."""
         checked = await guard.acheck(
             question=self.question,
-            answer=answer,
+            answer=without_reasoning(answer),
             evidence=self.evidence,
             policy=policy,
             record=record,
@@ -202,6 +203,7 @@ class Case(NamedTuple):
         self, guard: Guardrail, answers: Sequence[str], policy: Policy, *, id: str | None = None
     ) -> list[GuardedAnswer]:
         """Check several answers, best first."""
+        answers = [*map(without_reasoning, answers)]
         ranked = await guard.arank(
             question=self.question, answers=answers, evidence=self.evidence, policy=policy, id=id
         )

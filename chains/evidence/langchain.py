@@ -151,6 +151,7 @@ def _documents(artifact: object) -> tuple[Evidence, ...]:
     if isinstance(artifact, Document):
         return evidence_of_item(artifact)
     if isinstance(artifact, list | tuple):
-        documents = [item for item in artifact if isinstance(item, Document)]
+        pairs = (item[0] if isinstance(item, tuple) and item else item for item in artifact)
+        documents = [item for item in pairs if isinstance(item, Document)]
         return tuple(evidence for document in documents for evidence in evidence_of_item(document))
     return ()

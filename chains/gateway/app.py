@@ -16,7 +16,9 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
+from chains.gateway.azure import AzurePathMiddleware, deployment_of, upstream_path
 from chains.gateway.checks import CheckBody, RankBody, Ranking, check, rank
 from chains.gateway.dashboard import Dashboard
 from chains.gateway.door import Door
@@ -58,7 +60,7 @@ from chains.openai_sse import Event
 from chains.openai_wire import JSON, Endpoint, Reply
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError
-from guardrail.core.secrets import get_logger
+from guardrail.core.secrets import get_logger, redact
 from guardrail.log.records import Feedback
 
 __all__ = ["create_app"]
@@ -72,6 +74,16 @@ JUDGED: dict[str, tuple[Endpoint, type[BaseModel]]] = {
     "responses": (Endpoint.RESPONSES, ResponsesBody),
 }
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+class _App(FastAPI):
+    """The application, which never sees a secret in a query: its traces and logs would show it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if query := scope.get("query_string"):
+            clean = redact(f"?{query.decode('latin-1')}")[1:].encode("latin-1")
+            scope = scope if clean == query else {**scope, "query_string": clean}
+        await super().__call__(scope, receive, send)
 
 
 def create_app(
@@ -95,7 +107,7 @@ def create_app(
     """
     gateway = _Gateway(guard, settings or GatewaySettings.from_env(), client, on_loaded)
     # The interactive documentation would load scripts from elsewhere.
-    app = FastAPI(
+    app = _App(
         title="kg-guardrail gateway", docs_url=None, redoc_url=None, lifespan=gateway.lifespan
     )
     app.state.gateway = gateway  # what holds it: its endpoints do not
@@ -139,6 +151,7 @@ def create_app(
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
     paths = frozenset(gateway.protocols)
     app.add_middleware(Door, metrics=gateway.metrics, settings=gateway.settings, paths=paths)
+    app.add_middleware(AzurePathMiddleware)
     return app
 
 
@@ -184,8 +197,10 @@ class _Gateway:
         self._need_upstream()
         begin = time.perf_counter()
         body = await read_json(request)
-        path = request.url.path.removeprefix(PREFIX)
-        endpoint, _ = JUDGED[path.strip("/")]
+        endpoint, _ = JUDGED[request.url.path.removeprefix(PREFIX).strip("/")]
+        if (azure := deployment_of(request)) is not None and azure.name:
+            body.setdefault("model", azure.name)
+        path = upstream_path(request, self._upstream)
         guarding = self.guardings.of(request, body.get("model"))
         begun(request, "output", guarding.policy)
         exchange = await in_reader_thread(Exchange, guarding, endpoint, body)

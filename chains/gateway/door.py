@@ -10,11 +10,12 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chains.gateway.bounds import Bounds, address_of
-from chains.gateway.reading import Body, read_in_time, replayed
+from chains.gateway.reading import Body, read_in_time, replayed, unpacked
 from chains.gateway.requests import PREFIX, error_response, unknown_key
 from chains.gateway.streaming import CallerGoneError
-from chains.gateway.tenants import Caller, key_or_password
+from chains.gateway.tenants import Caller, key_or_password, secrets_of
 from guardrail.core.errors import GuardrailError
+from guardrail.core.secrets import hiding
 from guardrail.log.records import tagged
 
 if TYPE_CHECKING:
@@ -59,10 +60,12 @@ class Door:
             await send(message)
 
         begin = time.perf_counter()
-        caller = self._settings.caller_with(key_or_password(Headers(scope=scope)))
+        headers = Headers(scope=scope)
+        caller = self._settings.caller_with(key_or_password(headers))
         self._metrics.in_work.inc()
         try:
             with ExitStack() as held:
+                held.enter_context(hiding(*secrets_of(headers)))
                 try:
                     body = await self._let_in(scope, receive, caller, held)
                 except CallerGoneError:
@@ -103,16 +106,19 @@ class Door:
         self._bounds.count(address, caller)
         if caller is None:
             raise unknown_key()
-        settings = self._settings
+        settings, headers = self._settings, Headers(scope=scope)
         with self._bounds.reading(address):
             body = await read_in_time(
                 receive,
                 Body(
-                    declared=Headers(scope=scope).get("content-length", ""),
+                    declared=headers.get("content-length", ""),
                     most_bytes=settings.max_body_bytes,
                     seconds=settings.body_timeout_s,
                     least_rate=settings.body_bytes_per_s,
                 ),
+            )
+            body = await unpacked(
+                body, headers.get("content-encoding", ""), settings.max_body_bytes
             )
         held.enter_context(self._bounds.place(address, caller))
         return body

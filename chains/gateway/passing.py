@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fastapi import Request
 from starlette.responses import Response
 
+from chains.gateway.azure import upstream_path
 from chains.gateway.requests import JSON_TYPE, PREFIX, RejectedError, read_body
 from chains.gateway.streaming import unless_gone
 from chains.openai_codes import identifier, sealed
@@ -59,13 +60,12 @@ async def pass_on(request: Request, upstream: Upstream, *, media: bool) -> Respo
     content = b""
     if request.method != "GET":
         content = await read_body(request, JSON_TYPE, "multipart/form-data")
-    path = request.url.path.removeprefix(PREFIX)
-    if not PLAIN_PATH.fullmatch(path):
+    if not PLAIN_PATH.fullmatch(request.url.path.removeprefix(PREFIX)):
         raise RejectedError(400, "the path is not one of this gateway's", "invalid_path")
-    query = f"?{request.url.query}" if request.url.query else ""
+    path = upstream_path(request, upstream)
 
     async def exchange() -> Reply:
-        async with upstream.open(request.method, path + query, request.headers, content) as found:
+        async with upstream.open(request.method, path, request.headers, content) as found:
             return await upstream.read(found)
 
     reply = await unless_gone(request.receive, exchange())

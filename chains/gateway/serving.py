@@ -10,7 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
@@ -61,7 +61,7 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
         log.warning(
             "the upstream's address has no path, so %s/chat/completions will be called; most "
             "servers answer below /v1",
-            _without_user(settings.upstream),
+            settings.upstream,
         )
     served = {
         "host": settings.host,
@@ -86,7 +86,7 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
         KeptRequests(kept).close()  # made here, lest workers race for it
         given = {
             CONFIG_VARIABLE: config.model_dump_json(),
-            SETTINGS_VARIABLE: json.dumps(plain_settings(settings)),
+            SETTINGS_VARIABLE: settings_json(settings),
             MULTIPROCESS: os.environ.get(MULTIPROCESS, folder),
             KEPT_VARIABLE: kept,
         }
@@ -124,31 +124,17 @@ def ended_in_order() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _without_user(address: str) -> str:
-    """An address without name and password."""
-    parts = urlsplit(address)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-
-
-def plain_settings(settings: GatewaySettings) -> dict[str, object]:
+def settings_json(settings: GatewaySettings) -> str:
     """The settings as JSON for the workers, keys included: they go no further than them."""
-    fields = settings.model_dump(mode="json")
-    fields["keys"] = [key.get_secret_value() for key in settings.keys]
-    for name, tenant in settings.tenants.items():
-        fields["tenants"][name]["keys"] = [key.get_secret_value() for key in tenant.keys]
-    if settings.upstream_key is not None:
-        fields["upstream_key"] = settings.upstream_key.get_secret_value()
-    return fields
+    return json.dumps(settings.model_dump(), default=lambda key: key.get_secret_value())
 
 
 def worker_app() -> FastAPI:
     """The application of one worker, from what its parent left in the environment."""
     config = GuardrailConfig.model_validate_json(os.environ[CONFIG_VARIABLE])
-    settings_json = os.environ.get(SETTINGS_VARIABLE)
+    given = os.environ.get(SETTINGS_VARIABLE)
     settings = (
-        GatewaySettings.from_env()
-        if settings_json is None
-        else GatewaySettings.model_validate_json(settings_json)
+        GatewaySettings.from_env() if given is None else GatewaySettings.model_validate_json(given)
     )
     forget_gone(itself=True)
     app = create_app(config, settings, on_loaded=freeze_loaded)

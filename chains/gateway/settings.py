@@ -22,6 +22,7 @@ from chains.openai_wire import MOST_REPLY_BYTES
 from chains.styles import MarkerStyle, StreamMode
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import plainly
+from guardrail.core.secrets import RedactedRepr, register_secret
 from guardrail.core.types import MOST_SECONDS, Seconds, Value
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def sharing(config: GuardrailConfig) -> GuardrailConfig:
     return config.model_copy(update={"judge_cache": JUDGE_CACHE})
 
 
-class GatewaySettings(Value):
+class GatewaySettings(RedactedRepr, Value):
     """What the gateway does beside judging.
 
     Attributes:
@@ -234,7 +235,9 @@ class GatewaySettings(Value):
 
     @model_validator(mode="after")
     def _one_caller_a_key(self) -> Self:
-        known = [key.get_secret_value() for key, _ in self._callers()]
+        known = [register_secret(key.get_secret_value()) for key, _ in self._callers()]
+        if self.upstream_key is not None:
+            register_secret(self.upstream_key.get_secret_value())
         if len(set(known)) < len(known):
             raise ValueError("two callers have the same key; give each its own")
         return self

@@ -18,7 +18,16 @@ from chains.gateway.routes import Judged, laid_over
 if TYPE_CHECKING:
     from chains.openai_text import Guarding
 
-__all__ = ["NAME", "Caller", "Tenant", "Tenants", "guarding_of", "key_or_password", "rights_of"]
+__all__ = [
+    "NAME",
+    "Caller",
+    "Tenant",
+    "Tenants",
+    "guarding_of",
+    "key_or_password",
+    "rights_of",
+    "secrets_of",
+]
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 DIGITS = 16
@@ -112,6 +121,13 @@ def key_or_password(headers: Mapping[str, str]) -> str | None:
         except (binascii.Error, UnicodeDecodeError):
             return None
     return headers.get("api-key") or headers.get("x-api-key")
+
+
+def secrets_of(headers: Mapping[str, str]) -> list[str]:
+    """What a call must not find in its reply, nor anybody in a log: its keys and cookies."""
+    found = [headers.get(name, "") for name in ("api-key", "x-api-key", "cookie")]
+    _, _, token = headers.get("authorization", "").partition(" ")
+    return [*filter(None, (*found, token.strip(), key_or_password(headers)))]
 
 
 def _by_name(value: object) -> object:

@@ -40,6 +40,9 @@ PASSED_ON = frozenset(
 """Headers of a request that the upstream sees, beside those of the prefixes below."""
 PASSED_ON_PREFIXES = ("openai-", "x-stainless-")
 
+AZURE = "/openai"
+"""End of the address of an Azure resource."""
+
 FINAL_STATUSES = range(200, 600)
 """Statuses of a reply that HTTP knows; those below say that it is still to come."""
 
@@ -68,10 +71,14 @@ class Upstream:
     Args:
         settings: Address, key and limits.
         client: An HTTP client to use in place of one made here.
+
+    Attributes:
+        azure: Whether the server is an Azure resource, by the end of its address.
     """
 
     def __init__(self, settings: GatewaySettings, client: httpx.AsyncClient | None = None) -> None:
         self._settings = settings
+        self.azure = (settings.upstream or "").endswith(AZURE)
         with reading_environment():
             self._client = client or httpx.AsyncClient(
                 timeout=httpx.Timeout(settings.timeout_s, connect=settings.connect_timeout_s),
@@ -189,7 +196,8 @@ class Upstream:
                 if name.lower() not in ("authorization", "api-key")
             }
         if self._settings.upstream_key:
-            kept["authorization"] = f"Bearer {self._settings.upstream_key.get_secret_value()}"
+            key = self._settings.upstream_key.get_secret_value()
+            kept |= {"api-key": key} if self.azure else {"authorization": f"Bearer {key}"}
         return kept
 
 

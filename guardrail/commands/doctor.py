@@ -57,7 +57,12 @@ def doctor(config: Config = None, as_json: AsJson = False) -> None:
 
 
 def examine(config: Path | None = None) -> Iterator[Diagnosis]:
-    """Look at every part, one after the other; what fails is a finding."""
+    """Look at every part, one after the other; what fails is a finding, without credentials."""
+    for found in _examined(config):
+        yield found._replace(said=redact(found.said))
+
+
+def _examined(config: Path | None) -> Iterator[Diagnosis]:
     yield _python()
     yield from _extras()
     try:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from guardrail.core.errors import ConfigError, MissingExtraError
+from guardrail.core.secrets import register_environment
 
 __all__ = ["reading_environment"]
 
@@ -25,6 +26,7 @@ def reading_environment() -> Iterator[None]:
     """
     import httpx
 
+    register_environment()  # keys and proxies' logins, which clients read there
     try:
         yield
     except ImportError as error:

@@ -15,6 +15,8 @@ import re
 import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -22,11 +24,14 @@ from urllib.parse import quote
 from pydantic import AfterValidator
 
 __all__ = [
+    "RedactedRepr",
     "SecretRef",
     "get_logger",
+    "hiding",
     "public_url",
     "redact",
     "redact_active",
+    "register_environment",
     "register_secret",
     "resolve_secret",
 ]
@@ -69,6 +74,7 @@ PATTERNS = tuple(
 BASIC = re.compile(r"\bbasic\s+([A-Za-z0-9+/_-]{4,}={0,2})", re.IGNORECASE)
 
 _registered: dict[str, None] = {}
+_of_request: ContextVar[tuple[str, ...]] = ContextVar("secrets of the request", default=())
 
 
 def register_secret(value: str) -> str:
@@ -82,13 +88,30 @@ def register_secret(value: str) -> str:
     return value
 
 
+def register_environment() -> None:
+    """Register the values of the environment's variables that are named as secrets are."""
+    for name, value in os.environ.items():
+        if re.fullmatch(NAMES, name, re.IGNORECASE):
+            register_secret(value)
+
+
+@contextmanager
+def hiding(*values: str | None) -> Iterator[None]:
+    """Have ``redact`` remove the secrets of one request, in this context alone."""
+    token = _of_request.set(tuple(value for value in values if value and len(value) >= SHORTEST))
+    try:
+        yield
+    finally:
+        _of_request.reset(token)
+
+
 def redact(text: str) -> str:
     """Return a text without credentials: logins in URLs, keys, tokens, registered secrets.
 
     Args:
         text: A message for people. Redacting it again changes nothing.
     """
-    for value in tuple(_registered):
+    for value in (*_registered, *_of_request.get()):
         if value in text:
             text = text.replace(value, HIDDEN)
     for pattern in PATTERNS:
@@ -155,7 +178,16 @@ def get_logger(name: str) -> logging.Logger:
     return logger
 
 
-get_logger("httpx")  # logs the address of each request
+for _client in ("httpx", *(f"httpcore.{part}" for part in ("connection", "http11", "http2"))):
+    get_logger(_client)  # they log addresses, and headers of replies
+
+
+class RedactedRepr:
+    """Mix-in of settings whose representation shows no login of an address."""
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
+        for name, value in super().__repr_args__():  # type: ignore[misc]
+            yield name, redact(value) if isinstance(value, str) else value
 
 
 def public_url(url: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, cast
 
 from guardrail.core.errors import ConfigError, ModelError
+from guardrail.core.reasoning import without_reasoning
 from guardrail.models.base import Completion, SampleRequest, model_workers
 from guardrail.models.constraints import CitationConstraint
 
@@ -113,7 +114,7 @@ class LangChainModel:
 
 
 def _completion(reply: object, constraint: CitationConstraint | None) -> Completion:
-    text = _text(reply)
+    text = without_reasoning(_text(reply))
     if constraint is not None:
         text = constraint.from_json(_structured_text(reply) or text)
     return Completion(

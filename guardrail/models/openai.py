@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from guardrail.core.errors import ConfigError, ModelError
 from guardrail.core.openai_client import open_client, openai_errors
+from guardrail.core.reasoning import without_reasoning
 from guardrail.models.base import Completion, SampleRequest, model_workers
 
 if TYPE_CHECKING:
@@ -174,7 +175,8 @@ class OpenAIModel:
 
     def _completion(self, choice: Any, request: SampleRequest) -> Completion:
         try:
-            text = (choice.message.content if self._api == "chat" else choice.text) or ""
+            said = choice.message.content if self._api == "chat" else choice.text
+            text = without_reasoning(said or "")
         except AttributeError as error:
             raise ModelError(f"the endpoint of model {self._model!r} sent no completion") from error
         constrained = request.constraint is not None and self._form != "none"

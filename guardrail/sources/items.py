@@ -57,7 +57,7 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
         items: Strings, ``{"text", "id", "title", "url"}``, ``{"triple": [s, p, o]}``, objects
             with both, citations as replies have them (``{"entity", "property", "value"}``),
             ``{"table": {"rows": […]}}``, ``{"file": {"filename", "file_data"}}``,
-            triples, passages, tables, or LangChain documents.
+            triples, passages, tables, or LangChain documents, alone or with their scores.
         where: Its name, for errors.
 
     Raises:
@@ -94,7 +94,8 @@ def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
     """Read evidence as users of Python hand it in.
 
     Args:
-        items: Triples, passages, tables, texts, or LangChain documents; or one table.
+        items: Triples, passages, tables, texts, or LangChain documents, alone or with their
+            scores; or one table.
 
     Raises:
         InputError: An item is none of these, or there is one item that is in no list.
@@ -121,6 +122,8 @@ def _plain(item: object) -> tuple[Evidence, ...] | None:
         return item.triples
     if isinstance(item, str):
         return (Passage(text=item),)
+    if isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], int | float):
+        item = item[0]  # a document with its score, as vector stores return it
     document = passage_of_document(item)
     return None if document is None else (document,)
 

@@ -70,7 +70,8 @@ async def test_a_response_that_begins_tells_of_no_error(guard):
 
 
 async def test_an_error_of_null_is_none(guard):
-    delta = {"index": 0, "delta": {"content": "Mary Shelley was a writer. "}}
+    said = {"content": "Mary Shelley was a writer. "}
+    delta = {"index": 0, "delta": said, "finish_reason": "stop"}
     shown = await left(guard, Endpoint.CHAT, {"error": None, "choices": [delta]})
     assert "writer" in shown
 
@@ -122,7 +123,7 @@ async def test_a_stream_has_the_one_choice_that_was_asked_for(guard):
     stream = Exchange(
         Guarding(guard=guard, policy=STRICT), Endpoint.CHAT, ASKED[Endpoint.CHAT]
     ).stream()
-    choices = [{"index": index, "delta": said} for index in range(3)]
+    choices = [{"index": index, "delta": said, "finish_reason": "stop"} for index in range(3)]
     out = await stream.feed(f"data: {json.dumps({'choices': choices})}\n\n".encode())
     shown = (out + await stream.finish()).decode()
     assert "writer" in shown

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from chains.openai_exchange import Endpoint, Exchange, Reply
-from chains.openai_text import Guarding
+from chains.openai_text import Guarding, UnreadableReplyError
 from guardrail import ANNOTATE, BEST_OF_N, STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 
@@ -167,3 +167,71 @@ async def test_counts_of_usage_that_are_no_numbers_count_nothing(guard):
     told = json.loads(guarded.reply.body)["usage"]
     assert told["completion_tokens"] >= 2
     assert told["prompt_tokens"] == 0
+
+
+@pytest.mark.parametrize(
+    ("document", "withheld"),
+    [
+        ({"occupation": "writer", "She was a writer": True}, False),
+        ({f"She was born in {CANARY} on 4 May 1999": True}, True),
+        ({f"She was born in {CANARY} on 4 May 1999": None}, True),
+        ({f"She was born in {CANARY} on 4 May 1999": {"checked": []}}, True),
+        ({f"She was born in {CANARY} on 4 May 1999": {"occupation": "writer"}}, True),
+        ({f"She was born in {CANARY} on 4 May 1999. {'so ' * 99}": {"occupation": "writer"}}, True),
+        ({"Mary Shelley": {"occupation": "writer", "middle_name": None}}, False),
+    ],
+)
+async def test_keys_that_say_something_are_judged(guard, document, withheld):
+    policy = JUDGED.changed(needs_support=False)
+    reply = chat({"content": json.dumps(document)})
+    body, _ = await judged(guard, policy, Endpoint.CHAT, JSON_CHAT, reply)
+    assert (body["choices"][0]["message"]["content"] is None) is withheld
+    assert CANARY not in json.dumps(body)
+
+
+async def test_truth_values_are_judged_by_their_keys(guard):
+    policy = ANNOTATE.changed(structured=True)
+    reply = chat({"content": json.dumps({"writer": True, "painter": False, "age": None})})
+    body, _ = await judged(guard, policy, Endpoint.CHAT, JSON_CHAT, reply)
+    (verdict,) = body["choices"][0]["message"]["guardrail"]["structured"]
+    assert [leaf["path"] for leaf in verdict["leaves"]] == ["/writer", "/painter"]
+    assert all(leaf["categories"] for leaf in verdict["leaves"])
+
+
+async def test_the_documents_of_one_reply_share_a_bound():
+    config = GuardrailConfig(policy=STRICT, limits={"sentences": 8})
+    with scripted_guard(config=config) as few:
+        for count, enough in ((8, True), (9, False)):
+            calls = [called({"occupation": "writer"}) for _ in range(count)]
+            reply = chat({"content": None, "tool_calls": calls})
+            asked = judged(few, JUDGED, Endpoint.CHAT, CHAT | TOOLS, reply)
+            if enough:
+                assert len((await asked)[1]) == count
+            else:
+                with pytest.raises(UnreadableReplyError):
+                    await asked
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_parts_of_one_reply_share_a_bound(stream):
+    config = GuardrailConfig(policy=STRICT, limits={"sentences": 8})
+    part = {"type": "output_text", "text": "She was a writer. She wrote. "}
+    with scripted_guard(config=config) as few:
+        for count, enough in ((4, True), (9, False)):
+            exchange = Exchange(
+                Guarding(guard=few, policy=STRICT),
+                Endpoint.RESPONSES,
+                RESPONSE | {"stream": stream},
+            )
+            items = [{"type": "message", "content": [part]} for _ in range(count)]
+            body = {"id": "1", "status": "completed", "output": items}
+            if stream:
+                end = {"type": "response.completed", "response": body}
+                reply = exchange.stream().feed(f"data: {json.dumps(end)}\n\n".encode())
+            else:
+                reply = exchange.judge(Reply(200, (), json.dumps(body).encode()))
+            if enough:
+                assert await reply
+            else:
+                with pytest.raises(UnreadableReplyError):
+                    await reply

@@ -13,12 +13,14 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import Category, Grounding
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.evidence_judge import EvidenceJudge
+from judges.exactness import SAFE_WEIGHT, largest_weight
 from judges.onnx import open_judge
 from judges.sequences import BLOCK, WINDOW, claims_of, windows_of
 from judges.session import softmax
 from judges.torch_reader import TorchReader
 from judges.window_model import WindowModel, pack
-from judges.window_reader import OnnxReader, canonical
+from judges.window_reader import GRAPH, OnnxReader, canonical
+from tests.judges.test_exactness import exact_session, integer_tables
 from tests.judges.tiny_windows import items_of, tiny_kit, write_base, write_judge
 
 STATEMENTS = (
@@ -120,6 +122,22 @@ def test_eight_bits_are_near_the_network(base: Path, folder: Path) -> None:
         found = reader.read([(windows, claim) for claim in one.claims])
         for row, reading in zip(features, found, strict=True):
             assert np.corrcoef(row, reading.features)[0, 1] > 0.97
+
+
+def test_no_weight_can_saturate_and_the_exact_path_agrees(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, table in integer_tables(folder / GRAPH).items():
+        assert np.abs(table.astype(int)).max(initial=0) <= SAFE_WEIGHT or table.ndim == 0, name
+    assert largest_weight(folder / GRAPH) == SAFE_WEIGHT
+    reader = OnnxReader(folder)
+    task = (canonical([(0, 5, 6, 2), (0, 7, 8, 9, 2)]), claims_of([5], [6, 7], end=2)[0])
+    (usual,) = reader.read([task])
+    reader.forget()
+    reader._session = exact_session(folder / GRAPH, monkeypatch)
+    (exact,) = reader.read([task])
+    for one, other in zip(usual, exact, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_without_evidence_nothing_is_supported(judge: EvidenceJudge) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from itertools import islice
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from judges import exactness, session
 from judges.base import GroundingItem
 from judges.exactness import SAFE_WEIGHT, largest_weight
 from judges.onnx import SHIPPED as JUDGE
-from judges.onnx import OnnxJudge
+from judges.onnx import open_judge
 from judges.session import OnnxTextModel, Segments, open_session
 from tests.judges.tiny import write_judge
 from training.statements import own_statements
@@ -73,17 +74,18 @@ def test_default_and_exact_sessions_of_the_encoder_agree_bit_for_bit(
 
 
 def test_default_and_exact_sessions_of_the_judge_agree_bit_for_bit(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     items = [
         GroundingItem(one.statements, one.sentence, one.before)
-        for one in islice(own_statements(), 50)
+        for one in islice(own_statements(), 20)
     ]
-    default, exact = OnnxJudge(), OnnxJudge()
-    exact._model = OnnxTextModel(JUDGE)
-    exact._model.warm_up()
-    exact._model._session = exact_session(JUDGE / "model.onnx", monkeypatch)
-    assert default.ground(items) == exact.ground(items)
+    wanted = open_judge().ground(items)
+    (graph,) = JUDGE.glob("*.onnx")
+    exact = open_judge(shutil.copytree(JUDGE, tmp_path / "judge"))
+    exact.warm_up()
+    exact._model._session = exact_session(graph, monkeypatch)
+    assert exact.ground(items) == wanted
 
 
 def test_the_largest_weight_is_read_without_the_onnx_package(tmp_path: Path) -> None:

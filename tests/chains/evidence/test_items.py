@@ -97,3 +97,7 @@ def test_a_document_is_one_passage_by_every_way_in(metadata, url):
     assert evidence_items([document]) == (read,)
     assert evidence_items([document.model_dump()]) == (read,)
     assert inline_evidence(None, [document]) == (read,)
+    assert evidence_items([(document, 0.83), [document.model_dump(), 1]]) == (read, read)
+    assert inline_evidence(None, [(document, 0.83)]) == (read,)
+    with pytest.raises(InputError):
+        evidence_items([(0.83, document)])

@@ -24,6 +24,7 @@ ROOMS_READ = Passage(text="The Kestrel has 42 rooms.", title="Kestrel", url="htt
         ("retrieved.docs", {"retrieved": {"docs": [ROOMS]}}, None),
         ("context", {"input": "?"}, {"context": [ROOMS], "answer": "42."}),
         ("context", {"context": ROOMS}, None),
+        ("context", {"context": [(ROOMS, 0.83)]}, None),  # of similarity_search_with_score
         (lambda value: [ROOMS], {"question": "?"}, None),
     ],
 )

@@ -141,3 +141,51 @@ async def test_a_gateway_that_is_gone_is_not_kept_in_memory():
         del app, transport, client
     gc.collect()
     assert gone() is None
+
+
+class Cut(httpx.AsyncByteStream):
+    """A stream that ends as if it were whole, in the middle of a sentence or behind its end."""
+
+    def __init__(self, events):
+        self._events = events
+
+    async def __aiter__(self):
+        for event in self._events:
+            yield event.encode()
+
+
+END = 'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\n'
+SHOWN = TRUE_START[:-1].encode()
+
+
+@pytest.mark.parametrize(
+    ("events", "last", "broken"),
+    [
+        ([EVENT.format(text=f"{TRUE_START} She was")], b"", True),
+        ([EVENT.format(text=f"{TRUE_START} She was a writer.")], b"", True),
+        ([EVENT.format(text=f"{TRUE_START} She was a writer."), END], b"writer", False),
+        ([EVENT.format(text=f"{TRUE_START} She was a writer."), "data: [DONE]"], b"writer", False),
+    ],
+)
+async def test_what_is_cut_off_is_held_back_and_reported(events, last, broken):
+    reply = httpx.MockTransport(
+        lambda request: httpx.Response(
+            200, headers={"content-type": "text/event-stream"}, stream=Cut(events)
+        )
+    )
+    log = Memory()
+    with scripted_guard(config=GuardrailConfig(policy=STRICT), log=log) as guard:
+        settings = GatewaySettings(upstream="http://model/v1")
+        app = create_app(guard, settings, client=httpx.AsyncClient(transport=reply))
+        seen = []
+        async with app.router.lifespan_context(app):
+            await asked(app, seen)
+    out = b"".join(seen)
+    assert SHOWN in out
+    assert (b"upstream_broke_off" in out) is broken
+    if broken:
+        assert b"She was" not in out.split(SHOWN)[1]
+        assert b'"guardrail"' not in out  # no verdict on a part
+    else:
+        assert last in out
+    assert len(log.texts) == 1

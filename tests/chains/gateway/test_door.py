@@ -1,7 +1,10 @@
 """Slow and large bodies hold up nobody, and no address takes all the room."""
 
 import asyncio
+import gzip
+import json
 import socket
+import tracemalloc
 
 import httpx
 import pytest
@@ -67,6 +70,47 @@ async def test_a_body_in_good_time_is_read_piece_by_piece(guard):
         headers = {"content-type": "application/json"}
         reply = await client.post("/v1/checks", content=pieces(), headers=headers)
     assert reply.status_code == 200
+
+
+GZIPPED = {"content-type": "application/json", "content-encoding": "gzip"}
+
+
+async def test_bodies_in_gzip_are_read(guard):
+    body = json.dumps(ASKED).encode()
+    members = gzip.compress(body[:20]) + gzip.compress(body[20:])
+    async with client_of(guard) as client:
+        for packed in (gzip.compress(body), members):
+            reply = await client.post("/v1/checks", content=packed, headers=GZIPPED)
+            assert reply.status_code == 200
+            assert [one["category"] for one in reply.json()["sentences"]] == ["supportive"]
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "status", "code"),
+    [
+        (gzip.compress(b" " * 50_000_000), "gzip", 413, "request_too_large"),
+        (gzip.compress(b"{}" * 40_000), "gzip", 413, "request_too_large"),
+        (gzip.compress(b"{}")[:-6], "gzip", 400, "invalid_body"),
+        (b"no gzip", "gzip", 400, "invalid_body"),
+        (b"{}", "br", 415, "unsupported_encoding"),
+        (b"{}", "gzip, gzip", 415, "unsupported_encoding"),
+    ],
+)
+async def test_bodies_that_unpack_to_too_much_or_to_nothing(guard, content, encoding, status, code):
+    async with client_of(guard, max_body_bytes=64_000) as client:
+        headers = {"content-type": "application/json", "content-encoding": encoding}
+        reply = await client.post("/v1/checks", content=content, headers=headers)
+    assert reply.status_code == status
+    assert reply.json()["error"]["code"] == code
+
+
+def test_a_bomb_is_unpacked_up_to_the_bound_alone():
+    bomb = gzip.compress(b" " * 200_000_000)
+    tracemalloc.start()
+    with pytest.raises(RejectedError):
+        asyncio.run(reading.unpacked(bomb, "gzip", 1_000_000))
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
 
 
 def client_of(guard, **settings):

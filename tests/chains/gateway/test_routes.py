@@ -6,7 +6,7 @@ from chains.gateway import GatewaySettings, create_app
 from chains.gateway.passing import MEDIA, UNTOUCHED
 from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.routes import ANSWERS, TEXTS, Route, route_of
-from chains.gateway.serving import plain_settings
+from chains.gateway.serving import settings_json
 from guardrail import STRICT, ConfigError, GuardrailConfig
 from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION, scripted_guard
 
@@ -93,7 +93,7 @@ def test_routes_in_one_variable():
 
 def test_workers_get_the_routes():
     settings = GatewaySettings.model_validate({"routes": ROUTES})
-    assert GatewaySettings.model_validate(plain_settings(settings)) == settings
+    assert GatewaySettings.model_validate_json(settings_json(settings)) == settings
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from chains.gateway.serving import plain_settings
+from chains.gateway.serving import settings_json
 from guardrail import STRICT, ConfigError, GuardrailConfig, open_log
 from tests.chains.conftest import CANARY, FALSE_MIDDLE, QUESTION, TRUE_START, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
@@ -159,7 +159,7 @@ async def test_numbers_tell_names_and_no_key(gateway):
 
 def test_workers_get_the_tenants():
     settings = GatewaySettings(tenants=TENANTS)
-    again = GatewaySettings.model_validate(plain_settings(settings))
+    again = GatewaySettings.model_validate_json(settings_json(settings))
     assert again == settings
     assert again.caller_with("blue-next").name == "blue"
 
