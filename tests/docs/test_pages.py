@@ -66,15 +66,15 @@ def test_every_setting_is_explained() -> None:
 
 
 def test_each_check_has_a_switch_and_a_row() -> None:
-    """In the section ``[checks]`` of the settings, and in the table of the page on design."""
-    page = (ROOT / "docs" / "design.md").read_text("utf-8")
-    table = page.partition("| check | says | of |")[2].partition("\n\n")[0]
+    """In the section ``[checks]`` of the settings, and in the table of the page on concepts."""
+    page = (ROOT / "docs" / "concepts.md").read_text("utf-8")
+    table = page.partition("| check | says | about |")[2].partition("\n\n")[0]
     named = re.findall(r"^ *\| `(\w+)` \|", table, re.MULTILINE)
     fields = ChecksConfig.model_fields.items()
     switches = [name for name, field in fields if field.annotation is bool]
     names = [check.name for check in all_checks()]
     assert switches == names, "ChecksConfig in guardrail/config.py against all_checks()"
-    assert named == names, "the table of checks in docs/design.md against all_checks()"
+    assert named == names, "the table of checks in docs/concepts.md against all_checks()"
 
 
 def test_each_protocol_has_a_row() -> None:
