@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -146,8 +147,14 @@ def compare(model: WindowModel, reader: OnnxReader, items: Sequence[Item]) -> Co
 def fit_probes(judge: EvidenceJudge, data: Path, *, most: int) -> dict[str, Probe]:
     """Fit the small heads on training rows."""
     chooser = random.Random(SEED)
-    train = [item for item in load_statements(data)[0] if item.windows]
-    some = chooser.sample(train, min(len(train), most))
+    sets: dict[str, list[Statement]] = defaultdict(list)
+    for item in load_statements(data)[0]:
+        if item.windows:
+            sets[item.group].append(item)
+    some: list[Statement] = []  # whole evidence sets: each is encoded once
+    for group in chooser.sample(sorted(sets), len(sets)):
+        if len(some) < most:
+            some += sets[group]
     probes = fit_statement_probes(judge, some)
     rows = list(caqa_rows(assemble(data), rows=most, seed=SEED, split="train"))
     rows = chooser.sample(rows, min(len(rows), most))
