@@ -43,14 +43,16 @@ def test_no_weight_of_a_shipped_file_can_saturate(path: Path) -> None:
 
 
 def integer_tables(path: Path) -> dict[str, np.ndarray]:
-    """The 8-bit constants of a file that anything but a look-up or a cast reads."""
+    """The 8-bit matrices of a file that anything but a look-up or a cast reads."""
     graph = onnx.load(str(path)).graph
     tables = {item.name: numpy_helper.to_array(item) for item in graph.initializer}
     readers = {name: {node.op_type for node in graph.node if name in node.input} for name in tables}
     return {
         name: table
         for name, table in tables.items()
-        if table.dtype in (np.int8, np.uint8) and not readers[name] <= {"Gather", "Cast"}
+        if table.dtype in (np.int8, np.uint8)
+        and table.ndim > 1
+        and not readers[name] <= {"Gather", "Cast"}
     }
 
 
