@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.letters import plain_letters
-from judges.onnx import SHIPPED
-from judges.session import OnnxTextModel
+from judges.onnx import open_judge
 
-MODEL = OnnxTextModel(SHIPPED, threads=1)
+MODEL = open_judge(threads=1)._model
 
 
 @pytest.mark.parametrize(
