@@ -106,12 +106,16 @@ class ModelConfig(_Section):
     Attributes:
         name: ``openai:NAME`` or ``completion:NAME``; None for the endpoint of
             ``OPENAI_API_KEY`` / ``OPENAI_BASE_URL``.
+        causal_lm: The causal language model of CONNER's token likelihoods:
+            ``transformers:MODEL``, ``openai:NAME`` (a completions endpoint at ``base_url`` that
+            echoes log-probabilities) or ``llama:URL``; None leaves out what needs one.
         base_url: Address of an OpenAI-compatible endpoint.
         api_key_env: Environment variable that holds its key.
         generation: How answers are sampled.
     """
 
     name: str | None = None
+    causal_lm: str | None = None
     base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
     generation: GenerationSettings = GenerationSettings()

@@ -40,8 +40,8 @@ __all__ = [
 ]
 
 SCORERS = {
-    "sck": "guardrail.engine.scorers:sck_scorer",
-    "conner": "guardrail.engine.scorers:conner_scorer",
+    "sck": "guardrail.scorers:sck_scorer",
+    "conner": "guardrail.scorers:conner_scorer",
     "quality": "guardrail.models.quality:quality_scorer",
 }
 """Scorers by name, loaded when first named: ``module:factory``."""

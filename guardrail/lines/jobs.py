@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from guardrail.core.errors import InputError
 from guardrail.core.types import (
     AttributedAnswer,
     Evidence,
@@ -13,12 +14,12 @@ from guardrail.core.types import (
     ScoreCard,
     Value,
 )
-from guardrail.engine.scorers import conner_input, sck_input
 from guardrail.engine.scoring import ScoringRequest
 from guardrail.lines.evidence_rows import EvidenceRow
 from guardrail.lines.rows import LineJob, Row
 from guardrail.policy import ANNOTATE
 from guardrail.requests import CheckRequest, RankRequest
+from guardrail.scorers import conner_input, open_conner, sck_input
 from judges.conner import ConnerReport
 from judges.sck import SCKReport
 
@@ -136,20 +137,21 @@ def rank_job(
 
 
 def score_job(
-    guard: Guardrail, causal_lm: str | None, sck_weights: Path | None = None
+    guard: Guardrail, sck_weights: Path | None = None, pool: Path | None = None
 ) -> LineJob[ScoreRow]:
     """Score answers by SCK and CONNER.
 
     Args:
-        guard: The guardrail.
-        causal_lm: Name of the language model of CONNER's likelihoods.
-        sck_weights: File of weights by intent, of ``judges.sck.learning``; None for the paper's.
+        guard: The guardrail; ``model.causal_lm`` of its configuration computes likelihoods.
+        sck_weights: File of weights by intent, written by ``judges.sck.learning``; None for the
+            paper's.
+        pool: File of irrelevant knowledge for helpfulness, one text a line; None for the
+            handbook that ships.
 
     Raises:
-        ConfigError: The file holds no weights.
+        ConfigError: The weights cannot be read, or the causal language model is unknown.
+        InputError: The pool cannot be read.
     """
-    from judges.causal_lm import create_causal_lm
-    from judges.conner import ConnerModels, ConnerScorer
     from judges.encoder import create_encoder
     from judges.registry import create_nli
     from judges.sck import SCKScorer
@@ -157,18 +159,9 @@ def score_job(
     from judges.sck.weights import load_weights
 
     weights = SCKSettings() if sck_weights is None else SCKSettings(load_weights(sck_weights))
-    encoder = create_encoder()
     nli = create_nli(guard.config.judge)
-    sck = SCKScorer(encoder, nli, weights)
-    conner = ConnerScorer(
-        ConnerModels(
-            nli=nli,
-            encoder=encoder,
-            relevance=encoder,
-            discourse=encoder,
-            causal=None if causal_lm is None else create_causal_lm(causal_lm),
-        )
-    )
+    sck = SCKScorer(create_encoder(), nli, weights)
+    conner = open_conner(nli, guard.config, pool=() if pool is None else _pool(pool))
 
     def process(rows: Sequence[ScoreRow]) -> list[ScoreResult]:
         checked = guard.check_batch(
@@ -190,6 +183,14 @@ def score_job(
         ]
 
     return LineJob(ScoreRow, process, batch_size=ROWS_SCORED, title="score")
+
+
+def _pool(path: Path) -> list[str]:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from error
+    return [line for line in lines if line.strip()]
 
 
 def text_id(row: Row) -> str | None:

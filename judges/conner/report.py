@@ -1,4 +1,4 @@
-"""What CONNER reads and returns: typed rows, settings and a report with every part."""
+"""Input, settings and report of CONNER."""
 
 from __future__ import annotations
 
@@ -20,8 +20,12 @@ __all__ = [
 ]
 
 
+SPAN_WORDS = 10
+"""Longest answer, in words, that counts as a span; 99 % of CONNER's NQ answers are shorter."""
+
+
 class Aggregation(StrEnum):
-    """How the factuality of sentences becomes that of a text (eq. 1)."""
+    """Aggregation of sentence factuality over a text (eq. 1)."""
 
     MIN = "min"
     MEAN = "mean"
@@ -29,7 +33,7 @@ class Aggregation(StrEnum):
 
 
 class Perspective(StrEnum):
-    """The perspectives that can be asked for; coherence is two (eq. 3 and 4)."""
+    """The perspectives; coherence counts as two (eq. 3 and 4)."""
 
     FACTUALITY = "factuality"
     RELEVANCE = "relevance"
@@ -41,7 +45,7 @@ class Perspective(StrEnum):
 
 
 class QualityWeights(Value):
-    """The coefficients γ of the four intrinsic perspectives (eq. 9); equal unless told."""
+    """The coefficients γ of the four intrinsic perspectives (eq. 9); equal by default."""
 
     factuality: float = 0.25
     relevance: float = 0.25
@@ -55,17 +59,17 @@ class ConnerSettings(Value):
     Attributes:
         aggregation: Over sentences, in eq. 1.
         evidence_per_sentence: The most relevant pieces of evidence read per sentence.
-        word_for_word: Whether a sentence that stands in its evidence word for word is taken as
-            entailed, in eq. 1, without asking the judge; one that refers back, with *he* or *this*,
-            only after the sentence that it follows there, too.
-        perplexity_cap: A sentence's perplexity counts as at most this.
+        word_for_word: In eq. 1, a sentence that the evidence contains word for word counts as
+            entailed; one that refers back (*he*, *this*) only if the evidence also contains the
+            sentence before it in the same order.
+        perplexity_cap: Upper bound of a sentence's perplexity.
         informativeness_words: Knowledge is cut to this many words for eq. 5.
-        informativeness_prompt: Stands before the question in eq. 5.
+        informativeness_prompt: Instruction before the question in eq. 5.
         helpfulness_words: Knowledge is cut to this many words for eq. 6.
         irrelevant_samples: Number u of irrelevant knowledge texts in eq. 6.
-        seed: Chooses the irrelevant texts.
+        seed: Seed of the choice of irrelevant texts.
         weights: γ of eq. 9.
-        perspectives: Those to compute; the others have no value and cost nothing.
+        perspectives: The perspectives to compute.
     """
 
     aggregation: Aggregation = Aggregation.MIN
@@ -86,14 +90,15 @@ class ConnerInput(Value):
 
     Attributes:
         query: The question.
-        knowledge: The text to judge: generated knowledge, or an answer in its place.
+        knowledge: The text to score: generated knowledge, or an answer in its place.
         sentences: The sentences of ``knowledge``, in order.
-        evidence: Texts to check it against; empty where there are none.
-        answer: The answer whose generation the knowledge should help (eq. 6), and the one
-            judged for validity (eq. 7, 8).
-        reference: The gold answer a* of eq. 7; for an open answer one more piece of evidence, as
-            in the released script.
-        answer_kind: ``span`` for a short answer (eq. 7), ``open`` for a sentence (eq. 8).
+        evidence: Texts to check it against.
+        answer: The answer judged for validity (eq. 7, 8); the one that the knowledge should help
+            to generate (eq. 6) where there is no reference.
+        reference: The gold answer a* of eq. 7, and the answer of eq. 6; for an open answer one
+            more piece of evidence, as in the released script.
+        answer_kind: ``span`` for a short answer (eq. 7), ``open`` for one in sentences (eq. 8),
+            ``auto`` to tell by the lengths of answer and reference.
     """
 
     query: str
@@ -102,13 +107,22 @@ class ConnerInput(Value):
     evidence: tuple[str, ...] = ()
     answer: str | None = None
     reference: str | None = None
-    answer_kind: Literal["span", "open"] = "span"
+    answer_kind: Literal["auto", "span", "open"] = "auto"
+
+    @property
+    def kind(self) -> Literal["span", "open"]:
+        """``span`` if answer and reference are both at most ten words long."""
+        if self.answer_kind != "auto":
+            return self.answer_kind
+        texts = (self.answer or "", self.reference or "")
+        short = bool(texts[1].strip()) and all(len(text.split()) <= SPAN_WORDS for text in texts)
+        return "span" if short else "open"
 
 
 class SentenceFactuality(Value):
-    """A sentence with the piece of evidence that entails it most.
+    """A sentence and the piece of evidence that entails it most.
 
-    ``scores`` reads as factual-consistent (entailment), non-verified (neutral) and
+    The components of ``scores`` are factual-consistent (entailment), non-verified (neutral) and
     factual-inconsistent (contradiction).
     """
 
@@ -127,15 +141,15 @@ class ConnerReport(Value):
         sentences: The parts of eq. 1.
         relevance: eq. 2.
         coherence_sentence: Mean of 1/PPL over sentences (eq. 3), perplexities capped.
-        coherence_sentence_uncapped: The same without a cap, as eq. 3 is printed; it still orders
-            texts that a small model finds so unlikely that the cap makes them equal.
+        coherence_sentence_uncapped: The same without a cap, as eq. 3 is printed; it also orders
+            texts whose perplexity a small model puts above the cap.
         perplexities: Capped perplexity of each sentence.
         coherence_paragraph: eq. 4.
         informativeness: eq. 5.
         helpfulness: eq. 6, clipped at 0.
         helpfulness_unclipped: eq. 6 before the maximum with 0 (Table 16).
         validity: eq. 7 or 8.
-        quality: Q_know, eq. 9, over those of its four perspectives that have a value.
+        quality: Q_know, eq. 9, over its perspectives that have a value.
     """
 
     factuality: Score

@@ -1,11 +1,13 @@
-"""CONNER's six perspectives for batches of rows, each from the models at hand."""
+"""CONNER's six perspectives for batches of rows, each by the models at hand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 from guardrail.core.errors import GuardrailError
+from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Score
 from judges.base import (
     CausalLM,
@@ -40,22 +42,22 @@ from judges.conner.statements import stated
 __all__ = ["ConnerModels", "ConnerScorer"]
 
 ROWS_PER_CALL = 512
-"""Rows whose texts the causal model is given at once, unless told. Among so many it meets each text
-of a pool of irrelevant knowledge several times."""
+"""Rows whose texts go to the causal model together; so many share irrelevant texts."""
 ROWS_PER_BLOCK = 64
-"""Rows whose inputs the other models are given at once."""
+"""Rows whose inputs go to the other models together."""
 
-NOT_ASKED = "this perspective was not asked for"
+NOT_REQUESTED = "this perspective was not requested"
 
 Progress = Callable[[int, int], None]
+Likelihoods = Mapping[tuple[str, str], TokenLikelihoods]
 
 
 class ConnerModels(NamedTuple):
-    """The models behind the perspectives; a missing one leaves its perspective without value.
+    """The models behind the perspectives; without its model a perspective has no value.
 
     Attributes:
         nli: Factuality and validity.
-        encoder: Chooses evidence where there is more than the settings allow.
+        encoder: Choice of evidence where there is more than the settings allow.
         relevance: Relevance.
         discourse: Paragraph coherence.
         causal: Sentence coherence, informativeness, helpfulness.
@@ -69,12 +71,12 @@ class ConnerModels(NamedTuple):
 
 
 class ConnerScorer:
-    """Scores generated knowledge, or answers in its place, from six perspectives.
+    """Scores generated knowledge, or an answer in its place, from six perspectives.
 
     Args:
-        models: What is at hand.
-        settings: The paper's values unless told.
-        irrelevant_pool: Texts from which eq. 6 samples its irrelevant knowledge.
+        models: The models at hand.
+        settings: The paper's values by default.
+        irrelevant_pool: Texts from which eq. 6 samples irrelevant knowledge.
     """
 
     def __init__(
@@ -95,14 +97,12 @@ class ConnerScorer:
         *,
         rows_per_call: int = ROWS_PER_CALL,
     ) -> list[ConnerReport]:
-        """Score n rows; every model is called once per block of rows, for all of them.
+        """Score n rows; a model that fails gives its perspectives a reason in place of a value.
 
         Args:
             rows: What to score.
-            progress: Told (rows done, rows in all) after each block of at most 64 rows. The
-                causal model, which comes first, tells its own: see ``create_causal_lm``.
-            rows_per_call: Rows whose texts the causal model is given at once. Among more rows it
-                finds more texts that start alike, which it reads once.
+            progress: Called with (rows done, rows in all) after each block of at most 64 rows.
+            rows_per_call: Rows whose texts go to the causal model together.
         """
         reports: list[ConnerReport] = []
         for start in range(0, len(rows), rows_per_call):
@@ -118,53 +118,57 @@ class ConnerScorer:
     def _score_block(
         self, rows: Sequence[ConnerInput], likelihood: Sequence[_Likelihood]
     ) -> list[ConnerReport]:
-        factual = self._factuality(rows)
-        relevance = self._relevance(rows)
-        paragraph = self._paragraph_coherence(rows)
-        validity = self._validity(rows)
+        columns = zip(
+            self._factuality(rows),
+            likelihood,
+            self._relevance(rows),
+            self._paragraph_coherence(rows),
+            self._validity(rows),
+            strict=True,
+        )
         reports = []
-        for index in range(len(rows)):
-            report = ConnerReport(
-                **factual[index]._asdict(),
-                **likelihood[index]._asdict(),
-                relevance=relevance[index],
-                coherence_paragraph=paragraph[index],
-                validity=validity[index],
+        for factual, likely, relevance, paragraph, validity in columns:
+            parts = ConnerReport(
+                **factual._asdict(),
+                **likely._asdict(),
+                relevance=relevance,
+                coherence_paragraph=paragraph,
+                validity=validity,
                 quality=Score(reason="not yet computed"),
             )
-            reports.append(
-                report.model_copy(update={"quality": quality(report, self.settings.weights)})
-            )
+            whole = quality(parts, self.settings.weights)
+            reports.append(parts.model_copy(update={"quality": whole}))
         return reports
 
-    def _asked(self, perspective: Perspective) -> bool:
-        return perspective in self.settings.perspectives
+    def _without(self, perspective: Perspective, model: object, what: str) -> str | None:
+        """Why a perspective has no value in any row; None if it can be computed."""
+        if perspective not in self.settings.perspectives:
+            return NOT_REQUESTED
+        return None if model is not None else f"no {what} is configured"
 
     def _factuality(self, rows: Sequence[ConnerInput]) -> list[_Factual]:
-        if not self._asked(Perspective.FACTUALITY):
-            return [_no_factuality(NOT_ASKED)] * len(rows)
-        if self.models.nli is None:
-            return [_no_factuality("no NLI judge is configured")] * len(rows)
+        nli = self.models.nli
+        reason = self._without(Perspective.FACTUALITY, nli, "NLI judge")
+        if reason is not None or nli is None:
+            return [_no_factuality(reason or "")] * len(rows)
         texts = [(row.sentences, row.evidence) for row in rows]
-        encoder, limit = self.models.encoder, self.settings.evidence_per_sentence
         literal = self.settings.word_for_word
         found = [stated(*text) if literal else [None] * len(text[0]) for text in texts]
         try:
-            if encoder is not None:
-                evidence = choose_evidence(encoder, texts, found, limit)
+            if self.models.encoder is not None:
+                limit = self.settings.evidence_per_sentence
+                evidence = choose_evidence(self.models.encoder, texts, found, limit)
             else:
                 evidence = [[tuple(pieces)] * len(sentences) for sentences, pieces in texts]
             read = [(own, pieces) for (own, _), pieces in zip(texts, evidence, strict=True)]
-            judged = sentence_factuality(self.models.nli, read, found)
+            judged = sentence_factuality(nli, read, found)
         except GuardrailError as error:
             return [_no_factuality(str(error))] * len(rows)
-        return [self._join_sentences(row, parts) for row, parts in zip(rows, judged, strict=True)]
+        return [self._joined(row, parts) for row, parts in zip(rows, judged, strict=True)]
 
-    def _join_sentences(self, row: ConnerInput, parts: tuple[SentenceFactuality, ...]) -> _Factual:
-        if not row.evidence:
-            return _no_factuality("no evidence")
-        if not parts:
-            return _no_factuality("no sentences")
+    def _joined(self, row: ConnerInput, parts: tuple[SentenceFactuality, ...]) -> _Factual:
+        if not row.evidence or not parts:
+            return _no_factuality("no sentences" if row.evidence else "no evidence")
         whole = aggregate(parts, self.settings.aggregation)
         basis = tuple(f"{part.scores.entailment:.4f} {part.sentence}" for part in parts)
         return _Factual(
@@ -176,10 +180,9 @@ class ConnerScorer:
 
     def _relevance(self, rows: Sequence[ConnerInput]) -> list[Score]:
         model = self.models.relevance
-        if not self._asked(Perspective.RELEVANCE):
-            return [Score(reason=NOT_ASKED)] * len(rows)
-        if model is None:
-            return [Score(reason="no relevance model is configured")] * len(rows)
+        reason = self._without(Perspective.RELEVANCE, model, "relevance model")
+        if reason is not None or model is None:
+            return [Score(reason=reason)] * len(rows)
         try:
             values = model.relevance([(row.query, row.knowledge) for row in rows])
         except GuardrailError as error:
@@ -193,10 +196,9 @@ class ConnerScorer:
 
     def _paragraph_coherence(self, rows: Sequence[ConnerInput]) -> list[Score]:
         model = self.models.discourse
-        if not self._asked(Perspective.COHERENCE_PARAGRAPH):
-            return [Score(reason=NOT_ASKED)] * len(rows)
-        if model is None:
-            return [Score(reason="no discourse model is configured")] * len(rows)
+        reason = self._without(Perspective.COHERENCE_PARAGRAPH, model, "discourse model")
+        if reason is not None or model is None:
+            return [Score(reason=reason)] * len(rows)
         several = [row for row in rows if len(row.sentences) > 1]
         try:
             values = iter(model.coherence([row.sentences for row in several]))
@@ -209,6 +211,46 @@ class ConnerScorer:
             for row in rows
         ]
 
+    def _validity(self, rows: Sequence[ConnerInput]) -> list[Score]:
+        """Eq. 7 for span answers; eq. 8 for open ones, as the mean over their sentences."""
+        reason = self._without(Perspective.VALIDITY, self.models.nli, "NLI judge")
+        if reason is not None or self.models.nli is None:
+            return [Score(reason=reason)] * len(rows)
+        try:
+            groups = self._validity_pairs(rows)
+        except GuardrailError as error:
+            return [Score(reason=str(error))] * len(rows)
+        flat = [pair for sentences in groups for pairs in sentences for pair in pairs]
+        try:
+            scores = iter(self.models.nli.judge(flat) if flat else [])
+        except GuardrailError as error:
+            return [Score(reason=str(error))] * len(rows)
+        return [
+            Score(value=fmean(max(next(scores).entailment for _ in pairs) for pairs in sentences))
+            if sentences
+            else Score(reason=_no_validity(row))
+            for row, sentences in zip(rows, groups, strict=True)
+        ]
+
+    def _validity_pairs(self, rows: Sequence[ConnerInput]) -> list[list[list[Pair]]]:
+        """For each row, and each sentence of its answer, the pairs whose best entailment counts."""
+        texts = [_open_answer(row) for row in rows]
+        if self.models.encoder is None:
+            evidence = [[tuple(pieces)] * len(sentences) for sentences, pieces in texts]
+        else:
+            unread: list[list[str | None]] = [[None] * len(sentences) for sentences, _ in texts]
+            limit = self.settings.evidence_per_sentence
+            evidence = choose_evidence(self.models.encoder, texts, unread, limit)
+        return [
+            [_span_pairs(row)]
+            if row.kind == "span" and _span_pairs(row)
+            else [
+                [Pair(premise=piece, hypothesis=sentence) for piece in pieces]
+                for sentence, pieces in zip(sentences, chosen, strict=True)
+            ]
+            for row, (sentences, _), chosen in zip(rows, texts, evidence, strict=True)
+        ]
+
     def _likelihood_scores(self, rows: Sequence[ConnerInput]) -> list[_Likelihood]:
         if self.models.causal is None:
             return [_no_likelihood("no causal language model is configured")] * len(rows)
@@ -216,78 +258,63 @@ class ConnerScorer:
         pairs = list(dict.fromkeys(pair for plan in plans for pair in plan.pairs()))
         try:
             likelihoods = self.models.causal.loglikelihoods(pairs) if pairs else []
-            found = dict(zip(pairs, likelihoods, strict=True))
         except GuardrailError as error:
             return [_no_likelihood(str(error))] * len(rows)
+        found = dict(zip(pairs, likelihoods, strict=True))
         return [self._from_likelihoods(plan, found) for plan in plans]
 
     def _plan(self, row: ConnerInput) -> _Plan:
-        helps = self._asked(Perspective.HELPFULNESS)
-        asks = helps and row.answer is not None and bool(row.answer.strip())
-        pool = self.irrelevant_pool if asks else ()
-        irrelevant = irrelevant_knowledge(pool, row.query, row.knowledge, self.settings)
-        sentences = row.sentences if self._asked(Perspective.COHERENCE_SENTENCE) else ()
-        informative = self._asked(Perspective.INFORMATIVENESS)
-        words = self.settings.helpfulness_words
+        requested, words = self.settings.perspectives, self.settings.helpfulness_words
+        answer = row.reference if (row.reference or "").strip() else row.answer
+        helped: tuple[tuple[str, str], ...] = ()
+        if Perspective.HELPFULNESS in requested and answer and answer.strip():
+            others = irrelevant_knowledge(
+                self.irrelevant_pool, row.query, row.knowledge, self.settings
+            )
+            helped = tuple(
+                (f"{first_words(text, words)}\n\nQuestion: {row.query}\n\nAnswer:", f" {answer}")
+                for text in (row.knowledge, *others)
+            )
         return _Plan(
-            sentences=tuple(("", sentence) for sentence in sentences),
+            sentences=tuple(("", sentence) for sentence in row.sentences)
+            if Perspective.COHERENCE_SENTENCE in requested
+            else (),
             knowledge=informativeness_pair(row.query, row.knowledge, self.settings)
-            if informative
+            if Perspective.INFORMATIVENESS in requested
             else None,
-            helped=_answer_pair(row, row.knowledge, words) if asks else None,
-            unhelped=tuple(_answer_pair(row, text, words) for text in irrelevant) if asks else (),
+            helped=helped,
         )
 
-    def _from_likelihoods(
-        self, plan: _Plan, found: dict[tuple[str, str], TokenLikelihoods]
-    ) -> _Likelihood:
-        capped = [perplexity(found[pair], self.settings.perplexity_cap) for pair in plan.sentences]
-        perplexities = tuple(value for value in capped if value is not None)
-        no_sentence = self._unless("no sentences", Perspective.COHERENCE_SENTENCE)
-        uncapped = uncapped_coherence([found[pair] for pair in plan.sentences])
-        informative = None if plan.knowledge is None else informativeness(found[plan.knowledge])
-        if plan.helped is None:
-            help_raw, help_reason = None, self._unless("no answer", Perspective.HELPFULNESS)
-        elif not plan.unhelped:
-            help_raw, help_reason = None, "no pool of irrelevant knowledge"
-        else:
-            help_raw = helpfulness(found[plan.helped], [found[pair] for pair in plan.unhelped])
-            help_reason = "the answer has no likelihood to improve"
+    def _from_likelihoods(self, plan: _Plan, found: Likelihoods) -> _Likelihood:
+        def score(value: float | None, perspective: Perspective, reason: str) -> Score:
+            if value is not None:
+                return Score(value=value)
+            asked = perspective in self.settings.perspectives
+            return Score(reason=reason if asked else NOT_REQUESTED)
+
+        sentences = [found[pair] for pair in plan.sentences]
+        cap = self.settings.perplexity_cap
+        capped = tuple(value for each in sentences if (value := perplexity(each, cap)) is not None)
+        told = None if plan.knowledge is None else informativeness(found[plan.knowledge])
+        helps, missing = None, "no answer"
+        if plan.helped:
+            helps = helpfulness(found[plan.helped[0]], [found[pair] for pair in plan.helped[1:]])
+            missing = "the answer has no likelihood to improve"
+            if len(plan.helped) == 1:
+                missing = "no pool of irrelevant knowledge"
+        clipped = None if helps is None else max(0.0, helps)
+        by_sentence, helpful = Perspective.COHERENCE_SENTENCE, Perspective.HELPFULNESS
+        coherence = sentence_coherence(capped) if capped else None
         return _Likelihood(
-            coherence_sentence=_score(
-                sentence_coherence(perplexities) if perplexities else None, no_sentence
+            coherence_sentence=score(coherence, by_sentence, "no sentences"),
+            coherence_sentence_uncapped=score(
+                uncapped_coherence(sentences), by_sentence, "no sentences"
             ),
-            coherence_sentence_uncapped=_score(uncapped, no_sentence),
-            perplexities=perplexities,
-            informativeness=_score(
-                informative, self._unless("no text", Perspective.INFORMATIVENESS)
-            ),
-            helpfulness=_score(None if help_raw is None else max(0.0, help_raw), help_reason),
-            helpfulness_unclipped=_score(help_raw, help_reason),
+            perplexities=capped,
+            informativeness=score(told, Perspective.INFORMATIVENESS, "no text"),
+            helpfulness=score(clipped, helpful, missing),
+            helpfulness_unclipped=score(helps, helpful, missing),
         )
-
-    def _unless(self, reason: str, perspective: Perspective) -> str:
-        """Why a perspective has no value: it was not asked for, else the reason."""
-        return reason if self._asked(perspective) else NOT_ASKED
-
-    def _validity(self, rows: Sequence[ConnerInput]) -> list[Score]:
-        """Eq. 7 for span answers, eq. 8 for open ones."""
-        if not self._asked(Perspective.VALIDITY):
-            return [Score(reason=NOT_ASKED)] * len(rows)
-        if self.models.nli is None:
-            return [Score(reason="no NLI judge is configured")] * len(rows)
-        pairs = [_validity_pairs(row) for row in rows]
-        flat = [pair for own in pairs for pair in own]
-        try:
-            scores = iter(self.models.nli.judge(flat) if flat else [])
-        except GuardrailError as error:
-            return [Score(reason=str(error))] * len(rows)
-        return [
-            Score(value=max(next(scores).entailment for _ in own))
-            if own
-            else Score(reason=_validity_reason(row))
-            for row, own in zip(rows, pairs, strict=True)
-        ]
 
 
 class _Factual(NamedTuple):
@@ -307,38 +334,44 @@ class _Likelihood(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The likelihoods one row needs, as (prefix, continuation) pairs."""
+    """The likelihoods that one row needs, as (prefix, continuation) pairs.
+
+    ``helped`` holds the answer after the row's knowledge, then after each irrelevant text.
+    """
 
     sentences: tuple[tuple[str, str], ...]
     knowledge: tuple[str, str] | None
-    helped: tuple[str, str] | None
-    unhelped: tuple[tuple[str, str], ...]
+    helped: tuple[tuple[str, str], ...]
 
     def pairs(self) -> list[tuple[str, str]]:
-        single = [pair for pair in (self.knowledge, self.helped) if pair is not None]
-        return [*self.sentences, *single, *self.unhelped]
+        single = [] if self.knowledge is None else [self.knowledge]
+        return [*self.sentences, *single, *self.helped]
 
 
-def _answer_pair(row: ConnerInput, knowledge: str, words: int) -> tuple[str, str]:
-    knowledge = first_words(knowledge, words)
-    return f"{knowledge}\n\nQuestion: {row.query}\n\nAnswer:", f" {row.answer}"
-
-
-def _validity_pairs(row: ConnerInput) -> list[Pair]:
-    if not row.answer:
-        return []
-    if row.answer_kind == "open":
-        pieces = (*row.evidence, row.reference) if row.reference else row.evidence
-        return [Pair(premise=piece, hypothesis=row.answer) for piece in pieces]
-    if not row.reference:
+def _span_pairs(row: ConnerInput) -> list[Pair]:
+    """(q, a*) as premise and (q, a) as hypothesis (eq. 7)."""
+    if not (row.answer or "").strip() or not (row.reference or "").strip():
         return []
     return [Pair(premise=f"{row.query} {row.reference}", hypothesis=f"{row.query} {row.answer}")]
 
 
-def _validity_reason(row: ConnerInput) -> str:
+def _open_answer(row: ConnerInput) -> tuple[list[str], list[str]]:
+    """Sentences and evidence of an open answer (eq. 8); none for a span.
+
+    A gold answer is evidence as it is, and after the question, since a short one is no sentence.
+    """
+    if row.kind == "span" or not (row.answer or "").strip():
+        return [], []
+    gold = (row.reference or "").strip()
+    pieces = [*row.evidence, *([gold, f"{row.query} {gold}"] if gold else [])]
+    sentences = [each.text for each in split_sentences(row.answer or "")]
+    return (sentences, pieces) if pieces else ([], [])
+
+
+def _no_validity(row: ConnerInput) -> str:
     if not row.answer:
         return "no answer"
-    return "no evidence" if row.answer_kind == "open" else "no reference answer"
+    return "no evidence" if row.kind == "open" else "no reference answer"
 
 
 def _no_factuality(reason: str) -> _Factual:
@@ -349,7 +382,3 @@ def _no_factuality(reason: str) -> _Factual:
 def _no_likelihood(reason: str) -> _Likelihood:
     missing = Score(reason=reason)
     return _Likelihood(missing, missing, missing, missing, missing)
-
-
-def _score(value: float | None, reason: str) -> Score:
-    return Score(reason=reason) if value is None else Score(value=value)

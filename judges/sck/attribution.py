@@ -1,7 +1,7 @@
 """KG-AttrScore: every sentence attributable, extrapolatory or contradictory (SCK 2.1.3).
 
-Verdicts that the caller has already are taken over. Else an NLI judge reads the evidence nearest
-to the sentence as premise and the sentence as hypothesis.
+Verdicts of the caller are used where there are any. Otherwise an NLI judge reads the evidence
+that shares most words with the sentence as premise and the sentence as hypothesis.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from judges.sck.report import SCKInput, SentenceVerdict
 __all__ = ["attribute", "split"]
 
 MAX_TRIPLES = 8
-"""Triples nearest to a sentence that are put to the judge."""
+"""Triples in the premise of a sentence."""
 
 MAX_PASSAGE_SENTENCES = 3
-"""Sentences of passages nearest to a sentence that are put to the judge."""
+"""Sentences of passages in the premise of a sentence."""
 
 VALUES = {
     Category.SUPPORTIVE: 1,
@@ -40,6 +40,7 @@ VALUES = {
     Category.IRRELEVANT: 0,
     Category.CONTRADICTORY: -1,
 }
+SUPPORT = {Category.SUPPORTIVE: 1.0, Category.PARTIALLY_SUPPORTIVE: 0.5}
 LABELS = {"entailment": 1, "neutral": 0, "contradiction": -1}
 NAMES = {1: "attributable", 0: "extrapolatory", -1: "contradictory"}
 
@@ -48,8 +49,8 @@ _BOUNDARY = re.compile(r"(?<=[.!?])[\"”’')]*\s+(?=\S)|\n+")
 Item = TypeVar("Item")
 
 
-class _Asked(NamedTuple):
-    """A sentence on its way to the judge, with the evidence nearest to it as one text."""
+class _Claim(NamedTuple):
+    """A sentence for the judge, with its premise."""
 
     row: int
     place: int
@@ -59,67 +60,66 @@ class _Asked(NamedTuple):
 
 
 def split(answer: str) -> tuple[str, ...]:
-    """Split an answer at sentence ends and line ends; for callers without sentences."""
+    """Split an answer at sentence ends and line ends."""
     return tuple(piece.strip() for piece in _BOUNDARY.split(answer) if piece.strip())
 
 
 def attribute(
     batch: Sequence[SCKInput], judge: NLIJudge | None
 ) -> list[tuple[SentenceVerdict, ...] | None]:
-    """Give the sentences of n answers their verdicts; all that need a judge go in one batch.
+    """Judge the sentences of n answers in one batch.
 
     Returns:
-        For each answer its verdicts; None where it has sentences to judge but no evidence or no
-        judge to do it.
+        The verdicts of each answer; None for an answer that would need a judge and lacks judge or
+        evidence.
     """
     results: list[list[SentenceVerdict | None]] = []
-    asked: list[_Asked] = []
+    claims: list[_Claim] = []
     for row, item in enumerate(batch):
-        handed = any(sentence.category is not None for sentence in item.sentences)
         texts = [sentence.text for sentence in item.sentences] or list(split(item.answer))
-        if handed:
-            results.append([_taken_over(entry, item.evidence) for entry in item.sentences])
+        if any(sentence.category is not None for sentence in item.sentences):
+            results.append([_of_caller(entry, item.evidence) for entry in item.sentences])
             continue
         results.append([None] * len(texts))
         if item.evidence and judge is not None:
-            asked += _asked(row, item, texts)
-    for entry, verdict in zip(asked, _ask(judge, asked), strict=True):
+            claims += _claims(row, item, texts)
+    for entry, verdict in zip(claims, _judged(judge, claims), strict=True):
         results[entry.row][entry.place] = verdict
     return [None if None in verdicts else tuple(filter(None, verdicts)) for verdicts in results]
 
 
-def _ask(judge: NLIJudge | None, asked: Sequence[_Asked]) -> list[SentenceVerdict]:
-    read = [item for item in asked if item.premise]
-    pairs = [Pair(item.premise, item.sentence) for item in read]
+def _judged(judge: NLIJudge | None, claims: Sequence[_Claim]) -> list[SentenceVerdict]:
+    read = [claim for claim in claims if claim.premise]
+    pairs = [Pair(claim.premise, claim.sentence) for claim in read]
     verdicts = map(_from_nli, read, judge.judge(pairs) if judge is not None and pairs else ())
-    return [next(verdicts) if item.premise else _silent(item) for item in asked]
+    silent = "extrapolatory: no evidence shares a word with it"
+    return [
+        next(verdicts)
+        if claim.premise
+        else SentenceVerdict(text=claim.sentence, value=0, rationale=silent)
+        for claim in claims
+    ]
 
 
-def _silent(asked: _Asked) -> SentenceVerdict:
-    return SentenceVerdict(
-        text=asked.sentence, value=0, rationale="extrapolatory: no evidence shares a word with it"
-    )
-
-
-def _from_nli(asked: _Asked, scores: NLIScores) -> SentenceVerdict:
+def _from_nli(claim: _Claim, scores: NLIScores) -> SentenceVerdict:
     value = LABELS[scores.label]
     certainty = getattr(scores, scores.label)
     says = {1: "entails it", 0: "leaves it open", -1: "contradicts it"}[value]
     return SentenceVerdict(
-        text=asked.sentence,
+        text=claim.sentence,
         value=value,
-        rationale=f"{NAMES[value]}: the evidence {says} ({certainty:.2f}): {asked.premise}",
-        triples=asked.triples,
+        support=float(value == 1),
+        rationale=f"{NAMES[value]}: the evidence {says} ({certainty:.2f}): {claim.premise}",
+        triples=claim.triples,
         scores=scores,
     )
 
 
-def _taken_over(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVerdict:
-    """A verdict of the caller, with the triples that its citations and spans name."""
+def _of_caller(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVerdict:
+    """A verdict of the caller with the triples that its citations and spans name."""
     if sentence.category is None:
-        return SentenceVerdict(
-            text=sentence.text, value=0, rationale="extrapolatory: it makes no claim to check"
-        )
+        none = "extrapolatory: it makes no claim to check"
+        return SentenceVerdict(text=sentence.text, value=0, support=None, rationale=none)
     value = VALUES[sentence.category]
     cited = set(sentence.citations)
     triples = [item for item in evidence if isinstance(item, Triple) and item.citation in cited]
@@ -137,11 +137,15 @@ def _taken_over(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVer
     else:
         why = sentence.note or f"judged {sentence.category.value.replace('_', ' ')}"
     return SentenceVerdict(
-        text=sentence.text, value=value, rationale=f"{NAMES[value]}: {why}", triples=named
+        text=sentence.text,
+        value=value,
+        support=SUPPORT.get(sentence.category, 0.0),
+        rationale=f"{NAMES[value]}: {why}",
+        triples=named,
     )
 
 
-def _asked(row: int, item: SCKInput, texts: Sequence[str]) -> Iterator[_Asked]:
+def _claims(row: int, item: SCKInput, texts: Sequence[str]) -> Iterator[_Claim]:
     """The sentences of an answer, each with the evidence that shares most words with it."""
     triples = [entry for entry in item.evidence if isinstance(entry, Triple)]
     passages = [entry.text for entry in item.evidence if isinstance(entry, Passage)]
@@ -151,13 +155,13 @@ def _asked(row: int, item: SCKInput, texts: Sequence[str]) -> Iterator[_Asked]:
     for place, text in enumerate(texts):
         words = _words(text)
         near = tuple(near_triples.best(words, MAX_TRIPLES))
-        told = [linearise(near)] if near else []
-        told += near_pieces.best(words, MAX_PASSAGE_SENTENCES)
-        yield _Asked(row, place, text, near, " ".join(told))
+        premise = [linearise(near)] if near else []
+        premise += near_pieces.best(words, MAX_PASSAGE_SENTENCES)
+        yield _Claim(row, place, text, near, " ".join(premise))
 
 
 class _Nearest(Generic[Item]):
-    """Items by the words of their texts; only those that share a word are looked at."""
+    """An index of items by the words of their texts."""
 
     def __init__(self, items: Sequence[Item], texts: Sequence[str]) -> None:
         self._items = items
@@ -167,7 +171,7 @@ class _Nearest(Generic[Item]):
                 self._places[word].append(place)
 
     def best(self, words: frozenset[str], most: int) -> list[Item]:
-        """The items that share most of these words, in the order they came."""
+        """The items that share most of these words, in input order."""
         shared = Counter(place for word in words for place in self._places.get(word, ()))
         top = nsmallest(most, shared, key=lambda place: (-shared[place], place))
         return [self._items[place] for place in sorted(top)]

@@ -1,4 +1,4 @@
-"""Content score: which of the key entities the answer mentions (SCK 2.3, eq. 4)."""
+"""Content score: the share of the key entities that the answer mentions (SCK 2.3, eq. 4)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from functools import cache
 from typing import NamedTuple
 
 from guardrail.core.text.lexicon import lexicon
-from guardrail.core.types import LinkedEntity, Mention, Score
+from guardrail.core.types import Evidence, LinkedEntity, Mention, Passage, Score
 from judges.sck.report import ContentReport, KeyEntity
 
-__all__ = ["Name", "fold", "names_in", "occurs", "score_content"]
+__all__ = ["Name", "fold", "key_names", "names_in", "occurs", "score_content"]
+
+MOST_SUBJECTS = 10
+"""Evidence about more entities than this does not tell which of them are the key ones."""
 
 _SPACE = re.compile(r"\s+")
 
 
 class Name(NamedTuple):
-    """An entity by the names it may appear under.
+    """An entity and the names that count as a mention of it.
 
     Attributes:
         text: The name to show.
-        forms: Folded names, any of which counts.
+        forms: Folded names.
         entity_id: The linked node, where there is one.
     """
 
@@ -31,7 +34,7 @@ class Name(NamedTuple):
 
 
 def fold(text: str) -> str:
-    """Case folded, white space single, without an article before and ``'s`` after."""
+    """Fold case and white space; drop a leading article and a trailing ``'s``."""
     return _edges().sub("", _SPACE.sub(" ", text.strip()).casefold())
 
 
@@ -42,7 +45,7 @@ def _edges() -> re.Pattern[str]:
 
 
 def occurs(form: str, folded: str) -> bool:
-    """Whether a folded name stands in a folded text, at word boundaries."""
+    """True if a folded text contains a folded name at word boundaries."""
     start = folded.find(form)
     while start >= 0:
         end = start + len(form)
@@ -56,11 +59,11 @@ def occurs(form: str, folded: str) -> bool:
 def names_in(
     text: str, mentions: Iterable[Mention], entities: Iterable[LinkedEntity]
 ) -> list[Name]:
-    """The different entities of a text: linked ones whose mention stands in it, then other names.
+    """The distinct entities of a text: linked entities that it mentions, then other names.
 
     Args:
         text: The text.
-        mentions: Names a tagger found in it.
+        mentions: Names that a tagger found in it.
         entities: Entities linked in it or elsewhere.
     """
     folded = fold(text)
@@ -82,13 +85,52 @@ def names_in(
     return list(found.values())
 
 
+def key_names(
+    question: str,
+    mentions: Iterable[Mention],
+    entities: Iterable[LinkedEntity],
+    evidence: Iterable[Evidence],
+) -> tuple[list[Name], str]:
+    """The entities that an answer to a question should mention, from question and evidence.
+
+    These are the names of the question: linked ones, those of the tagger, and every subject of
+    the evidence that the question mentions, so that products or rows without a graph count too.
+    A question without any name takes the subjects of the evidence, if they are at most ten.
+
+    Returns:
+        The names, and ``question`` or ``evidence`` as their source.
+    """
+    subjects: dict[str, Name] = {}
+    for item in evidence:
+        subject = item.title if isinstance(item, Passage) else getattr(item, "subject", None)
+        if subject and (form := fold(subject)):
+            subjects.setdefault(form, Name(subject, frozenset({form}), None))
+    names = names_in(question, mentions, entities)
+    taken = {form for name in names for form in name.forms}
+    folded = fold(question)
+    found = [name for form, name in subjects.items() if form not in taken and occurs(form, folded)]
+    # A tagger's name within or around a subject of the evidence is the same entity.
+    forms = [form for name in found for form in name.forms]
+    names = [
+        name
+        for name in names
+        if name.entity_id is not None
+        or not any(occurs(form, own) or occurs(own, form) for form in forms for own in name.forms)
+    ]
+    if names or found:
+        return [*names, *found], "question"
+    if not 1 <= len(subjects) <= MOST_SUBJECTS:
+        return [], "question"
+    return list(subjects.values()), "evidence"
+
+
 def score_content(answer: str, key: Sequence[Name], *, source: str) -> ContentReport:
     """The share of key entities that the answer mentions under any of their names.
 
     Args:
         answer: The answer.
         key: The key entities.
-        source: ``reference`` or ``question``.
+        source: ``reference``, ``question`` or ``evidence``.
     """
     folded = fold(answer)
     entities = tuple(

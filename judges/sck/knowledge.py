@@ -17,10 +17,20 @@ from judges.sck.report import (
 )
 from judges.sck.weights import KnowledgeWeights, combine
 
-__all__ = ["DescribedEntity", "described", "jaccard", "score_knowledge", "verified"]
+__all__ = [
+    "UNSUPPORTED",
+    "DescribedEntity",
+    "described",
+    "jaccard",
+    "score_knowledge",
+    "unsupported",
+    "verified",
+]
 
 DESCRIPTION_FACTS = 5
-"""Facts that describe an entity for which the graph has no description."""
+"""Facts that describe an entity without a description in the graph."""
+
+UNSUPPORTED = "the evidence supports no claim of the answer"
 
 _WORD = re.compile(r"\w+")
 
@@ -34,10 +44,10 @@ class DescribedEntity(NamedTuple):
 
 
 def verified(names: Sequence[Name], evidence: Sequence[Evidence]) -> tuple[NamedEntity, ...]:
-    """Tell for each name of an answer whether the graph or a passage knows it (eq. 1).
+    """The names of an answer, each with what verifies it (eq. 1).
 
-    A name is verified when it is linked, when it is the subject or the value of a triple, or
-    when it stands in a passage.
+    A name is verified if it is linked, if it is the subject or the value of a triple, or if a
+    passage contains it.
     """
     in_triples = {
         fold(part)
@@ -62,8 +72,8 @@ def verified(names: Sequence[Name], evidence: Sequence[Evidence]) -> tuple[Named
 def described(item: SCKInput, names: Sequence[Name]) -> list[DescribedEntity]:
     """The linked entities among an answer's names, with the graph's description of each.
 
-    Where the graph has none, the first facts about the entity describe it; an entity without
-    either is left out.
+    An entity without a description is described by its first facts; one without facts is left
+    out.
     """
     wanted = {name.entity_id for name in names if name.entity_id}
     found: dict[str, DescribedEntity] = {}
@@ -97,14 +107,14 @@ def score_knowledge(
     verdicts: tuple[SentenceVerdict, ...] | None,
     weights: KnowledgeWeights,
 ) -> KnowledgeReport:
-    """Put K together.
+    """Compute K (eq. 3).
 
     Args:
         item: The answer.
         names: Its names, verified or not.
         entities: Its linked entities with their descriptions.
         cosines: Cosine of (question, description).
-        verdicts: Its sentences; None where nobody could judge them.
+        verdicts: Its judged sentences; None without evidence or judge.
         weights: Weights of the three parts.
     """
     relevance = _relevance(item.question, entities, cosines)
@@ -116,9 +126,10 @@ def score_knowledge(
         no_entity = "no linked entity of the answer has a description"
         er = er_paper = Score(reason=no_entity if item.question.strip() else "no question")
     kg_attr, raw = _attribution(item, verdicts)
+    ve = _verifiable(item, names)
     score, parts = combine(
         [
-            ("ve", _verifiable(item, names), weights.ve),
+            ("ve", ve, weights.ve),
             ("er", er, weights.er),
             ("kg_attr", kg_attr, weights.kg_attr),
         ],
@@ -126,8 +137,16 @@ def score_knowledge(
     )
     if not item.evidence and not item.entities:
         score = Score(reason="there is no evidence")
+    elif unsupported(verdicts):
+        score = Score(value=0.0, evidence=(UNSUPPORTED,))
+    paper = (
+        weights.ve * (ve.value or 0.0)
+        + weights.er * (er_paper.value or 0.0)
+        + weights.kg_attr * (raw.value or 0.0)
+    )
     return KnowledgeReport(
         score=score,
+        paper=Score(value=paper),
         parts=parts,
         er_paper=er_paper,
         kg_attr_mean=raw,
@@ -170,7 +189,11 @@ def _relevance(
 def _attribution(
     item: SCKInput, verdicts: tuple[SentenceVerdict, ...] | None
 ) -> tuple[Score, Score]:
-    """KG-Attr for decisions, in [0, 1], and the raw mean, in [-1, 1]."""
+    """KG-Attr for decisions and the raw mean of eq. 3.
+
+    The first is the mean over claims, at least 0, so that an answer without support earns
+    nothing; the second is the mean over all sentences, in [-1, 1].
+    """
     if not verdicts:
         if not item.answer.strip():
             reason = "the answer is empty"
@@ -178,6 +201,16 @@ def _attribution(
             reason = "no judge" if item.evidence else "there is no evidence"
         return Score(reason=reason), Score(reason=reason)
     mean = sum(verdict.value for verdict in verdicts) / len(verdicts)
+    claims = [verdict.value for verdict in verdicts if verdict.support is not None]
     counts = {value: sum(entry.value == value for entry in verdicts) for value in (1, 0, -1)}
     summary = f"{counts[1]} attributable, {counts[0]} extrapolatory, {counts[-1]} contradictory"
-    return Score(value=(mean + 1) / 2, evidence=(summary,)), Score(value=mean)
+    if not claims:
+        return Score(reason="the answer makes no claim"), Score(value=mean)
+    decided = max(0.0, sum(claims) / len(claims))
+    return Score(value=decided, evidence=(summary,)), Score(value=mean)
+
+
+def unsupported(verdicts: Sequence[SentenceVerdict] | None) -> bool:
+    """True if the sentences were judged, some make claims, and the evidence supports none."""
+    claims = [verdict for verdict in verdicts or () if verdict.support is not None]
+    return bool(claims) and not any(verdict.support for verdict in claims)

@@ -1,4 +1,4 @@
-"""What SCK reads and what it reports: every number beside what it was computed from."""
+"""Input and report of SCK; every number comes with what it was computed from."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class SCKInput(Value):
     Attributes:
         question: The question; may be empty.
         answer: The answer, without citation markers, Markdown as it stands.
-        sentences: The answer's sentences. Where they carry a ``category``, the verdict is taken
-            over; where none does, the scorer's judge gives one. Empty: the scorer splits.
-        entities: Entities linked in the question and in the answer, as far as they are known.
+        sentences: The answer's sentences. If any carries a ``category``, these verdicts are
+            used; otherwise the scorer's judge reads each sentence. Empty: the scorer splits.
+        entities: Known entities of the question and of the answer.
         evidence: Triples and passages to judge against.
         reference: A reference answer, where there is one.
     """
@@ -72,10 +72,10 @@ class Weighted(Value):
 
 
 class NamedEntity(Value):
-    """A name in the answer, and where the evidence knows it from.
+    """A name in the answer and the evidence that verifies it.
 
     Attributes:
-        text: The name as it stands.
+        text: The name as written.
         entity_id: The linked node, where there is one.
         found_in: What verifies it: ``linked``, ``triple``, ``passage``; None: not verifiable.
     """
@@ -86,7 +86,7 @@ class NamedEntity(Value):
 
 
 class EntityRelevance(Value):
-    """How near a linked entity's description is to the question (eq. 2).
+    """Similarity of a linked entity's description to the question (eq. 2).
 
     Attributes:
         entity_id: The node.
@@ -110,12 +110,15 @@ class SentenceVerdict(Value):
         text: The sentence.
         value: 1 attributable, 0 extrapolatory, -1 contradictory.
         rationale: Why, naming the triples or the passage.
-        triples: The triples it rests on.
-        scores: The NLI probabilities behind it; None where the verdict was handed in.
+        support: 1 where the evidence supports the sentence, 0.5 where it supports a part, 0 where
+            it does not; None for a sentence without a claim.
+        triples: The supporting or conflicting triples.
+        scores: The judge's NLI probabilities; None for a verdict of the caller.
     """
 
     text: str
     value: int = Field(ge=-1, le=1)
+    support: Probability | None = 0.0
     rationale: str
     triples: tuple[Triple, ...] = ()
     scores: NLIScores | None = None
@@ -125,16 +128,19 @@ class KnowledgeReport(Value):
     """K (eq. 3).
 
     Attributes:
-        score: K in [0, 1].
+        score: K in [0, 1], the product's reading; 0 where the evidence supports no claim.
+        paper: Eq. 3 as printed: weighted sum of VE, ``er_paper`` and ``kg_attr_mean``, not
+            bounded; an undefined part counts 0.
         parts: ``ve``, ``er`` and ``kg_attr`` with their weights.
         er_paper: The sum of eq. 2 as printed, not bounded.
-        kg_attr_mean: Mean of the sentence values, in [-1, 1].
+        kg_attr_mean: Mean of the values of all sentences, in [-1, 1].
         names: The answer's names (VE).
         entities: The linked entities (ER).
         sentences: The sentence verdicts (KG-Attr).
     """
 
     score: Score
+    paper: Score
     parts: tuple[Weighted, ...]
     er_paper: Score
     kg_attr_mean: Score
@@ -144,7 +150,7 @@ class KnowledgeReport(Value):
 
 
 class Feature(Value):
-    """One feature of Table 2: what the answer shows, what its question's intent expects."""
+    """One feature of Table 2: found in the answer, expected for the question's intent."""
 
     name: str
     found: str
@@ -183,7 +189,7 @@ class ContentReport(Value):
 
     Attributes:
         score: C in [0, 1].
-        source: Where the key entities come from: ``reference`` or ``question``.
+        source: Source of the key entities: ``reference``, ``question`` or ``evidence``.
         entities: The key entities.
     """
 
@@ -196,15 +202,18 @@ class SCKReport(Value):
     """SCK of one answer (eq. 5) with everything it was computed from.
 
     Attributes:
-        score: SCK in [0, 1].
+        score: SCK in [0, 1], used for decisions; 0 where the evidence supports no claim.
+        paper: Eq. 5 with S, C and K as the paper defines them, not bounded; an undefined part
+            counts 0.
         parts: ``structure``, ``content``, ``knowledge`` with the weights of the intent.
         structure: S.
         content: C.
         knowledge: K.
-        warnings: What a reader should know of this answer or question.
+        warnings: Unusual properties of the answer or the question.
     """
 
     score: Score
+    paper: Score
     parts: tuple[Weighted, ...]
     structure: StructureReport
     content: ContentReport
@@ -215,10 +224,15 @@ class SCKReport(Value):
     def scores(self) -> dict[str, Score]:
         """Every score by its name on a score card.
 
-        ``sck``, ``sck.structure``, ``sck.content``, ``sck.knowledge``, and below these
-        ``sck.structure.format``, ``sck.knowledge.ve`` and so on.
+        ``sck`` (the product's) and ``sck_paper`` (eq. 5 as printed), ``sck.structure``,
+        ``sck.content``, ``sck.knowledge``, and their parts, such as ``sck.structure.format``.
         """
-        named = {"sck": self.score, "sck.knowledge.er_paper": self.knowledge.er_paper}
+        named = {
+            "sck": self.score,
+            "sck_paper": self.paper,
+            "sck.knowledge.paper": self.knowledge.paper,
+            "sck.knowledge.er_paper": self.knowledge.er_paper,
+        }
         named |= {f"sck.{part.name}": part.score for part in self.parts}
         named |= {f"sck.knowledge.{part.name}": part.score for part in self.knowledge.parts}
         named |= {

@@ -6,45 +6,59 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from guardrail.core.types import Score
 from judges.base import NLIJudge, SentenceEncoder
 from judges.sck.attribution import attribute
-from judges.sck.content import names_in, score_content
+from judges.sck.content import key_names, names_in, score_content
 from judges.sck.intents import Intent
-from judges.sck.knowledge import DescribedEntity, described, score_knowledge, verified
+from judges.sck.knowledge import (
+    UNSUPPORTED,
+    DescribedEntity,
+    described,
+    score_knowledge,
+    unsupported,
+    verified,
+)
 from judges.sck.language import Reading, read, reading_of
 from judges.sck.layout import Format, Layout, detect
-from judges.sck.report import ContentReport, SCKInput, SCKReport, StructureReport
+from judges.sck.report import (
+    ContentReport,
+    KnowledgeReport,
+    SCKInput,
+    SCKReport,
+    StructureReport,
+    Weighted,
+)
 from judges.sck.structure import score_structure
 from judges.sck.weights import TABLE_3, FeatureWeights, KnowledgeWeights, PartWeights, combine
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-__all__ = ["SCKScorer", "SCKSettings"]
+__all__ = ["SCKScorer", "SCKSettings", "total"]
 
 ANSWER_CHARS = 250
 """The opening of an answer shows its intent; reading no more bounds the time."""
 
 ROWS_PER_PASS = 256
-"""Answers that go through the encoder together: enough to keep all cores busy, few enough that
-what it reads ahead is still remembered when it is asked for."""
+"""Answers encoded together: enough for all cores, few enough for the encoder's memory."""
 
 NO_INTENT: Mapping[str, float] = {Intent.NONE.value: 1.0}
 
 
 class Encoder(SentenceEncoder, Protocol):
-    """The sentence encoder; it remembers what it read, so that a text costs it one pass."""
+    """A sentence encoder with intent heads and a memory of recent texts."""
 
     def intents(self, questions: Sequence[str]) -> list[dict[str, float]]:
         """Probability of each intent, by name, for n questions."""
         ...
 
     def answer_intents(self, answers: Sequence[str]) -> list[dict[str, float]]:
-        """Probability of each intent, by name, that n answers read like, aligned with questions."""
+        """Probability of each intent, by name, that n answers were written for."""
         ...
 
     def read_ahead(self, texts: Sequence[str]) -> None:
-        """Encode n texts in one batch, so that what is asked of them later is known already."""
+        """Encode n texts in one batch and remember the result."""
         ...
 
 
@@ -52,7 +66,7 @@ class SCKSettings(NamedTuple):
     """Weights; the defaults are the paper's.
 
     Attributes:
-        parts: Weights of S, C and K by intent; an intent left out counts all parts alike.
+        parts: Weights of S, C and K by intent; equal ones for an intent that is missing.
         knowledge: Weights of VE, ER and KG-Attr.
         features: Weights of the structure features.
     """
@@ -66,8 +80,8 @@ class SCKScorer:
     """Scores answers by structure, content and knowledge (SCK eq. 5).
 
     Args:
-        encoder: Tells intents, and embeds for ER.
-        judge: Judges sentences that come without a verdict.
+        encoder: Classifies intents, and embeds for ER.
+        judge: Judges sentences without a verdict.
         settings: Weights.
     """
 
@@ -92,11 +106,10 @@ class SCKScorer:
         self._encoder.intents(["Who is it?"])
 
     def read_ahead(self, batch: Sequence[SCKInput]) -> None:
-        """Encode in one batch what n answers will need.
+        """Encode in one batch what the scores of n answers need.
 
         Args:
-            batch: The answers, of which sentences and references may still be missing; without
-                entities, their questions and openings alone are encoded.
+            batch: The answers; sentences, references and entities may still be missing.
 
         Raises:
             JudgeError: The encoder failed.
@@ -111,14 +124,12 @@ class SCKScorer:
     def score(
         self, batch: Sequence[SCKInput], docs: Mapping[str, Doc] | None = None
     ) -> list[SCKReport]:
-        """Score n answers; the result has the order of the input.
-
-        Equal questions, as in ranking the samples of one question, are read once.
+        """Score n answers, in order.
 
         Args:
             batch: The answers.
-            docs: Answers, questions and references, as far as the caller has them parsed by an
-                English pipeline with tagger and entity recogniser; others are read here.
+            docs: Answers, questions and references that the caller has parsed with an English
+                pipeline (tagger and entity recogniser); others are parsed here.
 
         Raises:
             JudgeError: The encoder or the judge failed, or the English pipeline is missing.
@@ -164,17 +175,11 @@ class SCKScorer:
             )
             content = _content(item, readings)
             weights = self._settings.parts.get(structure.intent, TABLE_3[Intent.NONE])
-            score, parts = combine(
-                [
-                    ("structure", structure.score, weights.structure),
-                    ("content", content.score, weights.content),
-                    ("knowledge", knowledge.score, weights.knowledge),
-                ],
-                what="SCK",
-            )
+            score, paper, parts = total(structure, content, knowledge, weights)
             reports.append(
                 SCKReport(
                     score=score,
+                    paper=paper,
                     parts=parts,
                     structure=structure,
                     content=content,
@@ -205,6 +210,37 @@ class SCKScorer:
         return {(left, right): float(vectors[left] @ vectors[right]) for left, right in pairs}
 
 
+def total(
+    structure: StructureReport,
+    content: ContentReport,
+    knowledge: KnowledgeReport,
+    weights: PartWeights,
+) -> tuple[Score, Score, tuple[Weighted, ...]]:
+    """SCK = α·S + β·C + γ·K (eq. 5).
+
+    Returns:
+        The score for decisions, in [0, 1]: parts without a value give their weight to the others,
+        and it is 0 where the evidence supports no claim. The paper's score, with K of eq. 3 as
+        printed: an undefined part counts 0. The parts with their weights.
+    """
+    score, parts = combine(
+        [
+            ("structure", structure.score, weights.structure),
+            ("content", content.score, weights.content),
+            ("knowledge", knowledge.score, weights.knowledge),
+        ],
+        what="SCK",
+    )
+    if unsupported(knowledge.sentences):
+        score = Score(value=0.0, evidence=(UNSUPPORTED,))
+    paper = (
+        weights.structure * (structure.score.value or 0.0)
+        + weights.content * (content.score.value or 0.0)
+        + weights.knowledge * (knowledge.paper.value or 0.0)
+    )
+    return score, Score(value=paper), parts
+
+
 def _readings(batch: Sequence[SCKInput], docs: Mapping[str, Doc]) -> dict[str, Reading]:
     """Readings of the different answers, questions and references."""
     texts = [item.answer for item in batch] + [item.question for item in batch]
@@ -218,10 +254,11 @@ def _readings(batch: Sequence[SCKInput], docs: Mapping[str, Doc]) -> dict[str, R
 
 
 def _content(item: SCKInput, readings: Mapping[str, Reading]) -> ContentReport:
-    text, source = item.question, "question"
     if item.reference and item.reference.strip():
-        text, source = item.reference, "reference"
-    key = names_in(text, readings[text].names, item.entities)
+        key = names_in(item.reference, readings[item.reference].names, item.entities)
+        return score_content(item.answer, key, source="reference")
+    names = readings[item.question].names
+    key, source = key_names(item.question, names, item.entities, item.evidence)
     return score_content(item.answer, key, source=source)
 
 

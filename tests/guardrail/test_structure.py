@@ -29,7 +29,7 @@ ELSEWHERE = {
     "engine/pipeline.py": "test_guard.py",
     "engine/problems.py": "test_guard.py",
     "engine/recording.py": "log/test_records.py",
-    "engine/scoring.py": "engine/test_scorers.py",
+    "engine/scoring.py": "test_scorers.py",
     "verdict/checks/base.py": "verdict/test_findings.py",
     "verdict/checks/computing.py": "verdict/checks/test_aggregates.py",
     "verdict/checks/copied.py": "verdict/test_guarantees.py",

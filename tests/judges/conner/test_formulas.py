@@ -220,18 +220,53 @@ def test_validity_of_span_and_open_answers():
             ("capital? Paris", "capital? Lutetia"): (0.6, 0.3, 0.1),
             ("e1", "Paris is big."): (0.2, 0.8, 0.0),
             ("e2", "Paris is big."): (0.9, 0.1, 0.0),
+            ("e1", "It is old."): (0.5, 0.5, 0.0),
+            ("e2", "It is old."): (0.1, 0.9, 0.0),
         }
     )
     span = ConnerInput(query="capital?", knowledge="k", answer="Lutetia", reference="Paris")
     free = ConnerInput(
         query="q", knowledge="k", answer="Paris is big.", answer_kind="open", evidence=("e1", "e2")
     )
-    reports = ConnerScorer(ConnerModels(nli=judge)).score([span, free])
-    assert [report.validity.value for report in reports] == pytest.approx([0.6, 0.9])
+    longer = free.model_copy(update={"answer": "Paris is big. It is old."})
+    reports = ConnerScorer(ConnerModels(nli=judge)).score([span, free, longer])
+    assert [report.validity.value for report in reports] == pytest.approx([0.6, 0.9, 0.7])
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "kind"),
+    [
+        ("Lutetia", "Paris", "span"),
+        (
+            "Paris is the capital of France, and has been so since the tenth century.",
+            "Paris",
+            "open",
+        ),
+        ("Lutetia", None, "open"),
+        ("Lutetia", " ", "open"),
+    ],
+)
+def test_an_answer_is_open_unless_answer_and_reference_are_short(answer, reference, kind):
+    row = ConnerInput(query="q", knowledge="k", answer=answer, reference=reference)
+    assert row.kind == kind
+
+
+def test_helpfulness_is_about_the_reference_where_there_is_one():
+    scorer = ConnerScorer(ConnerModels(causal=LetterModel()), irrelevant_pool=["p"])
+    row = ConnerInput(query="?", knowledge="!", answer="a", reference="x")
+    (report,) = scorer.score([row])
+    # The reference "x": likelihood 1/4 after the knowledge against 1/8.
+    assert report.helpfulness.value == pytest.approx(1 - math.log(4) / math.log(8))
 
 
 def test_the_gold_answer_is_evidence_for_an_open_answer():
-    judge = TableJudge({("e", "a"): (0.2, 0.8, 0.0), ("gold", "a"): (0.7, 0.3, 0.0)})
+    judge = TableJudge(
+        {
+            ("e", "a"): (0.2, 0.8, 0.0),
+            ("gold", "a"): (0.7, 0.3, 0.0),
+            ("q gold", "a"): (0.6, 0.4, 0.0),
+        }
+    )
     row = ConnerInput(
         query="q", knowledge="k", answer="a", answer_kind="open", evidence=("e",), reference="gold"
     )
@@ -308,4 +343,4 @@ def test_perspectives_that_are_not_asked_for_cost_nothing():
     assert report.relevance.value == pytest.approx(0.8)
     assert report.quality.value == pytest.approx(0.8)
     for score in (report.factuality, report.helpfulness, report.informativeness, report.validity):
-        assert score.reason == "this perspective was not asked for"
+        assert score.reason == "this perspective was not requested"

@@ -98,7 +98,7 @@ def test_knowledge_is_the_mean_of_ve_er_and_attribution(report: SCKReport) -> No
     assert number(parts["er"]) == pytest.approx((entity.jaccard + entity.cosine) / 2)
     mean = sum(sentence.value for sentence in knowledge.sentences) / len(knowledge.sentences)
     assert number(knowledge.kg_attr_mean) == pytest.approx(mean)
-    assert number(parts["kg_attr"]) == pytest.approx((mean + 1) / 2)
+    assert number(parts["kg_attr"]) == pytest.approx(max(0, mean))
     assert number(knowledge.score) == pytest.approx(weighted_mean(knowledge.parts))
 
 

@@ -13,12 +13,17 @@ FACT = Triple(subject="Ada Lovelace", property="place of birth", value="London")
 def test_without_entities_ve_and_content_have_a_reason_instead_of_a_value(
     scorer: SCKScorer,
 ) -> None:
-    [report] = scorer.score(
-        [SCKInput(question="how does it work?", answer="it just works.", evidence=(FACT,))]
+    ask, answer = "how does it work?", "it just works."
+    alone, grounded = scorer.score(
+        [
+            SCKInput(question=ask, answer=answer),
+            SCKInput(question=ask, answer=answer, evidence=(FACT,)),
+        ]
     )
-    assert report.scores["sck.knowledge.ve"].reason == "no entities"
-    assert report.scores["sck.content"].reason == "the question names no entity"
-    assert report.score.value is not None
+    assert grounded.scores["sck.knowledge.ve"].reason == "no entities"
+    assert alone.scores["sck.content"].reason == "the question names no entity"
+    assert (grounded.content.source, grounded.content.score.value) == ("evidence", 0)
+    assert alone.score.value is not None
 
 
 def test_without_a_question_all_parts_count_alike(scorer: SCKScorer) -> None:

@@ -13,8 +13,9 @@ from guardrail.core.types import Evidence, Passage, Score, Triple, linearise
 from guardrail.engine.scoring import ScoringRequest
 
 if TYPE_CHECKING:
-    from judges.base import CausalLM, NLIJudge
-    from judges.conner import ConnerInput, ConnerReport, ConnerScorer
+    from guardrail.config import GuardrailConfig
+    from judges.base import NLIJudge
+    from judges.conner import ConnerInput, ConnerReport, ConnerScorer, ConnerSettings
     from judges.sck import SCKInput, SCKReport, SCKScorer
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "conner_input",
     "conner_scorer",
     "evidence_texts",
+    "open_conner",
     "sck_input",
     "sck_scorer",
 ]
@@ -45,21 +47,63 @@ def evidence_texts(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def conner_scorer(nli: NLIJudge | None = None, causal: CausalLM | None = None) -> ConnerGuardScorer:
-    """CONNER with the shipped encoder; perspectives that need a causal model only with one.
+def conner_scorer(
+    nli: NLIJudge | None = None, config: GuardrailConfig | None = None
+) -> ConnerGuardScorer:
+    """CONNER with the shipped encoder and the causal language model of ``model.causal_lm``.
 
     Args:
         nli: The guardrail's NLI judge.
-        causal: Tells token likelihoods; see ``judges.causal_lm``.
+        config: Names the causal language model; without one, sentence coherence and
+            informativeness have no value.
+
+    Raises:
+        ConfigError: The causal language model has an unknown scheme.
     """
+    from judges.conner import ConnerSettings, Perspective
+
+    # Without a reference, validity would repeat factuality, and helpfulness has no answer.
+    perspectives = frozenset(Perspective) - {Perspective.VALIDITY, Perspective.HELPFULNESS}
+    settings = ConnerSettings(perspectives=perspectives)
+    return ConnerGuardScorer(open_conner(nli, config, settings=settings))
+
+
+def open_conner(
+    nli: NLIJudge | None,
+    config: GuardrailConfig | None,
+    *,
+    settings: ConnerSettings | None = None,
+    pool: Sequence[str] = (),
+) -> ConnerScorer:
+    """The CONNER scorer of a configuration.
+
+    Args:
+        nli: The NLI judge.
+        config: Names the causal language model.
+        settings: The paper's by default.
+        pool: Irrelevant knowledge for helpfulness (eq. 6); by default the handbook of the
+            invented company that ships with the package, on which no real question bears.
+
+    Raises:
+        ConfigError: The causal language model has an unknown scheme.
+    """
+    from guardrail.company import handbook
+    from judges.causal_lm import create_causal_lm
     from judges.conner import ConnerModels, ConnerScorer
     from judges.encoder import create_encoder
 
     encoder = create_encoder()
+    name, url = (None, None) if config is None else (config.model.causal_lm, config.model.base_url)
     models = ConnerModels(
-        nli=nli, encoder=encoder, relevance=encoder, discourse=encoder, causal=causal
+        nli=nli,
+        encoder=encoder,
+        relevance=encoder,
+        discourse=encoder,
+        causal=None if name is None else create_causal_lm(name, base_url=url),
     )
-    return ConnerGuardScorer(ConnerScorer(models))
+    return ConnerScorer(
+        models, settings, irrelevant_pool=pool or [passage.text for passage in handbook()]
+    )
 
 
 READ_AHEAD = 4
@@ -81,7 +125,11 @@ class ConnerGuardScorer:
 
 
 def conner_input(request: ScoringRequest, reference: str | None = None) -> ConnerInput:
-    """An answer as CONNER's knowledge; with a reference, its validity is judged as well."""
+    """An answer in the place of CONNER's knowledge.
+
+    With a reference, validity judges the answer against it, and helpfulness asks whether the
+    answer helps to generate it.
+    """
     from judges.conner import ConnerInput
 
     return ConnerInput(
@@ -89,7 +137,7 @@ def conner_input(request: ScoringRequest, reference: str | None = None) -> Conne
         knowledge=request.answer.text,
         sentences=tuple(sentence.text for sentence in request.answer.sentences),
         evidence=evidence_texts(request.evidence),
-        answer=None if reference is None else request.answer.text,
+        answer=request.answer.text,
         reference=reference,
     )
 

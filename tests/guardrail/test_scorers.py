@@ -7,10 +7,10 @@ import pytest
 from guardrail import CheckRequest, Guardrail, GuardrailConfig, JudgeError, Triple
 from guardrail.config import GraphConfig
 from guardrail.core.types import AttributedAnswer
-from guardrail.engine.scorers import SCKGuardScorer, sck_input, sck_scorer
 from guardrail.engine.scoring import ScoringRequest
 from guardrail.markers.grammar import parse
 from guardrail.report.summary import INTENT_LINE
+from guardrail.scorers import SCKGuardScorer, sck_input, sck_scorer
 from judges.encoder import create_encoder
 from judges.sck import SCKScorer
 
