@@ -185,8 +185,12 @@ def run(
         str, typer.Option("--retrieval", help="gold (the question's entities) or linked.")
     ] = "gold",
     accuracy: Annotated[
-        int, typer.Option(min=0, max=100, help="Percent of subgraphs that are the right ones.")
-    ] = 100,
+        str,
+        typer.Option(
+            help="Percent of subgraphs that are the right ones; several with commas print "
+            "Figure 5: 100,80,60,40,20."
+        ),
+    ] = "100",
     removed: Annotated[
         int, typer.Option(min=0, max=3, help="Triples of each minimum set taken out.")
     ] = 0,
@@ -203,7 +207,9 @@ def run(
     table.json. The guardrail's judge should not be the grader: a star marks rows where it is.
     """
     from benchmarks.biokalma.experiment import Experiment
+    from benchmarks.biokalma.tables import figure_5
 
+    accuracies = _percents(accuracy)
     experiment = Experiment(
         data=data,
         output=output,
@@ -216,14 +222,27 @@ def run(
         grader=grader,
         rater=rater,
         linked=_retrieval(retrieval),
-        accuracy=accuracy / 100,
+        accuracy=accuracies[0] / 100,
         removed=removed,
         temperature=temperature,
         max_tokens=max_tokens,
         facts=facts,
     )
-    result = experiment.run(_graph(kg), _nli(grader), progress=_progress)
-    typer.echo(result.model_dump_json(indent=2) if as_json else result.markdown)
+    found = {}
+    for percent in accuracies:
+        place = output if len(accuracies) == 1 else output / f"accuracy-{percent}"
+        varied = experiment.model_copy(update={"accuracy": percent / 100, "output": place})
+        result = found[percent] = varied.run(_graph(kg), _nli(grader), progress=_progress)
+        typer.echo(result.model_dump_json(indent=2) if as_json else result.markdown)
+    if len(accuracies) > 1 and not as_json:
+        typer.echo("\n" + figure_5({percent: result.rows for percent, result in found.items()}))
+
+
+def _percents(text: str) -> list[int]:
+    found = [int(part) for part in text.split(",") if part.strip().isdigit()]
+    if not found or len(found) < len(text.split(",")) or max(found) > 100:
+        raise InputError(f"--accuracy takes percents from 0 to 100, not {text!r}")
+    return found
 
 
 def _variants(judges: str, citations: str) -> tuple[Variant, ...]:

@@ -1,4 +1,4 @@
-"""The evolver that asks a chat model, as the paper does (KaLMA Tables 8, 9)."""
+"""The evolver that prompts a chat model (KaLMA 2.2, Tables 8, 9)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,37 @@ __all__ = ["CALL_TOKENS", "ChatEvolver"]
 # of the sixth round, where the answer has some 150 words.
 CALL_TOKENS = 700
 
-_SYSTEM = (
-    "You write questions for a benchmark on biographies. First extend the answer so that it "
-    "includes the new knowledge naturally and stays coherent, keeping every value exactly as "
-    "given. Then write one single question that the whole answer answers. Never write ids or "
-    "square brackets. Reply with two lines: 'Answer: …' and 'Question: …'."
+_FIRST = (
+    "I want to you act as a Question Generator. Your objective is to select relevant knowledge "
+    "to label the sentence and generate a question"
 )
-_REPLY = re.compile(r"Answer:\s*(?P<answer>.+?)\s*\n\s*Question:\s*(?P<question>.+)", re.DOTALL)
+"""Instruction of the first round, verbatim (Table 8)."""
+_LATER = (
+    "I want to you act as a Question Rewriter. Your objective is to extend the question and "
+    "answer, so the they include the additional knowledge. There should be only one question "
+    "when possible, if not, make sure the question is a few as possible."
+)
+"""Instruction of rounds two to six, verbatim (Table 9)."""
+_FORM = (
+    "Keep every value exactly as given. Never write ids or square brackets. Reply with two "
+    "lines: 'Generated Answer: …' and 'Generated Question: …'."
+)
+"""Deviation from the paper, whose answers carry the citations: here they are known already."""
+_EXAMPLE_FIRST = """\
+sentence: Ellen Voss and Karl Voss
+knowledge: {name: Ellen Voss, father: Karl Voss}
+Generated Answer: Ellen Voss was a daughter of Karl Voss.
+Generated Question: Who was the father of Ellen Voss?"""
+_EXAMPLE_LATER = """\
+answer: Ellen Voss was a daughter of Karl Voss.
+question: Who was the father of Ellen Voss?
+knowledge: {name: Ellen Voss, place of birth: Lund}
+Generated Answer: Ellen Voss, who was born in Lund, was a daughter of Karl Voss.
+Generated Question: Where was Ellen Voss born, and who was her father?"""
+"""One invented example for each round, as the paper's prompts have one."""
+_REPLY = re.compile(
+    r"Answer:\s*(?P<answer>.+?)\s*\n\s*(?:Generated )?Question:\s*(?P<question>.+)", re.DOTALL
+)
 
 
 class ChatEvolver:
@@ -57,20 +81,20 @@ class ChatEvolver:
             ModelError: The model could not be reached, or no reply had the form asked for.
         """
         new = injected[-1]
-        knowledge = f"{new.subject}, {new.property}: {new.value}"
-        answer = before.answer if before else "(none yet)"
-        question = before.question if before else "(none yet)"
-        persons = f"{pair.first.label} and {pair.second.label}"
-        text = (
-            f"Persons: {persons}\nAnswer so far: {answer}\nQuestion so far: {question}\n"
-            f"New knowledge: {knowledge}"
-        )
+        knowledge = f"knowledge: {{name: {new.subject}, {new.property}: {new.value}}}"
+        if before is None:
+            instruction, example = _FIRST, _EXAMPLE_FIRST
+            text = f"sentence: {pair.first.label} and {pair.second.label}\n{knowledge}"
+        else:
+            instruction, example = _LATER, _EXAMPLE_LATER
+            text = f"answer: {before.answer}\nquestion: {before.question}\n{knowledge}"
+        system = f"Instruction: {instruction} {_FORM}\n\n{example}"
         prompt = Prompt(
             messages=(
-                Message(role="system", content=_SYSTEM),
+                Message(role="system", content=system),
                 Message(role="user", content=text),
             ),
-            text=f"{_SYSTEM}\n\n{text}\n",
+            text=f"{system}\n\n{text}\n",
         )
         draft: Draft | None = None
         for attempt in range(self._attempts):

@@ -12,6 +12,7 @@ from pydantic import Field
 from benchmarks.biokalma.metrics import (
     ContainmentAligner,
     KalmaScores,
+    NLIAligner,
     NotAvailableScores,
     kalma_scores,
     not_available_scores,
@@ -41,6 +42,7 @@ from benchmarks.biokalma.tables import (
     quality_means,
     table_row,
 )
+from benchmarks.provenance import provenance
 from guardrail.config import GuardrailConfig, ModelConfig
 from guardrail.core.errors import InputError
 from guardrail.core.types import Score, Triple, Value, linearise
@@ -181,6 +183,7 @@ class Experiment(Value):
             for variant in self.variants if setting.guarded else (None,):
                 runs: list[KalmaScores] = []
                 na: list[NotAvailableScores] = []
+                na_nli: list[NotAvailableScores] = []
                 ratings: list[dict[str, Score]] = []
                 for seed in self.seeds:
                     own = [
@@ -195,12 +198,15 @@ class Experiment(Value):
                     runs.append(kalma_scores(cited, grader))
                     if self.removed:
                         na.append(not_available_scores(cited, ContainmentAligner()))
+                        if grader is not None:
+                            na_nli.append(not_available_scores(cited, NLIAligner(grader)))
                     if self.rater is not None:
                         ratings.append(_rated(self.rater, own, questions))
                 circular = variant is not None and variant.judge == self.grader
-                row = table_row(self._label(setting, variant), runs, na, circular=circular)
+                row = table_row(self._label(setting, variant), runs, na, na_nli, circular=circular)
                 table.append(row.model_copy(update={"quality": quality_cells(ratings)}))
-        parts = [markdown(table, notes=self._notes())]
+        origin = provenance(judge=self.variants[0].judge, model=self.model, seed=self.seeds[0])
+        parts = [str(origin), markdown(table, notes=self._notes())]
         if self.removed:
             parts.append(na_markdown(table, self.removed))
         if self.rater is not None:

@@ -18,6 +18,7 @@ __all__ = [
     "COLUMNS",
     "Cell",
     "TableRow",
+    "figure_5",
     "markdown",
     "na_markdown",
     "paper_tables",
@@ -84,6 +85,7 @@ def table_row(
     title: str,
     runs: Sequence[KalmaScores],
     na: Sequence[NotAvailableScores] = (),
+    na_nli: Sequence[NotAvailableScores] = (),
     *,
     circular: bool = False,
 ) -> TableRow:
@@ -92,7 +94,8 @@ def table_row(
     Args:
         title: The row's name.
         runs: Scores of each run.
-        na: Scores of ``[NA]`` of each run, where triples were removed.
+        na: Scores of ``[NA]`` of each run by containment, where triples were removed.
+        na_nli: The same by NLI, as in the paper (4.4); empty without a grader.
         circular: The NLI judge that measured alignment also filtered the answers.
     """
     columns: dict[str, list[Score]] = {name: [] for name in COLUMNS}
@@ -105,9 +108,10 @@ def table_row(
             columns[name].append(getattr(run.micro, name))
         for name in ("precision", "recall", "f1"):
             columns[f"macro_{name}"].append(getattr(run.macro, name))
-    for scores in na:
-        for name in ("precision", "recall", "f1"):
-            columns.setdefault(f"na_{name}", []).append(getattr(scores, name))
+    for prefix, found in (("na_containment", na), ("na", na_nli)):
+        for scores in found:
+            for name in ("precision", "recall", "f1"):
+                columns.setdefault(f"{prefix}_{name}", []).append(getattr(scores, name))
     return TableRow(
         row=title,
         cells={name: _cell(scores) for name, scores in columns.items()},
@@ -136,14 +140,31 @@ def markdown(rows: Sequence[TableRow], *, notes: Sequence[str] = ()) -> str:
 
 
 def na_markdown(rows: Sequence[TableRow], removed: int) -> str:
-    """``[NA]`` precision, recall and F1, where triples were removed."""
-    lines = [
-        f"| Model, {removed} removed | [NA] prec. | [NA] rec. | [NA] F1 |",
-        "|---|---|---|---|",
-    ]
+    """``[NA]`` precision, recall and F1 where triples were removed.
+
+    By NLI as in the paper (4.4), and by containment, which needs no model.
+    """
+    named = ("precision", "recall", "f1")
+    columns = [f"{prefix}_{name}" for prefix in ("na", "na_containment") for name in named]
+    head = f"| Model, {removed} removed | [NA] prec. | [NA] rec. | [NA] F1 "
+    head += "| by containment: prec. | rec. | F1 |"
+    lines = [head, "|---" * (len(columns) + 1) + "|"]
     for row in rows:
-        cells = (_written(row.cells[f"na_{name}"]) for name in ("precision", "recall", "f1"))
+        cells = (_written(row.cells.get(name, Cell(mean=None))) for name in columns)
         lines.append(f"| {row.row} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def figure_5(rows: Mapping[int, Sequence[TableRow]]) -> str:
+    """KaLMA's Figure 5: micro citation scores by retrieval accuracy in percent."""
+    columns = ("correctness", "precision", "recall", "f1")
+    lines = [f"| Model | Retrieval accuracy | {' | '.join(COLUMNS[name] for name in columns)} |"]
+    lines.append("|---" * (len(columns) + 2) + "|")
+    lines += [
+        f"| {row.row} | {accuracy} | {' | '.join(_written(row.cells[c]) for c in columns)} |"
+        for accuracy, found in rows.items()
+        for row in found
+    ]
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ import typer
 
 from benchmarks.caqa.build import DECOY_SHARE, EDITED_SHARE
 from benchmarks.caqa.rows import CAQARow, Split
+from benchmarks.provenance import provenance
 from guardrail.commands.progress import Tell, telling
 from guardrail.core.errors import InputError
 from guardrail.lines.figures import json_line
@@ -169,7 +170,7 @@ def run(
     names = judge or ["onnx"]
     if resume and output is None:
         raise InputError("--resume needs --output, the folder of the run that was stopped")
-    to_train = controls or any(name.startswith("chat-few") for name in names)
+    to_train = controls or any(_shows_rows(name) for name in names)
     if to_train and test and train is None and source is None:
         raise InputError(
             "the rows of --test do not tell their graph: name it with --source, so that training "
@@ -210,11 +211,13 @@ def run(
     except KeyboardInterrupt:
         _say(_stopped(kept, len(names), output))
         raise typer.Exit(_STOPPED) from None
+    text = f"{provenance(judge=_named_judge(names), model=', '.join(names), seed=seed)}\n\n"
+    text += markdown(report)
     if output is not None:
         (output / "report.json").write_text(report.model_dump_json(indent=2) + "\n")
-        (output / "report.md").write_text(markdown(report))
+        (output / "report.md").write_text(text)
     if not as_json:
-        typer.echo(markdown(report))
+        typer.echo(text)
         return
     first = report.evaluators[0]
     main = next(iter(first.splits.values()))
@@ -278,6 +281,16 @@ def fine_tune(
     with telling() as tell:
         loss = tune(model, read_rows(train), output, settings, tell)
     _say(f"saved to {output}; last loss {loss:.4f}")
+
+
+def _shows_rows(name: str) -> bool:
+    """True for an evaluator that shows demonstrations."""
+    return name.partition(":")[0].endswith(("-few", "-1", "-2", "-3"))
+
+
+def _named_judge(names: Iterable[str]) -> str | None:
+    """The shipped judge, where it is among the evaluators."""
+    return "onnx" if any(name.partition("@")[0] == "onnx" for name in names) else None
 
 
 def _built(

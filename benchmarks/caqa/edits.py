@@ -2,8 +2,11 @@
 
 A row must not give its category away by its parts. Supportive and contradictory evidence of one
 query therefore hold the same facts with answer and rival exchanged, so that only *who has what*
-tells them apart; where a fact is deleted, an echo with its property and its value but another
-subject stands in; and the same number of facts about the named entities surrounds all four.
+tells them apart; a deleted fact is replaced by an echo with its property and its value but
+another subject; irrelevant evidence is a subgraph of the same structure that shares the entity
+that the question names, over other properties; and about as many facts about the named entities
+surround all four. Echoes and surroundings go beyond the paper: without them word overlap alone
+tells 54 % of the categories.
 """
 
 from __future__ import annotations
@@ -38,8 +41,11 @@ class Plan:
         around: Facts about the entities of the query over other properties.
         echoes: For each fact of the query a fact with its property, and where that can be its
             value, about another entity.
+        similar: A subgraph of the same structure with the same named entity, over other
+            properties and entities; empty where the graph has none, and then the facts around
+            the query are the irrelevant evidence.
         extra: Further facts, as many as the row wants beyond the others.
-        spares: Facts about the entities to stand in for deleted ones where no echo does.
+        spares: Replacements of deleted facts where echoes are not wanted.
         edited: Whether the answer differs from the graph's.
     """
 
@@ -50,6 +56,7 @@ class Plan:
     slot: int
     around: tuple[Fact, ...]
     echoes: dict[Fact, Fact]
+    similar: tuple[Fact, ...]
     extra: tuple[Fact, ...]
     spares: tuple[Fact, ...]
     edited: bool
@@ -113,6 +120,7 @@ def plan(graph: FactGraph, query: Query, rng: random.Random, *, edited: float) -
         if echo is None:
             return None
         echoes[edge.fact(parent)] = used.take(echo)
+    similar = _similar(graph, query, used, rng)
     further: list[Fact] = []
     wanted = rng.choice((0, 0, 1, 1, 2))
     for _ in range(wanted + len(query.facts)):
@@ -127,6 +135,7 @@ def plan(graph: FactGraph, query: Query, rng: random.Random, *, edited: float) -
         slot=slot,
         around=tuple(around),
         echoes=echoes,
+        similar=similar,
         extra=tuple(further[:wanted]),
         spares=tuple(further[wanted:]),
         edited=swapped,
@@ -165,7 +174,7 @@ def edit(
             return None
         core = tuple(fact for fact in claimed if fact not in dropped)
     elif category is Category.IRRELEVANT:
-        core = plan.around
+        core = plan.similar or plan.around
         noise = list(plan.extra)
     kept = frozenset(core) & frozenset(claimed)
     missing = [] if category is Category.CONTRADICTORY else [f for f in claimed if f not in kept]
@@ -360,6 +369,69 @@ def _echo(
             found = fact
             if alike:
                 break
+    return found
+
+
+def _similar(graph: FactGraph, query: Query, used: _Used, rng: random.Random) -> tuple[Fact, ...]:
+    """A subgraph of the query's structure that shares the named entity and nothing else.
+
+    Each edge is walked again from the named entity, in the same direction, to another entity over
+    a property that the query does not use. Empty where some edge has no such fact.
+    """
+    for _ in range(_TRIES):
+        found: list[Fact] = []
+        for root in query.roots:
+            walked = _walked(graph, root, used, rng)
+            if walked is None:
+                break
+            found += walked
+        else:
+            facts = tuple(dict.fromkeys(found))
+            if len(facts) == len(query.facts) and all(map(used.allows, facts)):
+                return tuple(map(used.take, facts))
+    return ()
+
+
+def _walked(graph: FactGraph, root: Node, used: _Used, rng: random.Random) -> list[Fact] | None:
+    """A walk over edges like those of a tree: up from its first named entity, then down."""
+    chain: list[Edge] = []
+    node = root
+    while not node.named:
+        if not node.edges:
+            return None
+        chain.append(node.edges[0])
+        node = node.edges[0].child
+    found: list[Fact] = []
+
+    def step(key: str, *, out: bool) -> str | None:
+        around = graph.out.get(key, ()) if out else graph.into.get(key, ())
+        fits = [
+            fact
+            for fact in around
+            if fact.property not in used.properties
+            and (fact.value if out else fact.subject) not in used.keys
+        ]
+        if not fits:
+            return None
+        fact = rng.choice(fits)
+        found.append(fact)
+        return fact.value if out else fact.subject
+
+    def down(parent: Node, key: str, edges: Sequence[Edge]) -> bool:
+        for edge in edges:
+            end = step(key, out=not edge.forward)
+            if end is None or not down(edge.child, end, edge.child.edges):
+                return False
+        return True
+
+    if not down(node, node.key, node.edges):
+        return None
+    key: str | None = node.key
+    parents = [root, *(edge.child for edge in chain[:-1])]
+    for parent, edge in zip(reversed(parents), reversed(chain), strict=True):
+        key = step(key, out=edge.forward)
+        if key is None or not down(parent, key, parent.edges[1:]):
+            return None
     return found
 
 

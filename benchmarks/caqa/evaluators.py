@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -35,8 +36,17 @@ __all__ = [
 ItemT = TypeVar("ItemT")
 SaidT = TypeVar("SaidT")
 
-_KINDS = ("nli", "autois", "classifier", "chat-zero", "chat-few", "attrscore")
-"""Evaluators that a colon and a model or folder may follow, beside the judges' own names."""
+_FORMS = {"chat": Form.GPT, "short": Form.SHORT, "attrscore": Form.ATTRSCORE}
+_SHOTS = {"zero": 0, "few": 1, "1": 1, "2": 2, "3": 3}
+"""Demonstrations of each category; the paper compares one to three (Table 14)."""
+_KINDS = (
+    "nli",
+    "autois",
+    "classifier",
+    "attrscore",
+    *(f"{form}-{shots}" for form in _FORMS for shots in _SHOTS),
+)
+"""Evaluators that take a model or folder after a colon, in addition to the judges."""
 _NOT_SUPPORTIVE = Category.IRRELEVANT
 """What stands for *not supportive* where an evaluator knows no more."""
 _REPLY_TOKENS = 24
@@ -238,7 +248,8 @@ class ChatEvaluator:
     @property
     def name(self) -> str:
         """Model, form and number of demonstrations."""
-        setting = "few-shot" if self._shots else "zero-shot"
+        most = max(Counter(row.category for row in self._shots).values(), default=0)
+        setting = f"{most}-shot" if most else "zero-shot"
         return f"{self._chat.name} {setting} ({self._form})"
 
     @property
@@ -258,7 +269,10 @@ class ChatEvaluator:
         return [read_category(reply) for reply in self._chat.reply(prompts)]
 
     def supports(self, facts: Sequence[tuple[str, tuple[str, ...]]]) -> list[bool]:
-        """Whether the reply to the true-or-false prompt says true."""
+        """Whether the reply to the true-or-false prompt says true; AttrScore by its own label."""
+        if self._form is Form.ATTRSCORE:
+            items = [AttributionItem("", fact, evidence) for fact, evidence in facts]
+            return [label is Category.SUPPORTIVE for label in self.categorise(items)]
         replies = self._chat.reply(
             [fact_prompt(fact, _shortened(evidence)) for fact, evidence in facts]
         )
@@ -283,13 +297,15 @@ def create_evaluator(name: str, *, shots: Sequence[CAQARow] = ()) -> Evaluator:
     Args:
         name: A judge of ``judges.registry`` (``onnx``, ``transformers:MODEL``, …); ``nli:NAME``
             lifts its NLI to the categories; ``autois:NAME`` takes the AutoIS form;
-            ``chat-zero:MODEL``, ``chat-few:MODEL`` and ``attrscore:MODEL`` prompt a language
-            model (``openai:NAME``; without a name that of ``OPENAI_BASE_URL``);
+            ``chat-…``, ``short-…`` and ``attrscore-…`` prompt a language model in one of the
+            forms of Table 12 (GPT models, other evaluators, AttrScore), with ``zero``, ``few``,
+            ``1``, ``2`` or ``3`` demonstrations of each category, such as
+            ``short-zero:openai:NAME``; without a name that of ``OPENAI_BASE_URL``;
             ``classifier:FOLDER`` is a fine-tuned one.
         shots: Rows to take demonstrations from.
 
     Raises:
-        ConfigError: The name is unknown, or few-shot is asked for without rows.
+        ConfigError: The name is unknown, or demonstrations are wanted without rows.
     """
     from judges.lifting import LiftedJudge
     from judges.registry import create_attribution, create_nli, hint, kinds
@@ -303,13 +319,15 @@ def create_evaluator(name: str, *, shots: Sequence[CAQARow] = ()) -> Evaluator:
         from benchmarks.caqa.finetune import ClassifierJudge
 
         return JudgeEvaluator(ClassifierJudge(rest))
-    if kind in ("chat-zero", "chat-few", "attrscore"):
-        if kind == "chat-few" and not shots:
+    if kind in _KINDS:
+        form, _, count = kind.partition("-")
+        shown = _SHOTS[count or "zero"]
+        if shown and not shots:
             raise ConfigError(f"{name!r} needs training rows to show; give --train")
         return ChatEvaluator(
             ModelChat(_model(rest)),
-            form=Form.ATTRSCORE if kind == "attrscore" else Form.GPT,
-            shots=demonstrations(shots) if kind == "chat-few" else (),
+            form=_FORMS[form],
+            shots=demonstrations(shots, shown) if shown else (),
         )
     if kind not in kinds():
         raise ConfigError(f"there is no evaluator {name!r}; {hint(name, (*kinds(), *_KINDS))}")

@@ -194,8 +194,12 @@ def _step(
 
 
 def _union(graph: FactGraph, query: Query, rng: random.Random) -> Query | None:
-    """Join the answers for the entities of one name; where a graph has no second entity of that
-    name, for another entity with the same property, or a second answer for the same entity.
+    """Join the answers for all entities of one name (Table 4).
+
+    Deviation from the paper: where the graph has no second entity of that name, which leaves the
+    paper's query as it is, a second answer for the same entity is joined, or the answer for
+    another entity with the same property. Most graphs have too few namesakes for the union rows
+    that the paper's table needs.
     """
     root = query.roots[0]
     edge = root.edges[0]

@@ -1,4 +1,4 @@
-"""``guardrail bench``: the papers' benchmarks, which stand in the repository alone."""
+"""``guardrail bench``: the registry of the papers' benchmarks, which the repository holds."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ class _Benchmarks(LazyGroup):
             "benchmarks.biokalma.cli:app", "KaLMA: citations, alignment, [NA]."
         ),
         "caqa": LazyCommand("benchmarks.caqa.cli:app", "CAQA: four categories, four complexities."),
+        "sck": LazyCommand("benchmarks.sck.cli:app", "SCK: structure, content, knowledge."),
+        "conner": LazyCommand("benchmarks.conner.cli:app", "CONNER: six perspectives."),
     }
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:

@@ -87,7 +87,7 @@ def llama_server(file: Path, *, parallel: int = 1) -> Iterator[str]:
 
     params = xllamacpp.CommonParams()
     params.model.path = str(file)
-    params.n_ctx, params.n_parallel, params.port = CONTEXT, parallel, 0
+    params.n_ctx, params.n_parallel, params.port = CONTEXT * parallel, parallel, 0
     params.cpuparams.n_threads = 1
     params.verbosity = 0
     server = xllamacpp.Server(params)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.conner import run_trial, spearman
-from benchmarks.conner_likelihoods import KeptLikelihoods
-from benchmarks.conner_selection import Selection, run_selection
-from benchmarks.conner_trials import Text, pieces, read_rows, trials
+from benchmarks.conner.cli import run_trial, spearman
+from benchmarks.conner.likelihoods import KeptLikelihoods
+from benchmarks.conner.selection import Selection, run_selection
+from benchmarks.conner.trials import Text, pieces, read_rows, trials
 from guardrail.core.errors import ConfigError
 from guardrail.models import open_model
 from judges.base import TokenLikelihoods

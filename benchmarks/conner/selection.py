@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from benchmarks.conner_trials import Text, pieces
+from benchmarks.conner.trials import Text, pieces
 from guardrail.core.errors import ConfigError
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Value

@@ -16,7 +16,7 @@ from guardrail.core.text.sentences import split_sentences
 from judges.conner import Aggregation, ConnerInput, ConnerReport, Perspective
 from judges.conner.factuality import aggregate
 
-__all__ = ["Text", "Trial", "pieces", "read_rows", "trials"]
+__all__ = ["TURN", "Text", "Trial", "pieces", "read_rows", "trials", "validity_pairs"]
 
 SEED = 0
 PIECE_WORDS = 100
@@ -99,6 +99,34 @@ def read_rows(data: Path, name: str) -> list[Text]:
 def trials(texts: Sequence[Text], perspectives: Collection[Perspective]) -> list[Trial]:
     """The trials of some perspectives on one set of texts; a trial's twins depend on no other."""
     return [_TRIALS[trial](texts) for trial in _TRIALS if trial in perspectives]
+
+
+def validity_pairs(data: Path, rows: int) -> dict[str, list[tuple[ConnerInput, ConnerInput]]]:
+    """Right and wrong answers of NQ and WoW, with what their validity is judged against.
+
+    Args:
+        data: Folder that holds ``conner/``.
+        rows: Rows of each set.
+    """
+    nq = read_rows(data, "nq")[:rows]
+    wow = read_rows(data, "wow_seen")[:rows] + read_rows(data, "wow_unseen")[:rows]
+    found = {
+        "nq, span (eq. 7)": list(_validity(nq).pairs),
+        "wow, open (eq. 8)": list(_validity(wow).pairs),
+    }
+    alone, grounded = [], []
+    for text, other in zip(nq, _others(nq), strict=True):
+        said = next((each for each in text.sentences if text.answer in each), None)
+        if said is None or text.answer.casefold() == other.answer.casefold():
+            continue
+        wrong = said.replace(text.answer, other.answer)
+        answers = [_row(text, answer=each, reference=text.answer) for each in (said, wrong)]
+        alone.append((answers[0], answers[1]))
+        evidence = {"evidence": tuple(pieces(text.knowledge))}
+        grounded.append(tuple(each.model_copy(update=evidence) for each in answers))
+    found["nq, sentence, gold answer"] = alone
+    found["nq, sentence, gold answer and passage"] = [(one, two) for one, two in grounded]
+    return found
 
 
 def pieces(text: str) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from benchmarks.sck_cost import cost, graph_answers
-from benchmarks.sck_rates import Pair, sensitivity, shuffle_layout, spoil
+from benchmarks.sck.cost import cost, graph_answers
+from benchmarks.sck.rates import Pair, sensitivity, shuffle_layout, spoil
 from judges.encoder import create_encoder
 from judges.registry import create_nli
 from judges.sck import SCKScorer

@@ -13,7 +13,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from benchmarks.latency import UNKNOWN
-from benchmarks.sck_rates import Pair
+from benchmarks.sck.rates import Pair
 from benchmarks.verdicts.people import biographies
 from guardrail import ANNOTATE, CheckRequest, Guardrail, GuardrailConfig
 from guardrail.core.types import Passage

@@ -1,9 +1,8 @@
-"""CONNER's sensitivity, selection and cost.
+"""``guardrail bench conner``: CONNER's tables, selection, sensitivity and cost.
 
-``python -m benchmarks.conner --data DIR [--causal-lm MODEL]`` reads
-``conner/*.jsonl.gz`` under DIR, spoils each knowledge text in the one respect that a perspective
-should notice, and prints the share of texts whose score falls. ``… selection`` chooses among
-sampled knowledge texts, ``… cost`` compares batches with single calls.
+``run`` generates knowledge and answers and scores them; ``tables`` prints the paper's tables from
+such rows. ``validity`` and ``sensitivity`` need no language model: they spoil right texts in one
+respect and report how often the score falls. All read ``conner/*.jsonl.gz`` under ``--data``.
 """
 
 from __future__ import annotations
@@ -18,12 +17,15 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.conner_cost import cost_table, measure
-from benchmarks.conner_likelihoods import KeptLikelihoods
-from benchmarks.conner_selection import Selection, run_selection
-from benchmarks.conner_trials import Text, Trial, pieces, read_rows, trials
-from benchmarks.data import errors_told
+from benchmarks.conner.cost import cost_table, measure
+from benchmarks.conner.generation import Generator, Plan, Setting, read_scored, retrieved
+from benchmarks.conner.likelihoods import KeptLikelihoods
+from benchmarks.conner.selection import Selection, run_selection
+from benchmarks.conner.tables import auc, correlations, figure_2, human, means
+from benchmarks.conner.trials import TURN, Text, Trial, pieces, read_rows, trials, validity_pairs
+from benchmarks.provenance import markdown, provenance
 from benchmarks.telling import teller
+from guardrail.core.text.sentences import split_sentences
 from guardrail.models import open_model
 from judges.base import CausalLM
 from judges.causal_lm import create_causal_lm
@@ -53,15 +55,155 @@ Kept = Annotated[
 Perspectives = Annotated[
     list[Perspective] | None, typer.Option(help="Only these; may be repeated.")
 ]
+Judge = Annotated[str, typer.Option(help="NLI judge of factuality and validity.")]
+Seed = Annotated[int, typer.Option(help="Seed of all choices.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-app = typer.Typer(add_completion=False)
+FILES = {"nq": ("nq",), "wow": ("wow_seen", "wow_unseen")}
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="CONNER: six perspectives.")
 
 
-@app.callback(invoke_without_command=True)
+@app.command()
+def run(
+    data: Data,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Scored rows; a stopped run goes on.")
+    ],
+    group: Annotated[str, typer.Option(help="nq or wow.")] = "nq",
+    setting: Annotated[
+        list[Setting] | None, typer.Option(help="Where knowledge comes from; repeatable.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Generates: openai:NAME or completion:NAME.")
+    ] = None,
+    causal_lm: Causal = None,
+    judge: Judge = "onnx",
+    rows: Annotated[int, typer.Option(min=2, help="Questions.")] = 100,
+    samples: Annotated[int, typer.Option(min=2, help="Samples a question, r.")] = 10,
+    seed: Seed = 1,
+) -> None:
+    """Generate knowledge and answers, score them, and print Tables 2, 3, 7, 8 and 16.
+
+    The settings are reference, zero-shot, few-shot, selected-prompt (demonstrations by Q_know,
+    n = 8 of m = 30) and selected-knowledge (one of r samples by Q_know). Only reference needs no
+    language model; without --causal-lm coherence of sentences, informativeness and helpfulness
+    have no value.
+    """
+    wanted = setting or [Setting.REFERENCE]
+    if model is None and wanted != [Setting.REFERENCE]:
+        raise typer.BadParameter("every setting but reference needs --model")
+    texts = [text for file in FILES[group] for text in read_rows(data, file)]
+    models = _models(causal_lm, judge=judge)
+    assert models.encoder is not None
+    plan = Plan(data=group, rows=rows, seed=seed, model=model or "none", samples=samples)
+    generator = Generator(
+        plan,
+        texts,
+        None if model is None else open_model(model),
+        ConnerScorer(models, irrelevant_pool=[pieces(text.knowledge)[0] for text in texts]),
+        models.encoder,
+        output,
+    )
+    found = [row for each in wanted for row in generator.run(each, teller(each.value))]
+    origin = provenance(judge=judge, model=model, seed=seed)
+    typer.echo("\n\n".join(means(found, origin)))
+
+
+@app.command()
+def tables(
+    scored: Annotated[list[Path], typer.Argument(help="Files that run wrote.")],
+    ratings: Annotated[
+        Path | None, typer.Option(help="People's ratings, for Tables 9, 10 and 18.")
+    ] = None,
+    views: Annotated[
+        Path | None, typer.Option(help="Page views by topic, for Figure 2(a).")
+    ] = None,
+    judge: Judge = "onnx",
+) -> None:
+    """Print Tables 2, 3, 5 to 8, 15, 16, Figure 2, and with ratings Tables 9, 10 and 18."""
+    rows = [row for path in scored for row in read_scored(path)]
+    named = ", ".join(sorted({row.model for row in rows}))
+    origin = provenance(judge=judge, model=named, seed=rows[0].seed if rows else 0)
+    found = [*means(rows, origin), *correlations(rows, origin), *figure_2(rows, views, origin)]
+    if ratings is not None:
+        found.append(human(rows, ratings, origin))
+    typer.echo("\n\n".join(found))
+
+
+@app.command()
+def evidence(
+    data: Data,
+    scored: Annotated[Path, typer.Argument(help="A file that run wrote.")],
+    group: Annotated[str, typer.Option(help="nq or wow.")] = "wow",
+    judge: Judge = "onnx",
+    most: Annotated[int, typer.Option(min=1, help="Most pieces of evidence a sentence.")] = 10,
+) -> None:
+    """Print Figure 4: factuality by number of pieces, with and without reference knowledge."""
+    texts = [text for file in FILES[group] for text in read_rows(data, file)]
+    models = _models(None, judge=judge)
+    assert models.encoder is not None
+    gold = {text.query.split(TURN)[-1]: text.knowledge for text in texts}
+    nearest = retrieved(models.encoder, [p for text in texts for p in pieces(text.knowledge)])
+    rows = [row for row in read_scored(scored) if row.query.split(TURN)[-1] in gold]
+    lines: list[list[object]] = []
+    for count in sorted({1, 2, 5, most}):
+        line: list[object] = [count]
+        for kept in (True, False):
+            settings = ConnerSettings(
+                perspectives=frozenset({Perspective.FACTUALITY}), evidence_per_sentence=count
+            )
+            inputs = []
+            for row in rows:
+                query = row.query.split(TURN)[-1]
+                own = set(pieces(gold[query]))
+                found = [p for p in nearest(query) if kept or p not in own]
+                inputs.append(
+                    ConnerInput(
+                        query=query,
+                        knowledge=row.knowledge,
+                        sentences=tuple(each.text for each in split_sentences(row.knowledge)),
+                        evidence=tuple(found),
+                    )
+                )
+            reports = ConnerScorer(models, settings).score(inputs, teller("rows"))
+            values = [each.factuality.value for each in reports]
+            known = [value for value in values if value is not None]
+            line.append(statistics.fmean(known) if known else None)
+        lines.append(line)
+    head = ["pieces", "with reference knowledge", "without"]
+    typer.echo(markdown(provenance(judge=judge), f"CONNER Figure 4 ({group})", head, lines))
+
+
+@app.command()
+def validity(
+    data: Data,
+    rows: Annotated[int, typer.Option(min=2, help="Rows of each set.")] = 100,
+    judge: Judge = "onnx",
+) -> None:
+    """Print the AUC of validity, right answers against wrong ones, on NQ and WoW.
+
+    A wrong answer is another row's. ``span`` is eq. 7; ``sentence`` takes the sentence of the
+    passage that holds the gold answer, and for the wrong one the same sentence with another
+    answer, against the gold answer alone and against the passage; ``open`` is eq. 8.
+    """
+    models = _models(None, judge=judge)
+    scorer = ConnerScorer(models, ConnerSettings(perspectives=frozenset({Perspective.VALIDITY})))
+    lines: list[list[object]] = []
+    for name, pairs in validity_pairs(data, rows).items():
+        reports = scorer.score([row for pair in pairs for row in pair], teller(name))
+        values = [report.validity.value or 0.0 for report in reports]
+        right, wrong = values[::2], values[1::2]
+        lines.append(
+            [name, len(pairs), statistics.fmean(right), statistics.fmean(wrong), auc(right, wrong)]
+        )
+    head = ["answers", "pairs", "mean, right", "mean, wrong", "AUC"]
+    typer.echo(markdown(provenance(judge=judge), "CONNER validity", head, lines))
+
+
+@app.command()
 def sensitivity(
-    context: typer.Context,
-    data: Annotated[Path | None, typer.Option(help="Folder that holds conner/*.jsonl.gz.")] = None,
+    data: Data,
     causal_lm: Causal = None,
     likelihoods_file: Kept = None,
     rows: Annotated[int | None, typer.Option(min=2, help="At most so many rows a file.")] = None,
@@ -73,10 +215,6 @@ def sensitivity(
     as_json: AsJson = False,
 ) -> None:
     """Print the table of sensitivity and the correlations with the authors' values."""
-    if context.invoked_subcommand is not None:
-        return
-    if data is None:
-        raise typer.BadParameter("name the folder of the data with --data")
     models = _models(causal_lm, likelihoods_file)
     asked = set(perspective or Perspective)
     if models.causal is None:
@@ -88,7 +226,7 @@ def sensitivity(
         if not as_json:
             typer.echo("  ".join(f"{name} {value}" for name, value in line.items()))
 
-    for name, files in (("nq", ("nq",)), ("wow", ("wow_seen", "wow_unseen"))):
+    for name, files in FILES.items():
         if group and name not in group:
             continue
         texts = [text for file in files for text in read_rows(data, file)[:rows]]
@@ -99,8 +237,7 @@ def sensitivity(
         if name == "nq":
             for line in reference_correlations(models, texts, asked):
                 tell(line)
-    if as_json:
-        typer.echo(json.dumps(lines))
+    typer.echo(json.dumps(lines) if as_json else str(provenance(judge="onnx")))
 
 
 @app.command()
@@ -112,16 +249,17 @@ def selection(
         Path, typer.Option(help="Samples drawn so far; further ones are added to it.")
     ] = Path("conner-samples.jsonl"),
     rows: Annotated[int, typer.Option(min=2, help="Questions of nq.")] = 100,
-    samples: Annotated[int, typer.Option(min=2, help="Samples a question (the paper's r).")] = 5,
+    samples: Annotated[int, typer.Option(min=2, help="Samples a question, r.")] = 10,
     seed: Annotated[int, typer.Option(help="Chooses questions and samples.")] = 1,
     likelihoods_file: Kept = None,
     as_json: AsJson = False,
 ) -> None:
-    """Choose one of r sampled knowledge texts by Q_know and print what that gains (Table 8)."""
+    """Choose one of r sampled texts by Q_know; print the gain in helpfulness (Table 8)."""
     plan = Selection(rows=rows, samples=samples, seed=seed, model=model)
     models = _models(causal_lm, likelihoods_file)
     table = run_selection(plan, read_rows(data, "nq"), open_model(model), models, samples_file)
-    typer.echo(json.dumps(table.rows()) if as_json else table.text())
+    origin = provenance(judge="onnx", model=model, seed=seed)
+    typer.echo(json.dumps(table.rows()) if as_json else f"{origin}\n{table.text()}")
 
 
 @app.command()
@@ -251,7 +389,11 @@ def spearman(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 def _models(
-    causal_lm: str | None, likelihoods: Path | None = None, *, keep: bool = True
+    causal_lm: str | None,
+    likelihoods: Path | None = None,
+    *,
+    keep: bool = True,
+    judge: str = "onnx",
 ) -> ConnerModels:
     encoder = create_encoder()
     causal: CausalLM | None = None
@@ -261,7 +403,7 @@ def _models(
         if keep:
             causal = KeptLikelihoods(causal, likelihoods, tell)
     return ConnerModels(
-        nli=create_nli("onnx"), encoder=encoder, relevance=encoder, discourse=encoder, causal=causal
+        nli=create_nli(judge), encoder=encoder, relevance=encoder, discourse=encoder, causal=causal
     )
 
 
@@ -275,8 +417,3 @@ def _whole(text: Text) -> ConnerInput:
         answer=text.answer,
         reference=text.answer,
     )
-
-
-if __name__ == "__main__":
-    with errors_told():
-        app()

@@ -1,0 +1,1 @@
+"""CONNER: the tables of the paper, knowledge and demonstration selection, sensitivity, cost."""

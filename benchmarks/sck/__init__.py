@@ -1,0 +1,1 @@
+"""SCK: the tables of the paper, intents, sensitivity, cost."""
