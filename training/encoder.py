@@ -50,10 +50,11 @@ from training.encoder_model import (
     trunk_path,
 )
 from training.encoder_model_card import write_card
+from training.requests import as_requests
 
 __all__ = ["main"]
 
-VERSION = "2"
+VERSION = "3"
 MAX_LENGTH = 256
 """Tokens a text is cut to, as all-MiniLM-L6-v2 does."""
 
@@ -101,6 +102,7 @@ def train(data: Path, out: Path, *, work: Path | None = None) -> None:
     trunk = load_trunk()
     features = _Features(trunk, recipe.max_length, work)
     questions = load_intents(data / "intent" / "nfcats_train.jsonl.gz")
+    questions += as_requests(questions)
     texts, kept = hold_out(load_texts(data), share=HELD_OUT_TEXTS, seed=recipe.seed)
     asked = features("questions", [row.question for row in questions])
     sentences = features("sentences", [line for text in texts for line in text.sentences])
