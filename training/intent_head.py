@@ -28,7 +28,7 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from training.encoder_data import INTENTS, IntentRow, load_intents
-from training.encoder_export import BLOCK
+from training.encoder_export import BLOCK, _folded
 from training.encoder_fit import Recipe, fit_intent
 from training.encoder_metrics import classification, fit_temperature
 from training.encoder_model import IntentHead
@@ -102,8 +102,7 @@ def with_head(model: onnx.ModelProto, head: IntentHead) -> onnx.ModelProto:
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     constants = {constant.name: constant for constant in changed.graph.initializer}
-    weight = _numbers(head.first.weight) / _numbers(head.scale)
-    bias = _numbers(head.first.bias) - weight @ _numbers(head.mean)
+    weight, bias = _folded(head, head.first)
     out, width = weight.shape
     blocks = weight.T.reshape(width // BLOCK, BLOCK, out)
     scales = np.maximum(np.abs(blocks).max(1, keepdims=True) / 127, 1e-12).astype(np.float32)

@@ -17,7 +17,7 @@ from guardrail.core.text.tagging import load_english, run_pipeline
 from training.encoder_data import INTENTS, IntentRow
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Span
 
 __all__ = ["as_requests"]
 
@@ -156,8 +156,8 @@ def _indirect(doc: Doc) -> str | None:
     return f"{ask}{before}{between}{inner}{auxiliary}{''.join(words[end:])}".strip()
 
 
-def _names(chunk: object) -> bool:
-    return getattr(chunk, "root").pos_ == "PROPN"  # noqa: B009
+def _names(chunk: Span) -> bool:
+    return bool(chunk.root.pos_ == "PROPN")
 
 
 def _tidy(question: str) -> str:

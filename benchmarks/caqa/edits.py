@@ -426,12 +426,13 @@ def _walked(graph: FactGraph, root: Node, used: _Used, rng: random.Random) -> li
 
     if not down(node, node.key, node.edges):
         return None
-    key: str | None = node.key
+    key = node.key
     parents = [root, *(edge.child for edge in chain[:-1])]
     for parent, edge in zip(reversed(parents), reversed(chain), strict=True):
-        key = step(key, out=edge.forward)
-        if key is None or not down(parent, key, parent.edges[1:]):
+        above = step(key, out=edge.forward)
+        if above is None or not down(parent, above, parent.edges[1:]):
             return None
+        key = above
     return found
 
 

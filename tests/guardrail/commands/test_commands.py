@@ -114,7 +114,11 @@ def test_score_weighs_sck_as_a_file_of_learned_weights_says(lines, tmp_path):
     content_alone = {"structure": 0, "content": 1, "knowledge": 0}
     learned = tmp_path / "weights.json"
     learned.write_text(json.dumps({intent.value: content_alone for intent in Intent}), "utf-8")
-    row = {"question": "Who was Ada Lovelace?", "answer": "- Ada Lovelace", "triples": FACTS}
+    row = {
+        "question": "Who designed the Sydney Harbour Bridge?",
+        "answer": "The architect of the Sydney Harbour Bridge was John Bradfield.",
+        "triples": FACTS,
+    }
     (plain,) = lines("score", [row])
     (found,) = lines("score", [row], "--sck-weights", str(learned))
     assert found["sck"]["score"]["value"] == found["sck"]["content"]["score"]["value"]
