@@ -102,9 +102,9 @@ def _is_marked(sentence: Sentence) -> bool:
 def _support(sentence: Sentence) -> float:
     if sentence.category is None:
         return 1.0
-    if sentence.judgement is None:
+    if sentence.support is None:
         return float(sentence.category is Category.SUPPORTIVE)
-    return sentence.support or 0.0
+    return sentence.support
 
 
 def untouched(answer: GuardedAnswer, text: str) -> bool:

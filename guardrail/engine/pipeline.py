@@ -18,7 +18,6 @@ from guardrail.core.types import (
     Triple,
     VerdictThresholds,
 )
-from guardrail.engine.agreement import explained
 from guardrail.engine.scoring import ScoringRequest
 from guardrail.evidence.places import with_wider
 from guardrail.evidence.retrieval import GraphRetriever, Knowledge
@@ -211,7 +210,7 @@ class Pipeline:
             Checked(
                 row,
                 known,
-                explained(answer, thresholds),
+                answer,
                 (
                     *(problems if row.knowledge is None else ()),
                     *(unplaced if known.entities else ()),

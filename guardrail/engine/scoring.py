@@ -183,9 +183,7 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
     against = [claim for claim in claims if claim.category is Category.CONTRADICTORY]
     lacking = [claim for claim in claims if claim.na]
     mean = sum(map(_credit, claims)) / total
-    judged = [
-        claim.judgement.scores.get(Category.SUPPORTIVE, 0.0) for claim in claims if claim.judgement
-    ]
+    judged = [claim.support for claim in claims if claim.support is not None]
     overall = max(0.0, mean - len(against) / total)
     evidence = (
         f"{len(supported)} of {total} claims supported",
@@ -205,7 +203,7 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
         ),
         "entailment": Score(value=sum(judged) / len(judged))
         if judged
-        else Score(reason="no attribution judge was asked"),
+        else Score(reason="no judge was asked"),
         "citations": count,
     }
 

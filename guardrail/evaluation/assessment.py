@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from guardrail.core.types import Action, GuardedAnswer, Probability, Sentence, Value, Verdict
-from guardrail.core.types.explanation import VERDICTS
 
-__all__ = ["Assessment", "Requirement", "assess", "verdict_of"]
+__all__ = ["Assessment", "Requirement", "assess"]
 
 
 class Requirement(Value):
@@ -58,10 +57,10 @@ def assess(answer: GuardedAnswer, requirement: Requirement | None = None) -> Ass
     if answer.action is Action.UNVERIFIED:
         why = "; ".join(answer.reasons) or "; ".join(item.message for item in answer.errors)
         return Assessment(verdict=None, claims=0, failures=(f"not checked: {why}",))
-    claims = [item for item in answer.judged if verdict_of(item) is not Verdict.NO_CLAIM]
+    claims = [item for item in answer.judged if item.verdict is not Verdict.NO_CLAIM]
     if not claims:
         return Assessment(verdict=Verdict.NO_CLAIM, claims=0)
-    found = [verdict_of(item) for item in claims]
+    found = [item.verdict for item in claims]
     supported = found.count(Verdict.SUPPORTED) / len(claims)
     contradicted = found.count(Verdict.CONTRADICTED) / len(claims)
     failures = []
@@ -82,7 +81,12 @@ def assess(answer: GuardedAnswer, requirement: Requirement | None = None) -> Ass
         ]
     whole = next(
         kind
-        for kind in (Verdict.CONTRADICTED, Verdict.UNSUPPORTED, Verdict.SUPPORTED)
+        for kind in (
+            Verdict.CONTRADICTED,
+            Verdict.NOT_CHECKED,
+            Verdict.UNSUPPORTED,
+            Verdict.SUPPORTED,
+        )
         if kind in found
     )
     return Assessment(
@@ -92,11 +96,6 @@ def assess(answer: GuardedAnswer, requirement: Requirement | None = None) -> Ass
         contradicted=contradicted,
         failures=tuple(failures),
     )
-
-
-def verdict_of(sentence: Sentence) -> Verdict:
-    """The verdict on one sentence."""
-    return VERDICTS[sentence.category]
 
 
 def _against(sentence: Sentence) -> str:

@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue, field_validator
 from guardrail.core.fields import in_short
 from guardrail.core.types import GuardedAnswer, Probability, Value, Verdict
 from guardrail.evaluation.assertion import whole_answer_policy
-from guardrail.evaluation.assessment import Requirement, assess, verdict_of
+from guardrail.evaluation.assessment import Requirement, assess
 from guardrail.lines.evidence_rows import EvidenceRow
 from guardrail.lines.rows import LineJob
 from guardrail.requests import CheckRequest
@@ -147,7 +147,7 @@ def _result(row: EvalRow, answer: GuardedAnswer, requirement: Requirement) -> Ev
         sentences=tuple(
             JudgedSentence(
                 text=item.text,
-                verdict=verdict_of(item),
+                verdict=item.verdict,
                 support=item.support,
                 contradiction=item.contradiction,
                 against=item.against,

@@ -9,8 +9,7 @@ from opentelemetry import trace
 from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
 from pydantic import Field, FiniteFloat
 
-from guardrail.core.types import GuardedAnswer, Sentence, Value, Verdict
-from guardrail.core.types.explanation import VERDICTS
+from guardrail.core.types import GuardedAnswer, Sentence, Value
 from guardrail.log import conventions
 from guardrail.log.conventions import NAME, own
 from guardrail.log.entries import tagged_lost
@@ -67,7 +66,7 @@ def evaluations_of(answer: GuardedAnswer) -> tuple[Evaluation, ...]:
         answer: As the guardrail returned it.
     """
     action = answer.decided
-    counts = Counter(_verdict(item).value for item in answer.judged)
+    counts = Counter(item.verdict.value for item in answer.judged)
     whole = Evaluation(
         name=conventions.VERDICT,
         label=action,
@@ -142,13 +141,9 @@ def _of_sentence(place: int, sentence: Sentence) -> Evaluation:
     return Evaluation(
         name=conventions.GROUNDEDNESS,
         value=sentence.support,
-        label=_verdict(sentence).value,
+        label=sentence.verdict.value,
         explanation="; ".join(found),
         sentence=place,
         start=sentence.start,
         end=sentence.end,
     )
-
-
-def _verdict(sentence: Sentence) -> Verdict:
-    return VERDICTS[sentence.category]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.values import Agreement, compare
 from guardrail.core.text.words import content_stems, plain
-from guardrail.core.types import Category, Effect, Finding, Grounding, Judgement, Verdict, Weight
+from guardrail.core.types import Effect, Finding, Verdict, Weight
 from guardrail.core.types.weighing import Weighed, Weighing, features_of
 from guardrail.verdict.checks.validity import applies
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 
-__all__ = ["Outcome", "combine", "judgement_of"]
+__all__ = ["Outcome", "combine"]
 
 CITED = 0.5
 """Least probability that a statement carries a part of the sentence for it to be cited."""
@@ -54,17 +54,6 @@ class Outcome(NamedTuple):
             against = () if self.against is None else (self.against,)
             return Outcome(Verdict.SUPPORTED, (*against, *self.carried), weighed=weighed)
         return self._replace(verdict=Verdict.UNSUPPORTED, weighed=weighed, weights=())
-
-    @property
-    def category(self) -> Category | None:
-        """The category of CAQA; None for a sentence that claims nothing."""
-        if self.verdict is Verdict.NO_CLAIM:
-            return None
-        if self.verdict is Verdict.SUPPORTED:
-            return Category.SUPPORTIVE
-        if self.verdict is Verdict.CONTRADICTED:
-            return Category.CONTRADICTORY
-        return Category.PARTIALLY_SUPPORTIVE if self.carried else Category.IRRELEVANT
 
 
 def combine(
@@ -247,22 +236,3 @@ def _clashes(claim: Claim, statement: Statement) -> bool:
         for mine in claim.values
         for held in statement.values
     )
-
-
-def judgement_of(outcome: Outcome, grounding: Grounding | None) -> Judgement | None:
-    """The verdict in the four categories, with the judge's own probabilities of them."""
-    category = outcome.category
-    if category is None or grounding is None:
-        return None
-    partly = category is Category.PARTIALLY_SUPPORTIVE
-    claims = max(1e-9, 1.0 - grounding.no_claim)
-    supported, against = grounding.supported / claims, grounding.contradicted / claims
-    rest = max(0.0, 1.0 - min(1.0, supported) - min(1.0, against))
-    scores = {
-        Category.SUPPORTIVE: min(1.0, supported),
-        Category.PARTIALLY_SUPPORTIVE: rest if partly else 0.0,
-        Category.CONTRADICTORY: min(1.0, against),
-        Category.IRRELEVANT: 0.0 if partly else rest,
-    }
-    because = None if outcome.spoke is None else outcome.spoke.because
-    return Judgement(category=category, scores=scores, rationale=because)

@@ -36,7 +36,7 @@ from guardrail.verdict.checks.base import finding
 from guardrail.verdict.checks.typed_values import COMPARED
 from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
-from guardrail.verdict.combination import Outcome, combine, judgement_of
+from guardrail.verdict.combination import Outcome, combine
 from guardrail.verdict.premises import Premises, relevant
 from guardrail.verdict.reasons import against_of, note_of
 from guardrail.verdict.spans import spans_of
@@ -271,12 +271,11 @@ class Grounder:
             text=claim.place.text,
             start=claim.place.start,
             end=claim.place.end,
-            category=outcome.category,
-            na=outcome.verdict is Verdict.UNSUPPORTED,
+            verdict=outcome.verdict,
+            partial=outcome.verdict is Verdict.UNSUPPORTED and bool(outcome.carried),
             citations=cited,
             uncited=tuple(citation for citation in carrying if citation not in cited),
             spans=spans_of(claim, evidence, outcome, findings),
-            judgement=judgement_of(outcome, evidence.grounding),
             findings=tuple(finding.model_copy(update={"statements": ()}) for finding in findings),
             against=against_of(evidence, outcome),
             note=note_of(claim, evidence, outcome, request.answer, cited, verbatim=self._verbatim),

@@ -36,9 +36,9 @@ def test_the_printed_numbers_are_those_that_were_used(strictness):
         at = strictness.thresholds
         assert one.thresholds == at
         assert (
-            f"support {sentence.support:.2f} (takes {at.support:.2f}), "
+            f"support {sentence.support:.2f} (threshold {at.support:.2f}), "
             f"contradiction {sentence.contradiction:.2f} "
-            f"(takes {at.contradiction:.2f} to be named, {at.removal:.2f} to be acted on)"
+            f"(threshold {at.contradiction:.2f}; {at.removal:.2f} to act on it)"
         ) in str(one)
 
 
@@ -74,7 +74,7 @@ def test_without_a_judge_the_checks_decide_and_it_says_so():
     with Guardrail(config) as guard:
         (one,) = guard.check("", "The pool is warm.", evidence=EVIDENCE).explain()
     assert one.thresholds is None
-    assert "no judge spoke" in str(one)
+    assert "no judge was asked" in str(one)
 
 
 def test_it_survives_the_way_through_json():

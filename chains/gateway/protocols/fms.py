@@ -64,9 +64,7 @@ def _failed(sentence: Sentence) -> bool:
 
 def _detection(sentence: Sentence) -> JSON:
     contradicted = sentence.category is Category.CONTRADICTORY
-    score = 1.0
-    if sentence.judgement is not None:
-        score = 1.0 - sentence.judgement.scores.get(Category.SUPPORTIVE, 0.0)
+    score = 1.0 - (sentence.support or 0.0)
     evidence = [{"name": "sentence", "value": sentence.text}]
     if sentence.note:
         evidence.append({"name": "note", "value": sentence.note})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, Self
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field, FiniteFloat, computed_field, model_validator
 
 from guardrail.core.types.judging import (
     Category,
@@ -14,6 +14,7 @@ from guardrail.core.types.judging import (
     Problem,
     ScoreCard,
     SecondOpinion,
+    Verdict,
     VerdictThresholds,
     Weight,
 )
@@ -39,6 +40,18 @@ __all__ = [
 
 NOT_JUDGED = "not judged: the answer has more sentences than are judged of one"
 """The note of a sentence behind the bound."""
+
+
+DERIVED = frozenset({"category", "na", "judgement"})
+"""Fields of a written sentence that follow from its others."""
+
+VERDICT_OF = {
+    Category.SUPPORTIVE: Verdict.SUPPORTED,
+    Category.PARTIALLY_SUPPORTIVE: Verdict.UNSUPPORTED,
+    Category.IRRELEVANT: Verdict.UNSUPPORTED,
+    Category.CONTRADICTORY: Verdict.CONTRADICTED,
+}
+"""The verdict behind each category of CAQA."""
 
 
 class SpanKind(StrEnum):
@@ -118,42 +131,42 @@ class Finding(Value):
 
 
 class Sentence(Value):
-    """A sentence of the answer and what the evidence says of it.
+    """A sentence of the answer and what the evidence says about it.
+
+    ``verdict`` is the decision; ``support`` and ``contradiction`` are the calibrated probabilities
+    behind it and are never overwritten. Category, ``na`` and judgement derive from them.
 
     Attributes:
         text: The clean sentence, without markers.
         start: Offset of its first character in the clean answer.
         end: Offset past its last character.
-        category: The verdict; None for a sentence that makes no claim to check.
-        na: True when a claim in it lacks support (KaLMA 2.1, conscious incompetence).
+        verdict: The decision.
+        partial: True if the evidence supports a part of an unsupported sentence.
         citations: The cited triples, in the order of the phrases they support.
-        uncited: What carries it in other words, where ``citations = "verbatim"`` cites only what
-            stands in it as it is written.
-        spans: Phrases by support, in order, not overlapping.
-        judgement: The judge's verdict behind ``category``, in the four categories.
-        findings: What the checks beside the judge found.
-        against: What contradicts it, as text of the evidence; empty where nothing does, or where
-            no single statement is known that does.
-        note: What a reader should know, such as a citation dropped and why.
-        support: Probability of support, the judge's and the findings weighed; None without a judge.
+        uncited: What supports it but is not cited, since its value does not appear verbatim.
+        spans: Supported, unsupported and contradicted phrases, in order, non-overlapping.
+        findings: What the checks found.
+        against: What contradicts it, as text of the evidence; empty if nothing does, or if no
+            single statement does.
+        note: What a reader should know, such as a citation that was dropped and why.
+        support: Probability of support, judge and findings combined; None without a judge.
         contradiction: Probability of contradiction, likewise.
-        sure: Whether a contradiction is sure enough to act on it, by the strictness asked for.
-        weights: What the judge's word and each finding added to the two probabilities.
-        thresholds: Those that the verdict was given by; None without a judge.
-        correction: How it was mended; None for a sentence that stands as the model wrote it.
-        judged_by: Name of the judge that gave the probabilities; told where there are two judges.
-        second_opinion: What came of asking the second judge; None where it was not asked.
+        sure: True if a contradiction is certain enough to act on at the requested strictness.
+        weights: What the judge and each finding added to the two probabilities.
+        thresholds: The thresholds of the verdict; None without a judge.
+        correction: How it was corrected; None if it stands as the model wrote it.
+        judged_by: Name of the judge that gave the probabilities, if there are two judges.
+        second_opinion: The result of asking the second judge; None if it was not asked.
     """
 
     text: str
     start: int = Field(ge=0)
     end: int = Field(ge=0)
-    category: Category | None = None
-    na: bool = False
+    verdict: Verdict = Verdict.NO_CLAIM
+    partial: bool = False
     citations: tuple[Citation, ...] = ()
     uncited: tuple[Citation, ...] = ()
     spans: tuple[Span, ...] = ()
-    judgement: Judgement | None = None
     findings: tuple[Finding, ...] = ()
     against: tuple[str, ...] = ()
     note: str | None = None
@@ -166,16 +179,62 @@ class Sentence(Value):
     judged_by: str | None = None
     second_opinion: SecondOpinion | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_derived(cls, fields: object) -> object:
+        """Accept sentences as they are written, with derived fields, or by category alone."""
+        if not isinstance(fields, Mapping) or not DERIVED & fields.keys():
+            return fields
+        kept = {name: value for name, value in fields.items() if name not in DERIVED}
+        category = fields.get("category")
+        if "verdict" not in kept and category is not None:
+            kept["verdict"] = VERDICT_OF[Category(category)]
+            kept["partial"] = category == Category.PARTIALLY_SUPPORTIVE
+        return kept
+
+    @computed_field
+    @property
+    def category(self) -> Category | None:
+        """The category of CAQA 3.2; None for a sentence without a claim."""
+        if self.verdict is Verdict.NO_CLAIM:
+            return None
+        if self.verdict is Verdict.SUPPORTED:
+            return Category.SUPPORTIVE
+        if self.verdict is Verdict.CONTRADICTED:
+            return Category.CONTRADICTORY
+        return Category.PARTIALLY_SUPPORTIVE if self.partial else Category.IRRELEVANT
+
+    @computed_field
+    @property
+    def na(self) -> bool:
+        """True if a claim in it lacks support (KaLMA 2.1, conscious incompetence)."""
+        return self.verdict in (Verdict.UNSUPPORTED, Verdict.NOT_CHECKED)
+
+    @computed_field
+    @property
+    def judgement(self) -> Judgement | None:
+        """Verdict and probabilities in the four categories; None without a claim or a judge."""
+        if self.category is None or self.support is None or self.contradiction is None:
+            return None
+        against = min(self.contradiction, 1.0 - self.support)
+        rest = max(0.0, 1.0 - self.support - against)
+        scores = {
+            Category.SUPPORTIVE: self.support,
+            Category.PARTIALLY_SUPPORTIVE: rest if self.partial else 0.0,
+            Category.CONTRADICTORY: against,
+            Category.IRRELEVANT: 0.0 if self.partial else rest,
+        }
+        return Judgement(category=self.category, scores=scores)
+
     @classmethod
     def not_judged(cls, text: str, start: int, end: int) -> Self:
-        """A sentence behind the bound on those that are judged: it counts as unsupported."""
-        lacking = Category.IRRELEVANT
-        return cls(text=text, start=start, end=end, category=lacking, na=True, note=NOT_JUDGED)
+        """A sentence that was not judged, since the answer has too many."""
+        return cls(text=text, start=start, end=end, verdict=Verdict.NOT_CHECKED, note=NOT_JUDGED)
 
     @property
     def behind_the_bound(self) -> bool:
-        """Whether it was not judged, since the answer has too many sentences."""
-        return self.note == NOT_JUDGED
+        """True if it was not judged, since the answer has too many sentences."""
+        return self.verdict is Verdict.NOT_CHECKED
 
     def explain(self, *, removed: bool = False) -> Explanation:
         """Why its verdict is what it is, and what would have to change for another.

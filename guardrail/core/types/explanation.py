@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from guardrail.core.types.judging import Category, Verdict, VerdictThresholds, Weight
+from guardrail.core.types.judging import Verdict, VerdictThresholds, Weight
 from guardrail.core.types.value import Probability, Value
 
 if TYPE_CHECKING:
     from guardrail.core.types.answers import Sentence
 
 __all__ = ["Explanation", "explanation_of"]
-
-VERDICTS = {
-    Category.SUPPORTIVE: Verdict.SUPPORTED,
-    Category.PARTIALLY_SUPPORTIVE: Verdict.UNSUPPORTED,
-    Category.IRRELEVANT: Verdict.UNSUPPORTED,
-    Category.CONTRADICTORY: Verdict.CONTRADICTED,
-    None: Verdict.NO_CLAIM,
-}
-"""The verdicts behind the categories of CAQA."""
 
 
 class Explanation(Value):
@@ -79,7 +70,7 @@ def explanation_of(sentence: Sentence, *, removed: bool) -> Explanation:
         sentence: The sentence.
         removed: Whether the policy took it out.
     """
-    verdict, correction = VERDICTS[sentence.category], sentence.correction
+    verdict, correction = sentence.verdict, sentence.correction
     marked = sentence.na or verdict is Verdict.CONTRADICTED
     weights = sorted(
         sentence.weights, key=lambda item: -max(abs(item.support), abs(item.contradiction))
@@ -120,7 +111,7 @@ def _judged_by(sentence: Sentence) -> str | None:
     if second is None:
         return sentence.judged_by
     if second.missing is not None:
-        return f"{sentence.judged_by}; {second.judge} was asked in vain: {second.missing}"
+        return f"{sentence.judged_by}; {second.judge} did not answer: {second.missing}"
     return (
         f"{sentence.judged_by}; the first judge said support {second.support:.2f}, "
         f"contradiction {second.contradiction:.2f}"
@@ -131,11 +122,11 @@ def _because(sentence: Sentence, verdict: Verdict) -> str:
     support, contradiction, at = sentence.support, sentence.contradiction, sentence.thresholds
     if support is None or contradiction is None or at is None:
         if verdict is Verdict.NO_CLAIM:
-            return "it claims nothing that could be checked"
-        return "no judge spoke; what the checks found decides"
+            return "it makes no claim that can be checked"
+        return "no judge was asked; the checks decide"
     return (
-        f"support {support:.2f} (takes {at.support:.2f}), contradiction {contradiction:.2f} "
-        f"(takes {at.contradiction:.2f} to be named, {at.removal:.2f} to be acted on)"
+        f"support {support:.2f} (threshold {at.support:.2f}), contradiction {contradiction:.2f} "
+        f"(threshold {at.contradiction:.2f}; {at.removal:.2f} to act on it)"
     )
 
 

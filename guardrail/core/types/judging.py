@@ -49,12 +49,16 @@ class NLIScores(Value):
 
 
 class Verdict(StrEnum):
-    """What evidence says of one sentence of an answer."""
+    """What the evidence says about one sentence of an answer.
+
+    ``NOT_CHECKED`` stands for a sentence that nobody judged; it never counts as clean.
+    """
 
     SUPPORTED = "supported"
     UNSUPPORTED = "unsupported"
     CONTRADICTED = "contradicted"
     NO_CLAIM = "no_claim"
+    NOT_CHECKED = "not_checked"
 
 
 class WordScore(Value):

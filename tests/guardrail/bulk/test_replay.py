@@ -19,6 +19,7 @@ from guardrail import (
     ScoreCard,
     Sentence,
     Triple,
+    Verdict,
 )
 from guardrail.bulk.replay import Flip, Unjudged, flips, replay_log
 from guardrail.cli import app
@@ -255,7 +256,7 @@ def test_equal_sentences_are_compared_each_with_itself() -> None:
     assert list(flips(Record(answer=whole), whole)) == []
     filtered = whole.model_copy(update={"sentences": (first,), "removed": (second,)})
     assert list(flips(Record(answer=filtered), whole)) == []
-    right = second.model_copy(update={"category": Category.SUPPORTIVE})
+    right = second.model_copy(update={"verdict": Verdict.SUPPORTED})
     mended = whole.model_copy(update={"sentences": (first, right)})
     for before in (whole, filtered):
         [flip] = flips(Record(answer=before), mended)

@@ -229,7 +229,7 @@ def test_without_an_answer_the_first_verdict_stands_and_all_say_so(batches):
         assert sentence.judged_by == "scripted-1"
         if sentence.text in asked(answer):
             assert sentence.second_opinion.missing == "out of order"
-            assert "in-the-evidence-1 was asked in vain: out of order" in str(sentence.explain())
+            assert "in-the-evidence-1 did not answer: out of order" in str(sentence.explain())
     [problem] = answer.errors
     assert problem.part == "second_judge"
     assert "no second opinion on 3 sentences" in problem.message
