@@ -6,6 +6,8 @@ import threading
 import time
 from typing import Final, Generic, TypeVar
 
+from guardrail.core.token_bucket import TokenBucket
+
 __all__ = ["CircuitBreaker", "RateLimit", "TimedCache", "keep"]
 
 K = TypeVar("K")
@@ -15,17 +17,15 @@ _NEVER: Final = float("-inf")
 
 
 class RateLimit:
-    """Spaces calls out to at most so many a second; a token bucket that holds one second's worth.
+    """Spaces calls out to at most so many a second, of which one second's worth may come at once.
 
     Args:
         per_second: Calls a second; None for no limit.
     """
 
     def __init__(self, per_second: float | None) -> None:
-        self._rate = per_second
         self._lock = threading.Lock()
-        self._tokens = max(1.0, per_second or 1.0)
-        self._filled = time.monotonic()
+        self._bucket = TokenBucket(per_second, max(1.0, per_second)) if per_second else None
 
     def take(self, until: float) -> bool:
         """Wait for a turn.
@@ -36,18 +36,13 @@ class RateLimit:
         Returns:
             Whether the turn came in time.
         """
-        if self._rate is None:
+        if self._bucket is None:
             return True
         with self._lock:
-            now = time.monotonic()
-            most = max(1.0, self._rate)
-            self._tokens = min(most, self._tokens + (now - self._filled) * self._rate)
-            self._filled = now
-            pause = max(0.0, (1.0 - self._tokens) / self._rate)
-            if now + pause > until:
+            pause = self._bucket.wait()
+            if time.monotonic() + pause > until:
                 return False
-            # Taken before it is there: who comes next waits behind this one.
-            self._tokens -= 1.0
+            self._bucket.take()
         time.sleep(pause)
         return True
 

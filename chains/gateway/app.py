@@ -21,16 +21,11 @@ from starlette.types import Receive, Scope, Send
 from chains.gateway.azure import AzurePathMiddleware, deployment_of, upstream_path
 from chains.gateway.checks import CheckBody, RankBody, Ranking, check, rank
 from chains.gateway.dashboard import Dashboard
-from chains.gateway.door import Door
-from chains.gateway.endpoints import Serving, held_weakly
-from chains.gateway.guardings import Guardings
-from chains.gateway.headers import dry_run_headers
-from chains.gateway.http_calls import chunks_of
 from chains.gateway.loading import Loading
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics, begun
+from chains.gateway.middleware import AuthMiddleware
 from chains.gateway.page import docs_response, page_response
-from chains.gateway.passing import MEDIA, UNTOUCHED, pass_on, response_of
-from chains.gateway.paths import misspelled, no_such_call
+from chains.gateway.passthrough import MEDIA, UNTOUCHED, dry_run_headers, pass_on, response_of
 from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
     JSON_TYPE,
@@ -38,6 +33,8 @@ from chains.gateway.requests import (
     RejectedError,
     caller_of,
     failed_call,
+    misspelled,
+    no_such_call,
     read_json,
     read_model,
 )
@@ -51,8 +48,9 @@ from chains.gateway.schemas import (
 )
 from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import Afterwards, BrokenOffError, JudgedStream, unless_gone
+from chains.gateway.tenants import GuardOptions
 from chains.gateway.threads import in_reader_thread
-from chains.gateway.upstream import Upstream
+from chains.gateway.upstream import Upstream, chunks_of
 from chains.openai_errors import error_body
 from chains.openai_exchange import Exchange, GuardedReply, StreamGuard
 from chains.openai_headers import kept_headers
@@ -110,39 +108,39 @@ def create_app(
     app = _App(
         title="kg-guardrail gateway", docs_url=None, redoc_url=None, lifespan=gateway.lifespan
     )
-    app.state.gateway = gateway  # what holds it: its endpoints do not
+    app.state.gateway = gateway
 
     def post(path: str, method: Serving, body: Mapping[str, object]) -> None:
-        served = held_weakly(method)
+        served = _endpoint(method)
         app.add_api_route(path, served, methods=["POST"], openapi_extra=dict(body))
 
     def get(path: str, method: Serving) -> None:
-        app.add_api_route(path, held_weakly(method))
+        app.add_api_route(path, _endpoint(method))
 
     for path, (_, model) in JUDGED.items():
-        post(f"{PREFIX}/{path}", gateway.judged, request_body_of(model))
+        post(f"{PREFIX}/{path}", _Gateway.judged, request_body_of(model))
     for method, path in UNTOUCHED:
         if method == "POST":
-            post(f"{PREFIX}/{path}", gateway.untouched, UPSTREAM_BODY)
+            post(f"{PREFIX}/{path}", _Gateway.untouched, UPSTREAM_BODY)
         else:
-            get(f"{PREFIX}/{path}", gateway.untouched)
+            get(f"{PREFIX}/{path}", _Gateway.untouched)
     for _, path in MEDIA:
-        post(f"{PREFIX}/{path}", gateway.media, UPSTREAM_BODY)
+        post(f"{PREFIX}/{path}", _Gateway.media, UPSTREAM_BODY)
     for name in gateway.settings.protocols:
         path, make = PROTOCOLS[name]
         gateway.protocols[path] = make()
-        post(path, gateway.protocol, JSON_BODY)
-    post(f"{PREFIX}/checks", gateway.checks, request_body_of(CheckBody))
-    post(f"{PREFIX}/rank", gateway.rank, request_body_of(RankBody))
-    post(f"{PREFIX}/feedback", gateway.dashboard.feedback, request_body_of(Feedback))
+        post(path, _Gateway.protocol, JSON_BODY)
+    post(f"{PREFIX}/checks", _Gateway.checks, request_body_of(CheckBody))
+    post(f"{PREFIX}/rank", _Gateway.rank, request_body_of(RankBody))
+    post(f"{PREFIX}/feedback", _Gateway.feedback, request_body_of(Feedback))
     described(app, ChatBody, ResponsesBody, CheckBody, RankBody, Feedback)
-    rest, refused = f"{PREFIX}/{{rest:path}}", held_weakly(gateway.refused)
+    rest, refused = f"{PREFIX}/{{rest:path}}", _endpoint(_Gateway.refused)
     app.add_api_route(rest, refused, methods=METHODS, include_in_schema=False)
-    get("/healthz", gateway.healthz)
-    get("/readyz", gateway.readyz)
-    get("/metrics", gateway.metrics_page)
+    get("/healthz", _Gateway.healthz)
+    get("/readyz", _Gateway.readyz)
+    get("/metrics", _Gateway.metrics_page)
     app.add_api_route("/docs", docs_response)
-    get("/dashboard", gateway.dashboard.page)
+    get("/dashboard", _Gateway.dashboard_page)
     app.add_api_route("/", page_response)
     app.add_exception_handler(GuardrailError, partial(failed_call, gateway.metrics))
     app.add_exception_handler(HTTPException, no_such_call)
@@ -150,9 +148,29 @@ def create_app(
         hosts = list(gateway.settings.trusted_hosts)
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
     paths = frozenset(gateway.protocols)
-    app.add_middleware(Door, metrics=gateway.metrics, settings=gateway.settings, paths=paths)
+    app.add_middleware(
+        AuthMiddleware, metrics=gateway.metrics, settings=gateway.settings, paths=paths
+    )
     app.add_middleware(AzurePathMiddleware)
     return app
+
+
+Serving = Callable[["_Gateway", Request], Awaitable[Response]]
+"""A method of the gateway that answers a request."""
+
+
+def _endpoint(method: Serving) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint that finds the gateway in its application.
+
+    FastAPI keeps endpoints as long as the process lives: one that held the gateway would keep a
+    closed one in memory, with its judge and its graph.
+    """
+
+    async def serve(request: Request) -> Response:
+        return await method(request.app.state.gateway, request)
+
+    serve.__name__, serve.__doc__ = method.__name__, method.__doc__
+    return serve
 
 
 class _Gateway:
@@ -168,7 +186,7 @@ class _Gateway:
         self.settings = settings
         self.metrics = Metrics(self.guard.usage)
         self.dashboard = Dashboard(self.guard.config, settings)
-        self.guardings = Guardings(self.guard, settings)
+        self.guard_options = GuardOptions(self.guard, settings)
         self.protocols: dict[str, Protocol] = {}
         self._upstream = Upstream(settings, client)
         # A verdict may take longer than what is left of an exchange that was too late.
@@ -201,7 +219,7 @@ class _Gateway:
         if (azure := deployment_of(request)) is not None and azure.name:
             body.setdefault("model", azure.name)
         path = upstream_path(request, self._upstream)
-        guarding = self.guardings.of(request, body.get("model"))
+        guarding = self.guard_options.of(request, body.get("model"))
         begun(request, "output", guarding.policy)
         exchange = await in_reader_thread(Exchange, guarding, endpoint, body)
         kind = "stream" if exchange.streams_through else "output"
@@ -334,7 +352,7 @@ class _Gateway:
 
     async def checks(self, request: Request) -> Response:
         """Check an answer; nothing is sent to the upstream."""
-        guarding = self.guardings.of(request)
+        guarding = self.guard_options.of(request)
         of = begun(request, "check", guarding.checks_policy)
         body = await read_model(request, CheckBody)
         await self.loading.done()
@@ -349,7 +367,7 @@ class _Gateway:
         answer = self.protocols[request.scope["route"].path]
         body = await read_json(request)
         model = await answer.model_of(body, caller_of(request).owner)
-        guarding = self.guardings.of(request, model)
+        guarding = self.guard_options.of(request, model)
         policy = answer.policy_of(guarding)
         of = begun(request, "protocol", policy)
         await self.loading.done()
@@ -361,7 +379,7 @@ class _Gateway:
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""
-        guarding = self.guardings.of(request)
+        guarding = self.guard_options.of(request)
         of = begun(request, "rank", guarding.checks_policy)
         body = await read_model(request, RankBody)
         await self.loading.done()
@@ -387,6 +405,14 @@ class _Gateway:
         if self.settings.upstream is not None:
             upstream = "up" if await self._upstream.reachable() else "down"
         return JSONResponse({"status": "ready", "upstream": upstream})
+
+    async def feedback(self, request: Request) -> Response:
+        """Store a thumb or a correction with its record."""
+        return await self.dashboard.feedback(request)
+
+    async def dashboard_page(self, request: Request) -> Response:
+        """The dashboard, made from the log as it stands: of a tenant, its own records alone."""
+        return await self.dashboard.page(request)
 
     async def metrics_page(self, request: Request) -> Response:
         """Numbers for Prometheus."""

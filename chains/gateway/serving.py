@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -10,22 +11,24 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import urlsplit
 
+import h11
 import uvicorn
 from fastapi import FastAPI
 from starlette.types import Lifespan
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from chains.gateway.app import create_app
-from chains.gateway.connections import HeadsInTime
 from chains.gateway.loading import freeze_loaded
 from chains.gateway.metrics import MULTIPROCESS, forget_gone
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.settings import GatewaySettings, sharing
 from guardrail import Guardrail, GuardrailConfig
-from guardrail.core.secrets import get_logger
+from guardrail.core.secrets import get_logger, public_url
 
-__all__ = ["run", "worker_app"]
+__all__ = ["HeadsInTime", "run", "worker_app"]
 
 log = get_logger("chains.gateway")
 for server in ("uvicorn.access", "uvicorn.error"):  # addresses of requests, and tracebacks
@@ -61,7 +64,7 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
         log.warning(
             "the upstream's address has no path, so %s/chat/completions will be called; most "
             "servers answer below /v1",
-            settings.upstream,
+            public_url(settings.upstream),
         )
     served = {
         "host": settings.host,
@@ -152,3 +155,52 @@ def _forgotten_at_the_end(lifespan: Lifespan[FastAPI]) -> Lifespan[FastAPI]:
         forget_gone(itself=True)
 
     return life
+
+
+HEAD_S = 30.0
+"""Seconds in which the head of a request must be there, from its connection or its first byte."""
+MOST_WAITING = 400
+"""Connections of one process that may wait for a head; a process may have 1,024 files open."""
+
+
+class HeadsInTime(H11Protocol):
+    """A connection that ends where the head of a request does not come.
+
+    Of more than ``MOST_WAITING`` that wait the one that has waited longest ends: who means to ask
+    sends the head at once.
+    """
+
+    waiting: ClassVar[dict[HeadsInTime, asyncio.TimerHandle]] = {}
+    """The connections of this process that wait for a head, the oldest first."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first head."""
+        super().connection_made(transport)
+        self._wait_or_not()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, and look whether a head is still to come."""
+        super().data_received(data)
+        self._wait_or_not()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._wait_no_longer()
+        super().connection_lost(exc)
+
+    def _wait_or_not(self) -> None:
+        if self.conn.their_state is not h11.IDLE or self.transport.is_closing():
+            self._wait_no_longer()
+        elif self not in self.waiting:
+            if len(self.waiting) >= MOST_WAITING:
+                next(iter(self.waiting))._give_up()
+            self.waiting[self] = self.loop.call_later(HEAD_S, self._give_up)
+
+    def _wait_no_longer(self) -> None:
+        timer = self.waiting.pop(self, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _give_up(self) -> None:
+        self._wait_no_longer()
+        self.transport.close()

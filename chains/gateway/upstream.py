@@ -6,13 +6,13 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+import anyio
 import httpx
 
-from chains.gateway.http_calls import chunks_of, opened
 from chains.openai_headers import kept_headers
 from chains.openai_wire import JSON, Reply, UnreadableReplyError, few_enough_bytes
 from guardrail.core.errors import ModelError
@@ -21,7 +21,7 @@ from guardrail.core.http_clients import reading_environment
 if TYPE_CHECKING:
     from chains.gateway.settings import GatewaySettings
 
-__all__ = ["Upstream", "UpstreamUnreachableError"]
+__all__ = ["Upstream", "UpstreamUnreachableError", "chunks_of", "opened"]
 
 PASSED_ON = frozenset(
     {
@@ -211,3 +211,65 @@ def _told(happened: str) -> Iterator[None]:
     except httpx.HTTPError as error:
         message = f"the model's server {happened} ({type(error).__name__})"
         raise UpstreamUnreachableError(message, late=False) from error
+
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def opened(
+    client: httpx.AsyncClient, request: httpx.Request, seconds: float
+) -> AsyncIterator[httpx.Response]:
+    """Send a request and close its reply in the end; the body is still to be read.
+
+    Args:
+        client: What sends it.
+        request: What is sent.
+        seconds: Most time until the reply begins.
+
+    Raises:
+        TimeoutError: It does not begin in time.
+        httpx.HTTPError: There is no reply.
+    """
+    begun: list[httpx.Response] = []  # kept where the caller goes as it comes
+
+    async def send() -> None:
+        with anyio.fail_after(seconds):
+            begun.append(await client.send(request, stream=True))
+
+    try:
+        await _by_scope(send())
+        yield begun[0]
+    finally:
+        for response in begun:
+            await _by_scope(response.aclose())
+
+
+async def chunks_of(response: httpx.Response) -> AsyncIterator[bytes]:
+    """The body of a reply as it comes, unpacked.
+
+    Raises:
+        httpx.HTTPError: It breaks off.
+    """
+    chunks = response.aiter_bytes()
+    while (chunk := await _by_scope(anext(chunks, None))) is not None:
+        yield chunk
+
+
+async def _by_scope(work: Coroutine[object, object, T]) -> T:
+    """Do the work in a task of its own; a cancellation reaches it by anyio's scope."""
+    scope = anyio.CancelScope()
+
+    async def inside() -> T:
+        with scope:
+            return await work
+        raise asyncio.CancelledError  # the scope swallows its own
+
+    task = asyncio.ensure_future(inside())
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        scope.cancel()
+        await asyncio.wait({task})
+        _ = task.cancelled() or task.exception()  # nobody waits for it
+        raise

@@ -25,6 +25,7 @@ PUBLIC_MODULES = {
         "core.text.sentences",
         "core.text.values",
         "core.text.words",
+        "core.token_bucket",
         "core.types",
         "core.workers",
         "evaluation",

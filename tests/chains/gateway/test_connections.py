@@ -5,8 +5,8 @@ import socket
 import httpx
 import pytest
 
-from chains.gateway import GatewaySettings, connections, create_app, serving
-from chains.gateway.connections import HeadsInTime
+from chains.gateway import GatewaySettings, create_app, serving
+from chains.gateway.serving import HeadsInTime
 from guardrail import GuardrailConfig
 from tests.chains.fake_openai import served
 from tests.clock import PATIENCE_S, until
@@ -33,7 +33,7 @@ def connected(url, start=b""):
 
 @pytest.mark.parametrize("start", STARTS.values(), ids=list(STARTS))
 def test_a_head_that_does_not_come_ends_its_connection(gateway, monkeypatch, start):
-    monkeypatch.setattr(connections, "HEAD_S", 0.2)
+    monkeypatch.setattr(serving, "HEAD_S", 0.2)
     with connected(gateway, start) as slow:
         while slow.recv(65_536):
             pass  # until the server closes it
@@ -50,7 +50,7 @@ def test_a_request_in_pieces_is_answered_and_no_longer_waited_for(gateway):
 
 
 def test_of_many_that_wait_the_oldest_end(gateway, monkeypatch):
-    monkeypatch.setattr(connections, "MOST_WAITING", 3)
+    monkeypatch.setattr(serving, "MOST_WAITING", 3)
     slow = []
     for count in range(1, 6):
         slow.append(connected(gateway))

@@ -9,8 +9,8 @@ import tracemalloc
 import httpx
 import pytest
 
-from chains.gateway import GatewaySettings, create_app, reading
-from chains.gateway.bounds import Bounds, Rate, address_of
+from chains.gateway import GatewaySettings, create_app, requests
+from chains.gateway.middleware import Bounds, Rate, address_of
 from chains.gateway.requests import RejectedError
 from tests.chains.conftest import QUESTION, TRUE_START
 from tests.chains.fake_openai import served
@@ -49,7 +49,7 @@ def test_bodies_that_do_not_come_take_no_place(guard):
     ids=["as a whole", "by its rate"],
 )
 def test_a_slow_body_ends(guard, monkeypatch, grace, settings):
-    monkeypatch.setattr(reading, "GRACE_S", grace)
+    monkeypatch.setattr(requests, "GRACE_S", grace)
     with served(create_app(guard, GatewaySettings(**settings))) as url:
         (slow,) = slow_bodies(url, 1)
         said = b""
@@ -108,7 +108,7 @@ def test_a_bomb_is_unpacked_up_to_the_bound_alone():
     bomb = gzip.compress(b" " * 200_000_000)
     tracemalloc.start()
     with pytest.raises(RejectedError):
-        asyncio.run(reading.unpacked(bomb, "gzip", 1_000_000))
+        asyncio.run(requests.unpacked(bomb, "gzip", 1_000_000))
     assert tracemalloc.get_traced_memory()[1] < 10_000_000
     tracemalloc.stop()
 

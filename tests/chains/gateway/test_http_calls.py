@@ -7,7 +7,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from chains.gateway.http_calls import chunks_of, opened
+from chains.gateway.upstream import chunks_of, opened
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n"
 REQUEST = b"\r\n\r\n"

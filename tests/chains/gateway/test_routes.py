@@ -3,7 +3,7 @@
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from chains.gateway.passing import MEDIA, UNTOUCHED
+from chains.gateway.passthrough import MEDIA, UNTOUCHED
 from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.routes import ANSWERS, TEXTS, Route, route_of
 from chains.gateway.serving import settings_json
@@ -129,7 +129,7 @@ def test_the_paths_of_routes_are_those_at_which_something_is_judged():
     settings = GatewaySettings(protocols=tuple(PROTOCOLS))
     with scripted_guard() as guard:
         app = create_app(guard, settings)
-        common = app.state.gateway.guardings.common
+        common = app.state.gateway.guard_options.common
         by_caller = {
             path
             for path, protocol in app.state.gateway.protocols.items()

@@ -1,10 +1,11 @@
-"""Calls that are passed on to the upstream: their replies hold no answer of a language model."""
+"""Calls that are sent on to the upstream, and the headers of replies."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fastapi import Request
@@ -16,11 +17,12 @@ from chains.gateway.streaming import unless_gone
 from chains.openai_codes import identifier, sealed
 from chains.openai_errors import failed_reply
 from chains.openai_wire import Reply, reply_body
+from guardrail import GuardedAnswer, Policy
 
 if TYPE_CHECKING:
     from chains.gateway.upstream import Upstream
 
-__all__ = ["MEDIA", "UNTOUCHED", "pass_on", "response_of"]
+__all__ = ["DRY_RUN", "MEDIA", "UNTOUCHED", "WOULD", "dry_run_headers", "pass_on", "response_of"]
 
 UNTOUCHED = (
     ("GET", "models"),
@@ -112,3 +114,22 @@ def response_of(reply: Reply, kind: str | None = None) -> Response:
     if kind:
         response.headers["content-type"] = kind
     return response
+
+
+DRY_RUN = "x-guardrail-dry-run"
+"""``true`` on a reply whose text is the model's own."""
+WOULD = "x-guardrail-would"
+"""What the policy would have done with each answer, in the order of the reply."""
+
+
+def dry_run_headers(policy: Policy, answers: Sequence[GuardedAnswer] = ()) -> dict[str, str]:
+    """The headers that tell of a dry run; nothing where it is none.
+
+    Args:
+        policy: The call's.
+        answers: The verdicts; empty where they come behind the headers, as in a stream.
+    """
+    if not policy.dry_run:
+        return {}
+    would = [answer.would.value for answer in answers if answer.would is not None]
+    return {DRY_RUN: "true"} | ({WOULD: ", ".join(would)} if would else {})
