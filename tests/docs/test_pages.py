@@ -84,9 +84,10 @@ def test_each_protocol_has_a_row() -> None:
     assert named == {name: path for name, (path, _) in PROTOCOLS.items()}
 
 
-def test_the_readme_names_every_extra() -> None:
+def test_the_quick_start_names_every_extra() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    table = (ROOT / "README.md").read_text("utf-8").partition("| extra |")[2].partition("\n\n")[0]
+    page = (ROOT / "docs" / "quick-start.md").read_text("utf-8")
+    table = page.partition("| extra |")[2].partition("\n\n")[0]
     named = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
     assert named == set(extras["optional-dependencies"]) - {"dev", "docs"}  # those of make
 
