@@ -22,6 +22,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from guardrail import Guardrail, GuardrailConfig, Triple
+from guardrail.config import GraphConfig
 
 __all__ = ["Counts", "Tracer", "main", "session_cost"]
 
@@ -107,12 +108,12 @@ def session_cost(facts: int = 2_000, sentences: int = 20) -> tuple[float, float]
         for number in range(facts)
     ]
     text = " ".join(f"Bike {n} has a property {n % 4} of {4 * n} km." for n in range(sentences))
-    with Guardrail(GuardrailConfig(graph={"location": "none"}, judge="none")) as guard:
+    with Guardrail(GuardrailConfig(graph=GraphConfig(location="none"), judge="none")) as guard:
         guard.check(QUESTION, text, evidence=FACTS)
         begin = time.process_time()
         guard.check(QUESTION, text, evidence=evidence)
         whole = time.process_time() - begin
-    with Guardrail(GuardrailConfig(graph={"location": "none"}, judge="none")) as guard:
+    with Guardrail(GuardrailConfig(graph=GraphConfig(location="none"), judge="none")) as guard:
         guard.check(QUESTION, text, evidence=FACTS)
         begin = time.process_time()
         _stream(guard, text, evidence)
@@ -135,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     more = {"judge": options.judge} if options.judge else {}
     text, tracer = " ".join(SENTENCES), Tracer()
-    with Guardrail(GuardrailConfig(graph={"location": "none"}, **more)) as guard:
+    with Guardrail(GuardrailConfig(graph=GraphConfig(location="none"), **more)) as guard:
         warm = [Triple("Tarn City", "price", "1,790 euros")]
         _stream(guard, "The Tarn City costs 1,790 euros. It is green. Nothing else is known.", warm)
         one = tracer.count(
@@ -144,11 +145,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         whole = tracer.count(
             lambda: guard.check(QUESTION, text, evidence=FACTS, record=False), text
         )
-    with Guardrail(GuardrailConfig(graph={"location": "none"}, **more)) as guard:
+    with Guardrail(GuardrailConfig(graph=GraphConfig(location="none"), **more)) as guard:
         _stream(guard, "The Tarn City costs 1,790 euros. It is green. Nothing else is known.", warm)
         stream = tracer.count(lambda: _stream(guard, text, FACTS), text)
     sys.setprofile(None)
-    threading.setprofile(None)  # type: ignore[arg-type]
+    threading.setprofile(None)
     check_s, session_s = session_cost()
     found = {
         "check of one sentence": one._asdict(),

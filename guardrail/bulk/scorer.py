@@ -113,10 +113,14 @@ def _job(scorer: BulkScorer) -> LineJob[Any]:
         release()
         # Each row gets the whole of the policy's time: nobody waits for a batch.
         limits = scorer.config.limits.model_copy(update={"batch_s": math.inf})
-        guard = Guardrail(scorer.config.changed(limits=limits))
+        config = scorer.config.changed(limits=limits)
+        if scorer.causal_lm is not None:
+            model = config.model.model_copy(update={"causal_lm": scorer.causal_lm})
+            config = config.model_copy(update={"model": model})
+        guard = Guardrail(config)
         guard.warm_up()
         if scorer.task == "score":
-            job: LineJob[Any] = score_job(guard, scorer.causal_lm)
+            job: LineJob[Any] = score_job(guard)
         else:
             job = check_job(guard) if scorer.task == "check" else rank_job(guard)
         _LOADED[key] = guard, job

@@ -192,7 +192,7 @@ class Sentence(Value):
             kept["partial"] = category == Category.PARTIALLY_SUPPORTIVE
         return kept
 
-    @computed_field
+    @computed_field  # type: ignore[prop-decorator]  # mypy issue 1362
     @property
     def category(self) -> Category | None:
         """The category of CAQA 3.2; None for a sentence without a claim."""
@@ -204,13 +204,13 @@ class Sentence(Value):
             return Category.CONTRADICTORY
         return Category.PARTIALLY_SUPPORTIVE if self.partial else Category.IRRELEVANT
 
-    @computed_field
+    @computed_field  # type: ignore[prop-decorator]  # mypy issue 1362
     @property
     def na(self) -> bool:
         """True if a claim in it lacks support (KaLMA 2.1, conscious incompetence)."""
         return self.verdict in (Verdict.UNSUPPORTED, Verdict.NOT_CHECKED)
 
-    @computed_field
+    @computed_field  # type: ignore[prop-decorator]  # mypy issue 1362
     @property
     def judgement(self) -> Judgement | None:
         """Verdict and probabilities in the four categories; None without a claim or a judge."""
