@@ -13,6 +13,7 @@ from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.types import (
     AttributedAnswer,
     Category,
+    Evidence,
     Problem,
     Strictness,
     Triple,
@@ -262,9 +263,14 @@ def _unchecked(pair: tuple[str, str], known: Knowledge) -> ScoringRequest:
     return ScoringRequest(question, answer, known.evidence, known.entities)
 
 
+def parse_answer(raw: str, evidence: Sequence[Evidence]) -> ParsedText:
+    """An answer without its markers; numbers of the evidence that was given are markers, too."""
+    triples = [item for item in evidence if isinstance(item, Triple)]
+    return parse_markers(raw, triples, sources=len(evidence))
+
+
 def _parse(row: Row) -> ParsedText:
-    known = row.knowledge.evidence if row.knowledge else ()
-    return parse_markers(row.answer, [item for item in known if isinstance(item, Triple)])
+    return parse_answer(row.answer, row.knowledge.evidence if row.knowledge else ())
 
 
 class _Clock:

@@ -15,14 +15,14 @@ from uuid import uuid4
 
 from guardrail.core.incoming import clean_text
 from guardrail.core.text.sentences import split_sentences
-from guardrail.core.types import Action, Evidence, GuardedAnswer, Triple
+from guardrail.core.types import Action, Evidence, GuardedAnswer
 from guardrail.core.workers import off_loop
 from guardrail.engine.loop import run_sync
+from guardrail.engine.pipeline import parse_answer
 from guardrail.engine.problems import overlong
 from guardrail.evidence.retrieval import Knowledge, given
 from guardrail.log.tracing import stage
 from guardrail.markers.brackets import open_bracket
-from guardrail.markers.grammar import parse
 from guardrail.markers.rendering import marked_text, shifted
 from guardrail.policy import ANNOTATE, Policy, Unavailable
 
@@ -209,8 +209,7 @@ class CheckSession:
 
     def _clean(self, raw: str) -> str:
         found = self._knowledge or self._recall.get(clean_text(self._question), Knowledge())
-        known = [item for item in found.evidence if isinstance(item, Triple)]
-        return parse(clean_text(raw), known).clean
+        return parse_answer(clean_text(raw), found.evidence).clean
 
 
 def _since(answer: GuardedAnswer, since: int, raw: str) -> GuardedAnswer:

@@ -20,6 +20,7 @@ from guardrail.markers.brackets import (
     read_bracket,
     write_bracket,
 )
+from guardrail.markers.references import source_numbers
 
 __all__ = [
     "KnownFacts",
@@ -39,6 +40,7 @@ class Marker(Value):
 
     Attributes:
         citations: The cited triples in the order written; a part that is missing is "".
+        sources: Numbers of pieces of evidence, of a bracket such as ``[2]``; counted from 1.
         na: True where the marker says that support is lacking.
         corrected: True where it says that the guardrail wrote the words before it.
         at: Offset in the clean text; the marker supports what stands before it.
@@ -50,6 +52,7 @@ class Marker(Value):
     """
 
     citations: tuple[Citation, ...] = ()
+    sources: tuple[int, ...] = ()
     na: bool = False
     corrected: bool = False
     at: int = Field(ge=0)
@@ -99,24 +102,31 @@ def render_marker(
     return " ".join(filter(None, [bracket, CORRECTED if corrected else ""]))
 
 
-def parse(text: str, known: KnownFacts | Iterable[Triple] | None = None) -> ParsedText:
+def parse(
+    text: str, known: KnownFacts | Iterable[Triple] | None = None, *, sources: int = 0
+) -> ParsedText:
     """Take the markers out of a text, in time linear in its length; never raises.
 
     Args:
         text: Text with or without markers.
         known: The triples that may be cited. They decide where values end that contain
             something like ``, name: ``.
+        sources: Pieces of evidence that a number in brackets may cite; such a number is then a
+            marker, too.
     """
     facts = known if isinstance(known, KnownFacts) or known is None else KnownFacts(known)
     markers: list[Marker] = []
     clean: list[str] = []
     length = position = 0
     line_start = True  # nothing but markers since the line began
+    numbers = source_numbers(text, sources)
     for start, end in bracket_pairs(text):
         if start < position:
             continue
         corrected = text[start:end] == CORRECTED
-        content = ([], False) if corrected else read_bracket(text[start + 1 : end - 1], facts)
+        content: tuple[list[Citation], bool] | None = ([], False)
+        if not corrected and start not in numbers:
+            content = read_bracket(text[start + 1 : end - 1], facts)
         if content is None:
             continue
         before = text[position:start]
@@ -129,6 +139,7 @@ def parse(text: str, known: KnownFacts | Iterable[Triple] | None = None) -> Pars
         markers.append(
             Marker(
                 citations=tuple(citations),
+                sources=numbers.get(start, ()),
                 na=na,
                 corrected=corrected,
                 at=length,

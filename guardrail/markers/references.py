@@ -6,12 +6,14 @@ import re
 
 from guardrail.core.text.lexicon import lexicon_set
 
-__all__ = ["without_references"]
+__all__ = ["source_numbers", "without_references"]
 
 ONE = r"(?:\[\^?\d{1,3}(?:(?:, ?|[-–])\d{1,3}){0,9}\]|【\d{1,3}(?::\d{1,3})?†[^\s【】]{1,60}】)"
 """Numbers of sources in brackets, and the form of OpenAI's file search."""
 
-REFERENCES = re.compile(rf"{ONE}(?: ?{ONE})*+(?=\s*+(?:[.,;:!?)\]\"'’”*_]|$))")
+BRACKET = re.compile(r"\[[^\[\]]*\]")
+
+REFERENCES = re.compile(rf"(?m){ONE}(?: ?{ONE})*+(?=[^\S\n]*+(?:[.,;:!?)\]\"'’”*_]|$))")
 """References in a row at the end of a phrase."""
 
 OPENING = re.compile(rf"\s*+{ONE}(?: ?{ONE})*+(?=\s|$)")
@@ -42,6 +44,26 @@ def without_references(text: str, sources: int) -> str:
     opening = OPENING.match(text)
     start = opening.end() if opening and _names_sources(opening[0], sources) else 0
     return " " * start + REFERENCES.sub(blank, text)[start:]
+
+
+def source_numbers(text: str, sources: int) -> dict[int, tuple[int, ...]]:
+    """Numbers of sources that a text cites, by the offset of their bracket.
+
+    Args:
+        text: An answer; a bracket at the end of a phrase, as in *costs 60 euros [2].*, cites.
+        sources: Pieces of evidence that it could refer to.
+    """
+    found: dict[int, tuple[int, ...]] = {}
+    for run in REFERENCES.finditer(text) if sources else ():
+        code = text.count("`", text.rfind("\n", 0, run.start()) + 1, run.start()) % 2
+        if code or not (_names_sources(run[0], sources) and _ends_phrase(text, run.start())):
+            continue
+        for one in BRACKET.finditer(text, run.start(), run.end()):
+            numbers = [int(part) for part in re.findall(r"\d+", one[0])]
+            first, last = numbers[0], numbers[-1]
+            spanned = len(numbers) == 2 and re.search("[-–]", one[0]) and first < last
+            found[one.start()] = tuple(range(first, last + 1) if spanned else numbers)
+    return found
 
 
 def _names_sources(references: str, sources: int) -> bool:

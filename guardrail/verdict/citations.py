@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 from guardrail.core.text.names import find_names
 from guardrail.core.text.values import Agreement, compare
 from guardrail.core.text.words import content_stems, fold, plain
+from guardrail.core.types import Verdict
 
 if TYPE_CHECKING:
-    from guardrail.core.types import Citation
+    from guardrail.core.types import Citation, Triple
     from guardrail.evidence.statements import Statement
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.combination import Outcome
     from guardrail.verdict.premises import Premises
 
-__all__ = ["bears_on", "citations_of"]
+__all__ = ["bears_on", "citation_errors", "citations_of", "is_cited"]
 
 SURE = 0.8
 """From this probability on a statement carries a sentence in other words than its own."""
@@ -48,6 +49,60 @@ def citations_of(
     triples.sort(key=lambda item: _place(claim, item))
     passages = [item for item in carried if item.triple is None][:PASSAGES]
     return tuple(dict.fromkeys(triple.citation for triple in [*triples, *passages]))
+
+
+def is_cited(claim: Claim, statement: Statement) -> bool:
+    """True if the model itself cites a fact in the sentence, by its id or its label."""
+    return statement.triple is not None and any(
+        _names(citation, statement.triple)
+        for marker in claim.markers
+        for citation in marker.citations
+    )
+
+
+def citation_errors(claim: Claim, evidence: Premises, outcome: Outcome) -> tuple[str, ...]:
+    """Why citations that the model wrote into a sentence are wrong; empty if all are right.
+
+    A fact is cited rightly if it was given, and the sentence speaks of its subject and has its
+    value; a numbered source if one of its statements carries the sentence.
+    """
+    if outcome.verdict is Verdict.NO_CLAIM:
+        return ()
+    statements = evidence.indexed.statements
+    errors = []
+    for citation in (item for marker in claim.markers for item in marker.citations):
+        shown = f"[{citation.entity}, {citation.property}: {citation.value}]"
+        named = [
+            (number, item)
+            for number, item in enumerate(statements)
+            if item.triple is not None and _names(citation, item.triple)
+        ]
+        if not named:
+            errors.append(f"{shown}: no such fact is given")
+        elif outcome.verdict is Verdict.CONTRADICTED or not any(
+            number in outcome.carried or states(claim, evidence, item) for number, item in named
+        ):
+            errors.append(f"{shown}: the sentence does not state it")
+    carrying = {statements[number].place for number in outcome.carried}
+    for number in dict.fromkeys(number for marker in claim.markers for number in marker.sources):
+        there = any(item.place == number - 1 for item in statements)  # repeated items have none
+        if there and number - 1 not in carrying:
+            errors.append(f"[{number}]: the source does not carry the sentence")
+    return tuple(errors)
+
+
+def states(claim: Claim, evidence: Premises, statement: Statement) -> bool:
+    """True if a sentence speaks of a fact's subject and has its value."""
+    spans = statement.stands_in(plain(claim.text), claim.tokens, claim.values)
+    return bool(spans) and evidence.speaks_of(statement)
+
+
+def _names(citation: Citation, triple: Triple) -> bool:
+    return (
+        fold(citation.entity) in (fold(triple.subject), fold(triple.subject_id or ""))
+        and fold(citation.property) == fold(triple.property)
+        and fold(citation.value) == fold(triple.value)
+    )
 
 
 def bears_on(claim: Claim, statement: Statement) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from guardrail.core.text.values import TypedValue, find_values
 from guardrail.core.text.words import Token, content_stems, plain, tokenise, without_emphasis
 from guardrail.core.types import Strictness, VerdictThresholds
 from guardrail.evidence.prepared import PreparedEvidence
-from guardrail.markers.grammar import ParsedText
+from guardrail.markers.grammar import Marker, ParsedText
 from guardrail.markers.references import without_references
 from guardrail.markers.ruins import without_ruins
 from guardrail.verdict.heads import is_bare, measures, names_columns
@@ -76,6 +76,7 @@ class Claim:
         answers: The bare yes or no in whose place this sentence, the proposition of the question,
             is judged; None for a sentence that stands in the answer.
         denied: True if the bare answer denies the proposition.
+        markers: Those that the model wrote into the sentence.
     """
 
     stretch: Stretch
@@ -87,6 +88,7 @@ class Claim:
     evidence: PreparedEvidence
     answers: Stretch | None = None
     denied: bool = False
+    markers: tuple[Marker, ...] = ()
 
     @property
     def place(self) -> Stretch:
@@ -161,13 +163,14 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
         code = _is_code(stretch, blocks) and PLAIN_WORDS.search(judged) is None
         prose = not bare and not code and not judged.isspace()
         written, before = plain_letters(re.sub(r"\s", " ", judged)), _last(earlier)
+        markers = request.answer.within(stretch.start, stretch.end)
         asked = proposition_of(written, request.question, evidence.all_names) if prose else None
         if asked is not None:
             stated = Stretch(asked.text, stretch.start, stretch.start + len(asked.text))
             claim = Claim(stated, asked.text, "", "", True, False, evidence, stretch, asked.denied)
         else:
             claim = Claim(stretch, written, request.question, before, prose, head, evidence)
-        claims.append(claim)
+        claims.append(replace(claim, markers=markers))
         earlier.append(" ".join(judged.split()))
     return claims
 

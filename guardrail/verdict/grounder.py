@@ -34,7 +34,7 @@ from guardrail.markers.rendering import marked_text
 from guardrail.verdict.checks import Check, Context, all_checks
 from guardrail.verdict.checks.base import finding
 from guardrail.verdict.checks.typed_values import COMPARED
-from guardrail.verdict.citations import citations_of
+from guardrail.verdict.citations import citation_errors, citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
 from guardrail.verdict.combination import Outcome, combine
 from guardrail.verdict.premises import Premises, relevant
@@ -278,6 +278,7 @@ class Grounder:
             spans=spans_of(claim, evidence, outcome, findings),
             findings=tuple(finding.model_copy(update={"statements": ()}) for finding in findings),
             against=against_of(evidence, outcome),
+            citation_errors=citation_errors(claim, evidence, outcome),
             note=note_of(claim, evidence, outcome, request.answer, cited, verbatim=self._verbatim),
             support=outcome.weighed and outcome.weighed.support,
             contradiction=outcome.weighed and outcome.weighed.contradiction,

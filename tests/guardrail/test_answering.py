@@ -24,7 +24,7 @@ PATIENT = ANNOTATE.model_copy(update={"deadline_s": None})
 BEST = BEST_OF_N.model_copy(update={"deadline_s": None})
 QUESTION = "Where was Wolfgang Amadeus Mozart born?"
 RIGHT = "Mozart was born in Salzburg [Q254, place of birth: Salzburg]."
-WRONG = "Mozart was born in 1770 in Paris [Q254, place of birth: Paris]."
+WRONG = "Mozart was born on 27 January 1770 [Q254, date of birth: 1770-01-27]."
 
 
 @pytest.fixture

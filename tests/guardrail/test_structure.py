@@ -6,9 +6,9 @@ from benchmarks.shape import read
 
 ROOT = Path(__file__).parents[2]
 SHAPE = read(ROOT)
-ENGINE = {"engine": 2_191, "core/text": 2_591, "evidence": 1_512, "verdict": 3_410}
+ENGINE = {"engine": 2_195, "core/text": 2_591, "evidence": 1_512, "verdict": 3_485}
 """Rooms of the engine, with their lines when the bound was last looked at."""
-MOST_LINES = 9_750
+MOST_LINES = 9_830
 DEEPEST = {"guardrail.guard": 9, "chains.gateway.app": 13}
 """Modules in the longest chain of imports, of those that run as a module is imported."""
 CORE = ("core", "engine", "markers", "policy.py", "verdict")

@@ -143,6 +143,7 @@ class Sentence(Value):
         verdict: The decision.
         partial: True if the evidence supports a part of an unsupported sentence.
         citations: The cited triples, in the order of the phrases they support.
+        citation_errors: Why citations that the model itself wrote into it are wrong, a line each.
         uncited: What supports it but is not cited, since its value does not appear verbatim.
         spans: Supported, unsupported and contradicted phrases, in order, non-overlapping.
         findings: What the checks found.
@@ -165,6 +166,7 @@ class Sentence(Value):
     verdict: Verdict = Verdict.NO_CLAIM
     partial: bool = False
     citations: tuple[Citation, ...] = ()
+    citation_errors: tuple[str, ...] = ()
     uncited: tuple[Citation, ...] = ()
     spans: tuple[Span, ...] = ()
     findings: tuple[Finding, ...] = ()

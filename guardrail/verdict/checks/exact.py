@@ -11,12 +11,18 @@ from guardrail.core.text.words import fold, plain
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding
+from guardrail.verdict.citations import is_cited
 
 if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 
 __all__ = ["ExactMatch"]
+
+
+OPPOSED = 0.2
+"""Probability of contradiction from which a model's own citation counts for nothing: 152 of 152
+denials of facts of the people graph had more, and 25 of 152 true sentences."""
 
 
 class ExactMatch:
@@ -38,6 +44,8 @@ class ExactMatch:
             if statement.yes is not None or find_days(statement.triple.property):
                 continue  # their values tell nothing without their properties
             share = named_share(claim, statement.triple.property)
+            if is_cited(claim, statement) and _unopposed(evidence):
+                share = 1.0  # the model's own citation names the property
             if evidence.grounding is not None and share < NAMED:
                 continue
             spans = statement.stands_in(text, claim.tokens, claim.values)
@@ -57,6 +65,11 @@ class ExactMatch:
         return (
             finding(self.name, Effect.CARRIES, claim, span, f"stands in {texts}", tuple(found)),
         )
+
+
+def _unopposed(evidence: Premises) -> bool:
+    """True if the judge sees little conflict, as it does in a denial that cites what it denies."""
+    return evidence.grounding is None or evidence.grounding.contradicted < OPPOSED
 
 
 def _describes(text: str, value: str) -> bool:

@@ -3,7 +3,8 @@
 import pytest
 
 from guardrail import Guardrail, GuardrailConfig, Passage
-from guardrail.markers.references import without_references
+from guardrail.markers.grammar import parse, render
+from guardrail.markers.references import source_numbers, without_references
 from tests.growth import is_linear
 
 SOURCES = 3
@@ -68,12 +69,47 @@ EVIDENCE = [
 ]
 
 
-@pytest.mark.parametrize("place", [" [1].", "[1].", ". [1]", " [1][2].", " 【1:0†source】."])
-def test_a_true_sentence_stays_true_with_its_reference(guard, place) -> None:
+@pytest.mark.parametrize(
+    ("place", "left"),
+    [
+        (" [1].", "."),
+        ("[1].", "."),
+        (" [1][2].", "."),
+        (". [1]", ". [1]"),
+        (" 【1:0†source】.", " 【1:0†source】."),
+    ],
+)
+def test_a_true_sentence_stays_true_with_its_reference(guard, place, left) -> None:
     text = f"The Velora 7 costs 2,490 euros{place} The warranty is five years [2]."
     answer = guard.check("", text, evidence=EVIDENCE)
-    assert answer.text == text
+    assert answer.text == f"The Velora 7 costs 2,490 euros{left} The warranty is five years."
     assert not any(sentence.na for sentence in answer.sentences)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("It costs 60 euros [2]. It is green [1, 3].", {18: (2,), 35: (1, 3)}),
+        ("It costs 60 euros[1][2].", {17: (1,), 20: (2,)}),
+        ("It costs 60 euros [^2]\nIt is green [1-3].", {18: (2,), 35: (1, 2, 3)}),
+        ("It costs 60 euros [4].", {}),
+        ("It lasts for [2].", {}),
+        ("Take `rows[2]`, the third row.", {}),
+    ],
+)
+def test_numbers_at_the_end_of_a_phrase_cite_sources(text, numbers) -> None:
+    assert source_numbers(text, SOURCES) == numbers
+    parsed = parse(text, sources=SOURCES)
+    assert [marker.sources for marker in parsed.markers] == list(numbers.values())
+    assert render(parsed) == text
+
+
+def test_a_number_of_a_source_that_says_something_else_is_an_error(guard) -> None:
+    text = "The Velora 7 costs 2,490 euros [2]. The warranty is five years [2]."
+    first, second = guard.check("", text, evidence=EVIDENCE).sentences
+    assert len(first.citation_errors) == 1
+    assert first.citation_errors[0].startswith("[2]:")
+    assert second.citation_errors == ()
 
 
 def test_a_false_one_stays_false(guard) -> None:
