@@ -208,6 +208,8 @@ class GuardrailConfig(_Section):
             evidence of its own; read once, at the start. Text, Markdown, PDF, HTML or DOCX gives a
             passage for each paragraph; CSV, TSV or JSON lines a fact for each cell. Names in a
             settings file are relative to it; one text may hold several with commas between.
+        evidence_links: Columns of these tables that hold ids of another one's rows, each with the
+            name of that table: ``{customer = "customers"}``. They are read as the rows' names.
         judge: Judge by name: ``onnx`` (shipped), ``hf:MODEL``, ``transformers:MODEL``,
             ``t5-true:MODEL``, ``chat:MODEL``; ``none`` for exact evidence alone; or one from
             outside, by the name of an installed one or as ``module:Class``.
@@ -235,6 +237,7 @@ class GuardrailConfig(_Section):
 
     graph: GraphConfig = GraphConfig()
     evidence: tuple[Path, ...] = ()
+    evidence_links: Mapping[str, str] = Field(default_factory=dict)
     judge: str = "onnx"
     attribution_judge: str | None = None
     second_judge: SecondJudgeSettings | None = None

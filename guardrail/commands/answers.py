@@ -26,6 +26,7 @@ from guardrail.core.errors import ConfigError
 from guardrail.core.types import (
     GuardedAnswer,
     LinkedEntity,
+    Triple,
     Value,
 )
 from guardrail.lines.figures import json_line
@@ -41,6 +42,11 @@ from guardrail.requests import AskRequest
 from guardrail.sources.files import evidence_of_files
 
 __all__ = ["CheckRow", "ask", "check", "explain", "link", "rank"]
+
+MOST_READ = 20
+"""Passages and facts that ``explain`` prints."""
+READ_CHARS = 120
+"""Characters of each."""
 
 Question = Annotated[str | None, typer.Argument(help="One question; rows from --input without.")]
 
@@ -176,14 +182,26 @@ def explain(
     Prints for each sentence whether it is shown, marked or removed; its verdict with both
     probabilities and the thresholds they were held against; what the checks found; what it rests
     on or what speaks against it; what each of them added, in log-odds; and under which
-    probabilities it would have come out differently. Removed sentences come last. With --json a
-    line each: {text, verdict, outcome, because, otherwise, support, contradiction, thresholds,
-    weights, findings, rests_on, against}.
+    probabilities it would have come out differently. Removed sentences come last, and then the
+    passages and facts that were read. With --json a line each: {text, verdict, outcome, because,
+    otherwise, support, contradiction, thresholds, weights, findings, rests_on, against}, and at
+    last {read: [passage or triple, …], from: [where they come from, …]}.
     """
     with judging.guard() as guard:
         checked = guard.check(question, answer, evidence=evidence_of_files(passage or ()))
     for one in checked.explain():
         typer.echo(json_line(one.model_dump(mode="json")) if as_json else f"{one}")
+    read, sources = checked.evidence, list(checked.evidence_from)
+    if as_json:
+        items = [item.model_dump(mode="json", exclude_none=True) for item in read]
+        typer.echo(json_line({"read": items, "from": sources}))
+        return
+    typer.echo(f"read: {len(read):,} passages and facts from {', '.join(sources) or 'nowhere'}")
+    for item in read[:MOST_READ]:
+        named = item.statement if isinstance(item, Triple) else f"{item.id or ''}: {item.text}"
+        typer.echo(f"  {' '.join(named.removeprefix(': ').split()):.{READ_CHARS}}")
+    if len(read) > MOST_READ:
+        typer.echo(f"  … and {len(read) - MOST_READ:,} more; --json prints all")
 
 
 @grouped

@@ -98,7 +98,7 @@ class Parts:
             from guardrail.sources.files import evidence_of_files
 
             try:
-                found = evidence_of_files(files) or ()
+                found = evidence_of_files(files, self._config.evidence_links) or ()
             except InputError as error:
                 raise ConfigError(f"evidence: {error}") from error
             return given(found, self._config.limits)._replace(source="files")

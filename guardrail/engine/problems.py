@@ -100,7 +100,7 @@ def notices(
 
     Where something else ``failed``, that explains evidence that is missing.
     """
-    if not row.question.strip():
+    if not row.question.strip() and known.source == "graph":
         message = "the question is empty; entities were linked in the answer alone"
         yield Problem(part="question", message=message)
     if checked and not in_english(f"{row.question} {row.answer}"):

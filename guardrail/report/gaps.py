@@ -17,8 +17,8 @@ from pydantic import Field
 
 from guardrail.core.text.dates import find_dates
 from guardrail.core.text.lexicon import lexicon, lexicon_set
-from guardrail.core.text.properties import cues, is_single_valued
-from guardrail.core.text.words import Token, fold, property_words, tokenise
+from guardrail.core.text.properties import cues, is_single_valued, property_name
+from guardrail.core.text.words import Token, fold, tokenise
 from guardrail.core.types import LinkedEntity, Sentence, Span, SpanKind, Triple, Value
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class GapFinder:
         """Look at one more record."""
         for item in record.answer.evidence:
             if isinstance(item, Triple):
-                name = property_words(item.property)
+                name = property_name(item.property)
                 self._properties[name] += 1
                 if len(self._values) < MOST_PHRASES:
                     self._values[fold(item.value)][name] += 1

@@ -20,12 +20,12 @@ GAPS_SHOWN = 40
 REFRESH_S = 30
 
 SECTIONS = (
+    ("answers", "Answers"),
+    ("problems", "Problems"),
+    ("gaps", "Knowledge gaps"),
     ("scores", "Scores"),
     ("support", "Support"),
     ("latency", "Latency"),
-    ("gaps", "Knowledge gaps"),
-    ("problems", "Problems"),
-    ("answers", "Answers"),
 )
 
 KEYS = (
@@ -65,12 +65,12 @@ def page(summary: Summary, title: str, feedback_url: str | None = None) -> str:
         f'<nav aria-label="Sections">{nav}',
         '<button type="button" id="theme">Light / dark</button></nav></header><main>',
         _tiles(summary, live=live),
+        _section("answers", "Answers", _answers(summary, live)),
+        _problems(summary),
+        _section("gaps", "Knowledge gaps", _gaps(summary, shown)),
         _section("scores", "Scores", _scores(summary.scores)),
         _section("support", "Support by intent of the question", _support(summary)),
         _section("latency", "Latency by stage", _latency(summary)),
-        _section("gaps", "Knowledge gaps", _gaps(summary, shown)),
-        _problems(summary),
-        _section("answers", "Answers", _answers(summary, live)),
         (
             f'</main><footer><p class="keys">{keys}</p><p class="dim">'
             f"{' · '.join(map(escape, summary.versions))}</p></footer>"
@@ -275,7 +275,7 @@ def _answers(summary: Summary, live: bool) -> str:
     )
     lists = []
     for title, records in (
-        ("Worst", worst),
+        ("Failing, worst first", worst),
         ("Others, newest first" if worst else "Newest", newest),
     ):
         views = "".join(

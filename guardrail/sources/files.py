@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from guardrail.core.errors import InputError
@@ -13,20 +14,53 @@ from guardrail.sources.tables import MOST_CELLS, Table
 __all__ = ["evidence_of_bytes", "evidence_of_files"]
 
 
-def evidence_of_files(files: Iterable[Path]) -> tuple[Evidence, ...] | None:
+def evidence_of_files(
+    files: Iterable[Path], links: Mapping[str, str] | None = None
+) -> tuple[Evidence, ...] | None:
     """Read the passages of each document, and the cells of each table; None of no files.
 
+    Args:
+        files: The files.
+        links: Tables by the columns that hold ids of their rows; a table has its file's name. Such
+            a cell is read as the name of that row.
+
     Raises:
-        InputError: A file cannot be read, or holds no text and no rows.
+        InputError: A file cannot be read, or holds no text and no rows; or a link names no column
+            or table of the files.
         MissingExtraError: It takes the extra ``documents``.
     """
-    found: list[Evidence] = []
-    for path in (paths := list(files)):
-        if _is_table(path):
-            found += _cells(Table.from_file(path), str(path))
-        else:
-            found += Passage.from_file(path)
-    return tuple(found) if paths else None
+    paths = list(files)
+    tables = {path: Table.from_file(path) for path in paths if _is_table(path)}
+    cells = {path: _cells(table, str(path)) for path, table in tables.items()}
+    for column, target in (links or {}).items():
+        if target not in {path.stem for path in tables}:
+            raise InputError(
+                f"the link {column!r} leads to {target!r}, which is no table of the files"
+            )
+        if all(column not in table.columns for table in tables.values()):
+            raise InputError(f"the link {column!r} is no column of the tables")
+        rows = [cell for path in tables if path.stem == target for cell in cells[path]]
+        for path, table in tables.items():
+            if column in table.columns and path.stem != target:
+                cells[path] = _linked(cells[path], column, rows)
+    found = (cells[path] if path in cells else Passage.from_file(path) for path in paths)
+    return tuple(chain.from_iterable(found)) if paths else None
+
+
+def _linked(cells: Sequence[Triple], column: str, rows: Sequence[Triple]) -> tuple[Triple, ...]:
+    """The cells, those of a column with the names of the rows that their values are ids of."""
+    wanted = {cell.value for cell in cells if cell.property == column}
+    names: dict[str, dict[str, str]] = {}
+    for row in rows:
+        names.setdefault(row.property, {}).setdefault(row.value, row.subject)
+    # The ids of the rows: the column that has most of the values.
+    best = max(names.values(), key=lambda ids: len(wanted & ids.keys()), default={})
+    return tuple(
+        cell.model_copy(update={"value": best.get(cell.value, cell.value)})
+        if cell.property == column
+        else cell
+        for cell in cells
+    )
 
 
 def evidence_of_bytes(data: bytes, name: str) -> tuple[Evidence, ...]:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from guardrail import Guardrail, GuardrailConfig, Triple
+from guardrail import Guardrail, GuardrailConfig, Passage, Triple
 from guardrail.guard import AT_ONCE
 
 ANSWERS = ["The Fjell 3 costs 40 euros.", "The Fjell 3 costs 50 euros.", "It is green."]
@@ -46,3 +46,23 @@ async def test_it_is_read_once_for_the_answers_of_a_ranking(guard):
     await guard.arank("Price?", ANSWERS, evidence=facts(10))
     # What the parts read of it they read on threads of their own.
     assert threads.count(threading.current_thread()) == 1
+
+
+@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+def test_a_copied_sentence_of_a_long_document_is_supported_wherever_it_stands(place):
+    models = [
+        f"The Tarn {number} weighs {number % 30 + 10} kg and costs {number + 900:,} euros."
+        for number in range(1_700)
+    ]
+    models.insert(int(place * len(models)), "The Fjell 3 costs 2,490 euros.")
+    document = Passage("\n\n".join(models))
+    assert len(document.text) > 80_000
+    with Guardrail() as guard:
+        answer = guard.check(
+            "Price?",
+            "The Fjell 3 costs 2,490 euros. The Fjell 3 costs 2,190 euros.",
+            evidence=[document],
+        )
+    right, wrong = (sentence.category for sentence in answer.sentences)
+    assert right == "supportive"
+    assert wrong == "contradictory"

@@ -113,3 +113,44 @@ def test_another_file_makes_another_result_of_bulk(folder: Path) -> None:
     assert scorer.state() == before
     (folder / "machines.csv").write_text(MACHINES + "Saw 1,2,700\n", "utf-8")
     assert scorer.state() != before
+
+
+@pytest.fixture
+def orders(folder: Path) -> Path:
+    (folder / "customers.csv").write_text(
+        "id,name,city\n7,Ann Berg,Lund\n8,Bo Dahl,Oslo\n", "utf-8"
+    )
+    (folder / "orders.csv").write_text("number,customer\nA-1,8\nA-2,7\nA-3,9\n", "utf-8")
+    return folder
+
+
+def linked(folder: Path, links: str) -> Guardrail:
+    (folder / "guardrail.toml").write_text(
+        f'evidence = ["orders.csv", "customers.csv"]\nevidence_links = {links}\n', "utf-8"
+    )
+    return Guardrail(settings(folder))
+
+
+def test_a_linked_column_is_read_as_the_name_of_the_row(orders: Path) -> None:
+    with linked(orders, '{customer = "customers"}') as guard:
+        found = guard.check("Who ordered?", "The customer of A-1 is Bo Dahl.")
+        wrong = guard.check("Who ordered?", "The customer of A-1 is Ann Berg.")
+    cells = [item for item in found.evidence if isinstance(item, Triple)]
+    customers = [item.value for item in cells if item.property == "customer"]
+    assert customers == ["Bo Dahl", "Ann Berg", "9"]  # nobody has the id 9
+    assert found.sentences[0].category == "supportive"
+    assert wrong.sentences[0].category != "supportive"
+
+
+@pytest.mark.parametrize("links", ['{customer = "people"}', '{client = "customers"}'])
+def test_a_link_that_leads_nowhere_is_refused(orders: Path, links: str) -> None:
+    with linked(orders, links) as guard, pytest.raises(ConfigError):
+        guard.check("Who ordered?", "Bo Dahl did.")
+
+
+def test_an_empty_question_is_no_problem_of_own_evidence(folder: Path) -> None:
+    with Guardrail(settings(folder)) as guard:
+        assert guard.check("", RIGHT).errors == ()
+    with Guardrail() as guard:
+        parts = [problem.part for problem in guard.check("", RIGHT).errors]
+    assert parts.count("question") == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from guardrail import Guardrail, GuardrailConfig, Passage
+from guardrail import Guardrail, GuardrailConfig, Passage, Table
 from guardrail.core.errors import InputError, RecordError
 from guardrail.core.types import (
     Action,
@@ -151,6 +151,17 @@ def test_the_gap_list_names_facts_that_were_removed_from_the_graph(tmp_path):
     assert gaps.facts[0].count == 2
 
 
+def test_a_gap_is_named_without_the_unit_of_its_column(tmp_path):
+    rows = [{"name": "Fjell 3", "price_eur": 2490}, {"name": "Tarn City", "price_eur": None}]
+    with (
+        SQLiteLog(tmp_path / "log.sqlite") as log,
+        Guardrail(GuardrailConfig(judge="none"), log=log) as guard,
+    ):
+        guard.check("What is it?", "The Tarn City has a price of 1,790.", evidence=Table(rows))
+        gaps = summarise(log.records()).gaps
+    assert [gap.property for gap in gaps.facts] == ["price"]
+
+
 def test_phrases_that_name_nobody_are_counted_all_the_same(tmp_path):
     """They ask the graph for no fact, but a page that said that none lacked support would lie."""
     with (
@@ -193,7 +204,9 @@ def test_answers_that_nothing_is_wrong_with_are_not_among_the_worst(tmp_path):
         log.write_record(made(4, action=Action.REFUSE))
         html = report_html(log)
     worst, others = html.split("<h3>Others, newest first (2 of 4)</h3>")
-    assert "<h3>Worst (2 of 4)</h3>" in worst
+    assert "<h3>Failing, worst first (2 of 4)</h3>" in worst
+    sections = re.findall(r'<section id="(\w+)">', html)
+    assert sections.index("answers") == 0
     assert re.findall(r'id="a-(m\d)', worst) == ["m1", "m3"]
     assert re.findall(r'id="a-(m\d)', others) == ["m4", "m2"]
     assert "50 % annotate, 25 % pass, 25 % refuse" in html

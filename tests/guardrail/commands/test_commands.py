@@ -60,6 +60,20 @@ def test_check_with_inline_triples(lines):
     assert failed["error"].startswith("line 3: answer")
 
 
+def test_explain_shows_what_was_read(tmp_path):
+    (tmp_path / "notes.md").write_text("# Opening\n\nThe museum opens at 9.\n\nDogs may come.\n")
+    asked = ["explain", "When?", "It opens at 9.", "--passage", str(tmp_path / "notes.md")]
+    shown = CliRunner().invoke(app, asked)
+    assert shown.exit_code == 0, shown.output
+    assert "read: 2 passages and facts from caller" in shown.stdout
+    assert "Dogs may come." in shown.stdout
+    *sentences, last = map(
+        json.loads, CliRunner().invoke(app, [*asked, "--json"]).stdout.splitlines()
+    )
+    assert [sentence["text"] for sentence in sentences] == ["It opens at 9."]
+    assert [len(last["read"]), last["from"]] == [2, ["caller"]]
+
+
 def test_rank_puts_the_supported_answer_first(lines):
     answers = ["It was opened by Lin Chen.", "The Sydney Harbour Bridge was opened in 1932."]
     row = {"id": 7, "question": "When was it opened?", "answers": answers, "triples": FACTS}

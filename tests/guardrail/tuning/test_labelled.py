@@ -246,6 +246,19 @@ def test_the_command_says_what_it_would_write_and_writes_it(tmp_path: Path, befo
     assert tomllib.loads(config.read_text()) == held
 
 
+def test_the_files_of_the_settings_are_evidence_where_no_column_is(tmp_path: Path) -> None:
+    bare = [{key: row[key] for key in row if key != "evidence"} for row in GOOD + BAD]
+    rows, config = written(tmp_path / "my.csv", bare), tmp_path / "guardrail.toml"
+    config.write_text("")
+    asked = ("--labelled", rows, "--judge", "percent", "--false-pass", 0.1, "--config", config)
+    assert isinstance(run(*asked).exception, InputError)
+    (tmp_path / "handbook.md").write_text("Some believe it.\n")
+    config.write_text('evidence = ["handbook.md"]\n')
+    shown = run(*asked)
+    assert shown.exit_code == 0, shown.output
+    assert "20 right and 20 wrong answers" in shown.stdout
+
+
 def test_a_settings_file_is_made_where_there_is_none(tmp_path: Path) -> None:
     rows = written(tmp_path / "my.csv", GOOD + BAD)
     config = tmp_path / "not" / "yet" / "new.toml"
