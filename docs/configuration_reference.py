@@ -5,8 +5,6 @@ python docs/configuration_reference.py
 
 from __future__ import annotations
 
-import re
-from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from pydantic import BaseModel
 
 from chains.gateway.settings import GatewaySettings, option_of
 from guardrail.config import GuardrailConfig
+from guardrail.core.fields import documented
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import Policy
 from judges.calibration import Calibration
@@ -77,7 +76,7 @@ def _gateway_table() -> str:
 
 
 def _table(model: type[BaseModel]) -> str:
-    told = _attributes(model)
+    told = documented(model)
     lines = ["| setting | default | meaning |", "|---|---|---|"]
     for name, field in model.model_fields.items():
         default = (
@@ -85,7 +84,7 @@ def _table(model: type[BaseModel]) -> str:
             if field.is_required()
             else _default(field.get_default(call_default_factory=True))
         )
-        lines.append(f"| `{name}` | {default} | {told.get(name, '')} |")
+        lines.append(f"| `{name}` | {default} | {told.get(name, '').replace('|', chr(92) + '|')} |")
     return "\n".join(lines) + "\n"
 
 
@@ -101,15 +100,6 @@ def _default(value: Any) -> str:
     if isinstance(value, tuple | list) and not value:
         return "`[]`"
     return f"`{getattr(value, 'value', value)}`"
-
-
-def _attributes(model: type[BaseModel]) -> dict[str, str]:
-    """The ``Attributes:`` of a class's docstring, by name, as Markdown on one line."""
-    _, _, listed = (getdoc(model) or "").partition("Attributes:\n")
-    found = re.findall(r"^    (\w+): (.*(?:\n {8,}.*)*)", listed, re.MULTILINE)
-    return {
-        name: " ".join(text.split()).replace("``", "`").replace("|", "\\|") for name, text in found
-    }
 
 
 def _model_of(annotation: Any) -> type[BaseModel] | None:

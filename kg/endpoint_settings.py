@@ -8,8 +8,8 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from guardrail.core.secrets import SecretRef
 from guardrail.core.types import MOST_DAYS, MOST_SECONDS, Seconds, Value
+from guardrail.core.types.value import SecretRef
 
 __all__ = ["EndpointSettings"]
 

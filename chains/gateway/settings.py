@@ -64,7 +64,8 @@ class GatewaySettings(RedactedRepr, Value):
         workers: Worker processes behind the port.
         upstream: Address of the OpenAI-compatible server, with its ``/v1``; None to serve the
             checking endpoints alone.
-        upstream_key: Sent to the upstream in place of the caller's key.
+        upstream_key: Sent to the upstream in place of the caller's key. The environment keeps it
+            out of the list of processes, and so with the keys below.
         keys: Keys of this gateway; where there are any, callers need one of them, and it is not
             passed on. Without, the caller's key is passed through to the upstream.
         tenants: Callers with a name: a table ``[gateway.tenants.NAME]`` each, with ``keys`` and, of
@@ -77,8 +78,8 @@ class GatewaySettings(RedactedRepr, Value):
             caller's tenant says wins. One that could have no effect is refused.
         trusted_hosts: Names under which callers may reach the gateway, as the ``Host`` of their
             requests says it: ``api.example.com``, ``*.example.com``; empty for any.
-        style: How markers look in the text.
-        stream_mode: When streamed text is released.
+        style: How markers look in the text: ``kalma``, ``footnotes`` or ``none``.
+        stream_mode: When streamed text is released: ``sentence`` or ``buffer``.
         inject: What the model is shown of the evidence, in the system message or the
             instructions: ``off``, ``facts``, or ``prompt`` with KaLMA's instruction and
             demonstration.

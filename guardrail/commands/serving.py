@@ -4,211 +4,60 @@ from __future__ import annotations
 
 import errno
 import socket
-from dataclasses import dataclass
+from dataclasses import make_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
+from pydantic.fields import FieldInfo
 
+from chains.gateway.settings import REPEATED, GatewaySettings
 from guardrail.commands.options import EvidenceFiles, Judging, grouped
 from guardrail.config import GuardrailConfig, LogConfig, gateway_section
 from guardrail.core.errors import ConfigError, MissingExtraError
+from guardrail.core.fields import documented
 from guardrail.policy import STRICT
 
 __all__ = ["mcp", "require_free", "serve", "strict_unless_named"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class GatewayOptions:
-    """Settings of the gateway, by their names in the section ``[gateway]``; None for unset."""
+METAVARS = {
+    "upstream": "URL",
+    "keys": "KEY",
+    "upstream_key": "KEY",
+    "tenants": "NAME=KEY",
+    "routes": "CALLS=POLICY",
+    "trusted_hosts": "NAME",
+    "evidence_marks": "'OPEN CLOSE'",
+    "protocols": "NAME",
+}
+"""What stands for the value in the help, where the type does not say enough."""
 
-    upstream: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="OpenAI-compatible endpoint to guard, with /v1."),
-    ] = None
-    host: Annotated[str | None, typer.Option(help="Address to listen on (127.0.0.1).")] = None
-    port: Annotated[int | None, typer.Option(help="Port to listen on (8000).")] = None
-    workers: Annotated[int | None, typer.Option(help="Worker processes (1).")] = None
-    keys: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--key",
-            metavar="KEY",
-            help="Key that callers need, repeatable. GUARDRAIL_GATEWAY__KEYS keeps it out of the "
-            "list of processes.",
-        ),
-    ] = None
-    upstream_key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="Sent to the upstream in place of the caller's key. "
-            "GUARDRAIL_GATEWAY__UPSTREAM_KEY keeps "
-            "it out of the list of processes.",
-        ),
-    ] = None
-    tenants: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tenant",
-            metavar="NAME=KEY",
-            help="A caller with a name and a key, repeatable; what it may do stands in the "
-            "settings file. GUARDRAIL_GATEWAY__TENANTS keeps keys out of the list of processes.",
-        ),
-    ] = None
-    routes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--route",
-            metavar="CALLS=POLICY",
-            help="A policy of some calls, by their model ('gpt-4o*=strict') or their path "
-            "('/v1/responses=annotate'); repeatable. Thresholds stand in the settings file.",
-        ),
-    ] = None
-    trusted_hosts: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--trusted-host",
-            metavar="NAME",
-            help="Name under which callers may reach the gateway, such as api.example.com or "
-            "*.example.com; repeatable (any).",
-        ),
-    ] = None
-    style: Annotated[
-        str | None, typer.Option(help="Markers in the text: kalma (default), footnotes or none.")
-    ] = None
-    stream_mode: Annotated[
-        str | None, typer.Option(help="sentence (default) or buffer: when judged text leaves.")
-    ] = None
-    inject: Annotated[
-        str | None,
-        typer.Option(
-            help="What the model is shown of the evidence: off (default), facts, or prompt with "
-            "an instruction to cite them."
-        ),
-    ] = None
-    evidence_mode: Annotated[
-        str | None,
-        typer.Option(
-            help="given (default): evidence of a request in place of the graph; both: beside it; "
-            "graph: the graph alone."
-        ),
-    ] = None
-    tool_results: Annotated[
-        bool | None, typer.Option(help="Whether results of tools count as evidence (default: yes).")
-    ] = None
-    reply_searches: Annotated[
-        bool | None,
-        typer.Option(
-            help="Whether the results of a file search in a reply count as evidence for it "
-            "(default: no)."
-        ),
-    ] = None
-    earlier_answers: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Earlier answers of a conversation whose own evidence counts again (default: 6).",
-        ),
-    ] = None
-    evidence_marks: Annotated[
-        str | None,
-        typer.Option(
-            metavar="'OPEN CLOSE'",
-            help="Delimiters of evidence in messages, such as '<context> </context>'.",
-        ),
-    ] = None
-    keep_parts: Annotated[
-        bool | None,
-        typer.Option(help="Send content parts of other gateways on as they are (default: no)."),
-    ] = None
-    dry_run: Annotated[
-        bool | None,
-        typer.Option(
-            help="Let answers leave as the model wrote them; they are judged, recorded and counted "
-            "all the same (default: no)."
-        ),
-    ] = None
-    caller: Annotated[
-        str | None,
-        typer.Option(
-            help="free (default) or strict: what callers may do unless one of the four options "
-            "below says otherwise."
-        ),
-    ] = None
-    caller_policy: Annotated[
-        bool | None,
-        typer.Option(help="Whether a request may name a policy or a strictness of its own."),
-    ] = None
-    caller_evidence: Annotated[
-        bool | None, typer.Option(help="Whether evidence in a request counts.")
-    ] = None
-    caller_tools: Annotated[
-        bool | None, typer.Option(help="Whether a request may bring tools.")
-    ] = None
-    caller_structured_output: Annotated[
-        bool | None, typer.Option(help="Whether a request may ask for JSON.")
-    ] = None
-    reasons: Annotated[
-        bool | None,
-        typer.Option(
-            help="Whether refused and filtered answers carry their reasons (default: yes)."
-        ),
-    ] = None
-    media_calls: Annotated[
-        bool | None,
-        typer.Option(
-            help="Pass calls of audio and images on; what they deliver is not judged (default: no)."
-        ),
-    ] = None
-    protocols: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--protocol",
-            metavar="NAME",
-            help="Also answer the guardrail calls of another gateway, such as litellm; repeatable.",
-        ),
-    ] = None
-    timeout_s: Annotated[
-        float | None, typer.Option(help="Seconds for one exchange, streams included (600).")
-    ] = None
-    first_byte_s: Annotated[
-        float | None, typer.Option(help="Seconds until the head of the upstream's reply (300).")
-    ] = None
-    connect_timeout_s: Annotated[
-        float | None, typer.Option(help="Seconds to reach the upstream (10).")
-    ] = None
-    drain_s: Annotated[
-        float | None, typer.Option(help="Seconds for exchanges in work at the end (30).")
-    ] = None
-    concurrency: Annotated[
-        int | None, typer.Option(help="Exchanges in work at once in one worker (512).")
-    ] = None
-    max_body_bytes: Annotated[
-        int | None, typer.Option(help="Largest request that is read (8 MiB).")
-    ] = None
-    body_timeout_s: Annotated[
-        float | None, typer.Option(help="Seconds in which a request's body must be there (120).")
-    ] = None
-    body_bytes_per_s: Annotated[
-        float | None, typer.Option(help="Fewest bytes a second of a body (1024).")
-    ] = None
-    address_bodies: Annotated[
-        int | None, typer.Option(help="Bodies that one address may be sending at once (64).")
-    ] = None
-    address_concurrency: Annotated[
-        int | None,
-        typer.Option(
-            help="Exchanges of one address in work at once (half of --concurrency without keys, "
-            "else any number)."
-        ),
-    ] = None
-    address_per_minute: Annotated[
-        float | None, typer.Option(help="Requests of one address a minute (any number).")
-    ] = None
-    max_reply_bytes: Annotated[
-        int | None, typer.Option(help="Most bytes of a reply, whole or streamed (32 MiB).")
-    ] = None
+
+def _option(name: str, field: FieldInfo, text: str) -> tuple[str, object, object]:
+    """A setting of the gateway as an option; unset unless given."""
+    kinds = get_args(field.annotation) or (field.annotation,)
+    kind = next((kind for kind in (bool, int, float) if kind in kinds), str)
+    default = field.get_default(call_default_factory=True)
+    if default not in (None, (), {}):
+        shown = {True: "yes", False: "no"}.get(default, default) if kind is bool else default
+        text = f"{text} Default: {shown}."
+    names = [f"--{REPEATED[name]}"] if name in REPEATED else []
+    typed = list[str] | None if name in REPEATED else kind | None
+    return name, Annotated[typed, typer.Option(*names, metavar=METAVARS.get(name), help=text)], None
+
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace as GatewayOptions
+else:
+    HELP = documented(GatewaySettings)
+    GatewayOptions = make_dataclass(
+        "GatewayOptions",
+        [_option(name, field, HELP[name]) for name, field in GatewaySettings.model_fields.items()],
+        frozen=True,
+        kw_only=True,
+    )
+    """The settings of ``[gateway]``, by their names; None for unset."""
 
 
 @grouped
@@ -236,7 +85,7 @@ def serve(
     """
     settings = strict_unless_named(judging.settings(evidence=evidence))
     try:
-        from chains.gateway import GatewaySettings, run
+        from chains.gateway import run
     except ImportError as error:
         raise MissingExtraError(getattr(error, "name", None) or "fastapi", "server") from error
     if log is not None:

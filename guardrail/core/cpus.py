@@ -13,7 +13,7 @@ __all__ = ["usable_cpus"]
 def usable_cpus(root: Path = Path("/")) -> int:
     """Return the number of processors this process may use, at least 1.
 
-    A container's CPU quota (``docker run --cpus``, a Kubernetes limit) bounds it as well; more
+    The CPU quota of a container (that of Docker, or a limit of Kubernetes) bounds it as well; more
     threads than that are throttled. A part of a processor counts as one.
 
     Args:

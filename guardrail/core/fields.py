@@ -6,8 +6,10 @@ words that say what to write instead.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from inspect import getdoc
 from typing import TYPE_CHECKING, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -15,7 +17,15 @@ from pydantic import BaseModel, ValidationError
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["LONGEST", "did_you_mean", "field_problems", "fields_at", "in_short", "plainly"]
+__all__ = [
+    "LONGEST",
+    "did_you_mean",
+    "documented",
+    "field_problems",
+    "fields_at",
+    "in_short",
+    "plainly",
+]
 
 LONGEST = 80
 """Most characters of a value that a message prints; what somebody sent may be a whole file."""
@@ -72,6 +82,13 @@ def fields_at(model: type[BaseModel], place: Iterable[int | str]) -> list[str]:
         if not inner and not named and isinstance(part, str):
             return []
     return list(dict.fromkeys(name for item in models for name in item.model_fields))
+
+
+def documented(model: type[BaseModel]) -> dict[str, str]:
+    """What the ``Attributes:`` of a model's docstring say, by field, as Markdown on one line."""
+    _, _, listed = (getdoc(model) or "").partition("Attributes:\n")
+    found = re.findall(r"^    (\w+): (.*(?:\n {8,}.*)*)", listed, re.MULTILINE)
+    return {name: " ".join(text.split()).replace("``", "`") for name, text in found}
 
 
 def plainly(problem: ErrorDetails) -> str:

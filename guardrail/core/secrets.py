@@ -18,14 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated
 from urllib.parse import quote
-
-from pydantic import AfterValidator
 
 __all__ = [
     "RedactedRepr",
-    "SecretRef",
     "get_logger",
     "hiding",
     "public_url",
@@ -193,17 +189,6 @@ class RedactedRepr:
 def public_url(url: str) -> str:
     """Return an address as it may be shown: without login and without secret parameters."""
     return re.sub(r"(?<=://)\*\*\*@", "", redact(url))
-
-
-def _reference(text: str) -> str:
-    kind, colon, place = text.partition(":")
-    if not colon or kind not in ("env", "file") or not place.strip():
-        raise ValueError("write env:NAME or file:PATH: a secret does not stand in the settings")
-    return text
-
-
-SecretRef = Annotated[str, AfterValidator(_reference)]
-"""A setting that says where a secret is: ``env:NAME`` or ``file:PATH``. It holds none itself."""
 
 
 def resolve_secret(reference: str) -> str:

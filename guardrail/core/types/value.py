@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-__all__ = ["MOST_DAYS", "MOST_SECONDS", "Probability", "Seconds", "Value"]
+__all__ = ["MOST_DAYS", "MOST_SECONDS", "Probability", "Seconds", "SecretRef", "Value"]
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
@@ -17,6 +17,17 @@ MOST_DAYS = 365_000
 """Of an age, a thousand years: the calendar of Python begins two thousand years ago."""
 
 Seconds = Annotated[float, Field(gt=0.0, le=MOST_SECONDS, allow_inf_nan=False)]
+
+
+def _reference(text: str) -> str:
+    kind, colon, place = text.partition(":")
+    if not colon or kind not in ("env", "file") or not place.strip():
+        raise ValueError("write env:NAME or file:PATH: a secret does not stand in the settings")
+    return text
+
+
+SecretRef = Annotated[str, AfterValidator(_reference)]
+"""A setting that says where a secret is: ``env:NAME`` or ``file:PATH``. It holds none itself."""
 
 
 class Value(BaseModel):
