@@ -111,11 +111,14 @@ def calibrate(folder: Path, data: Path, *, most: int | None = None) -> str:
     judge = open_judge(folder)
     rows = list(seen(Grounder(judge), _held_out(data, most)))
     crossed_rows = _crossed_calibration(rows)
-    weighed = _crossed_weights(crossed_rows)
-    lines = [_report(crossed_rows, weighed)]
+    fitted_weights = _crossed_weights(crossed_rows)
+    usual = [getattr(Weighing(), row.kind).weigh(row.features) for row in crossed_rows]
+    better = _quality(fitted_weights, rows) > _quality(usual, rows)
+    weighed = fitted_weights if better else usual
+    name = "weighed, fitted" if better else "weighed as without fitted weights, which are worse"
+    lines = [_report(crossed_rows, weighed, name)]
     calibrations = fit_calibrations([row.grounding for row in rows], rows)
     final = [_calibrated(row, calibrations) for row in rows]
-    weighing = fitted(final)
     thresholds = {
         kind: thresholds_of(
             [value for value, row in zip(weighed, rows, strict=True) if row.kind == kind],
@@ -127,7 +130,7 @@ def calibrate(folder: Path, data: Path, *, most: int | None = None) -> str:
     if isinstance(judge, EvidenceJudge):
         calibrations[PAIRS] = _pair_calibration(judge, data)
     card["grounding"] = {kind: item.model_dump() for kind, item in calibrations.items()}
-    card["weighing"] = weighing.model_dump()
+    card["weighing"] = fitted(final).model_dump() if better else None
     card["calibrated"] = "\n".join(lines).strip()
     card["thresholds"] = {kind: item.model_dump() for kind, item in thresholds.items()}
     _write(folder, card)
@@ -295,7 +298,19 @@ def thresholds_of(weighed: Sequence[Weighed], verdicts: Sequence[Verdict]) -> Ve
     return VerdictThresholds(contradiction=found[0], removal=max(found))
 
 
-def _report(rows: Sequence[Seen], weighed: Sequence[Weighed]) -> str:
+def _quality(weighed: Sequence[Weighed], rows: Sequence[Seen]) -> float:
+    """Mean area under the curve of support and of contradiction, over the kinds of evidence."""
+    found = []
+    for kind in KINDS:
+        pairs = [(v, row.verdict) for v, row in zip(weighed, rows, strict=True) if row.kind == kind]
+        true = np.array([verdict is Verdict.SUPPORTED for _, verdict in pairs])
+        wrong = np.array([verdict is Verdict.CONTRADICTED for _, verdict in pairs])
+        found.append(area(np.array([value.support for value, _ in pairs]), true))
+        found.append(area(np.array([value.contradiction for value, _ in pairs]), wrong))
+    return float(np.mean(found))
+
+
+def _report(rows: Sequence[Seen], weighed: Sequence[Weighed], title: str) -> str:
     alone = Weights(support={"support": 1.0}, contradiction={"contradiction": 1.0})
     bare = [alone.weigh(row.features) for row in rows]
     lines = []
@@ -303,7 +318,7 @@ def _report(rows: Sequence[Seen], weighed: Sequence[Weighed]) -> str:
         places = [i for i, row in enumerate(rows) if row.kind == kind]
         verdicts = [rows[i].verdict for i in places]
         lines.append(f"\n{kind}: {len(places):,} sentences that claim something")
-        for name, values in (("judge alone", bare), ("weighed", weighed)):
+        for name, values in (("judge alone", bare), (title, weighed)):
             lines.append(_table(name, [values[i] for i in places], verdicts))
     return "\n".join(lines)
 
