@@ -16,8 +16,10 @@ from guardrail.lines.figures import json_line
 
 if TYPE_CHECKING:
     from guardrail.bulk.summary import Rate
+    from guardrail.config import GuardrailConfig
     from guardrail.evaluation.comparison import Comparison, EvalSummary
     from guardrail.evaluation.rows import EvalResult
+    from guardrail.requests import CheckRequest
 
 __all__ = ["evaluate"]
 
@@ -65,6 +67,13 @@ def evaluate(
         float,
         typer.Option(min=0.0, max=1.0, help="Most of them that may be contradicted, as a share."),
     ] = 0.0,
+    invariants: Annotated[
+        bool,
+        typer.Option(
+            "--invariants",
+            help="Test the guarantees on these answers and evidence; needs no labels.",
+        ),
+    ] = False,
     kg: Graph = None,
     config: Config = None,
     judge: JudgeName = None,
@@ -84,6 +93,9 @@ def evaluate(
     run beside such a file and tells which verdicts turned, and the difference of the shares that
     pass with its 95 % interval. Both may name one file. Folders that are not there yet are made.
 
+    --invariants tests the guarantees instead: it shuffles, duplicates and splits the evidence,
+    copies sentences of it, rewrites and breaks values, and counts the verdicts that are wrong.
+
     Exits with 0 where all is well, 1 where the file or a setting cannot be used, 3 where
     --fail-under or --fail-on-worse speaks, or where no row could be checked.
     """
@@ -96,6 +108,9 @@ def evaluate(
     for path in filter(None, (output, junit)):
         prepare_target(path)
     settings = build_config(config, kg=kg, judge=judge, strictness=strictness)
+    if invariants:
+        _print_invariants(settings, source, as_json)
+        return
     with build_guard(settings) as guard:
         wanted = Requirement(supported=supported, contradicted=contradicted)
         found = results_of(evaluation_job(guard, wanted), source)
@@ -115,6 +130,28 @@ def evaluate(
         for reason in reasons:
             typer.echo(f"guardrail: {reason}", err=True)
         raise typer.Exit(BELOW)
+
+
+def _print_invariants(settings: GuardrailConfig, source: str, as_json: bool) -> None:
+    """Test the guarantees on the rows of a file, and print the violations of each."""
+    from guardrail.evaluation.invariants import GUARANTEES, measured, trials_of
+    from guardrail.evaluation.rows import collecting_job
+
+    requests: list[CheckRequest] = []
+    unread = [row["error"] for row in results_of(collecting_job(requests), source) if row["error"]]
+    for error in unread:
+        typer.echo(f"guardrail: {error}", err=True)
+    with build_guard(settings) as guard:
+        found = measured(guard, list(trials_of(requests)))
+    if as_json:
+        typer.echo(json_line({kind: tally._asdict() for kind, tally in found.items()}))
+        return
+    for kind, tally in found.items():
+        typer.echo(
+            f"guarantee {GUARANTEES[kind]}, {kind}: {tally.violations} of {tally.trials} violated"
+        )
+    if not found:
+        typer.echo("no row has evidence, so nothing was tested")
 
 
 def _write(path: Path, results: Sequence[EvalResult]) -> None:

@@ -21,7 +21,14 @@ from guardrail.tuning.rows import LABELS
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
 
-__all__ = ["NO_EVIDENCE", "EvalResult", "EvalRow", "JudgedSentence", "evaluation_job"]
+__all__ = [
+    "NO_EVIDENCE",
+    "EvalResult",
+    "EvalRow",
+    "JudgedSentence",
+    "collecting_job",
+    "evaluation_job",
+]
 
 ROWS_PER_CALL = 32
 EXPECTED: Mapping[str, Verdict] = {**LABELS, "no_claim": Verdict.NO_CLAIM}
@@ -122,6 +129,23 @@ def evaluation_job(guard: Guardrail, requirement: Requirement) -> LineJob[EvalRo
         ]
         judged = guard.check_batch(requests, policy=policy)
         return [_result(row, answer, requirement) for row, answer in zip(rows, judged, strict=True)]
+
+    return LineJob(EvalRow, process, batch_size=ROWS_PER_CALL, title="eval")
+
+
+def collecting_job(found: list[CheckRequest]) -> LineJob[EvalRow]:
+    """Read the rows of a file as requests, without judging them.
+
+    Args:
+        found: The requests are added to it.
+    """
+
+    def process(rows: Sequence[EvalRow]) -> list[EvalResult]:
+        found.extend(
+            CheckRequest(question=row.question, answer=row.answer, evidence=row.items)
+            for row in rows
+        )
+        return [EvalResult() for _ in rows]
 
     return LineJob(EvalRow, process, batch_size=ROWS_PER_CALL, title="eval")
 

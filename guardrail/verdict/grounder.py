@@ -31,7 +31,7 @@ from guardrail.correction.proposals import Proposal, proposed
 from guardrail.evidence.prepared import PreparedEvidence, Selection
 from guardrail.evidence.statements import Statement
 from guardrail.markers.rendering import marked_text
-from guardrail.verdict.checks import Check, Context, all_checks
+from guardrail.verdict.checks import Check, Context, all_checks, guarantees
 from guardrail.verdict.checks.base import finding
 from guardrail.verdict.checks.typed_values import COMPARED
 from guardrail.verdict.citations import citation_errors, citations_of
@@ -102,7 +102,8 @@ class Grounder:
         second: SecondOpinions | None = None,
     ) -> None:
         self._judge = judge
-        self._checks = (*(check for check in all_checks() if check.name not in off), *more)
+        switched = (check for check in all_checks() if check.name not in off)
+        self._checks = (*guarantees(), *switched, *more)
         self._verbatim = verbatim
         self._weighing = weighing or Weighing()
         self._second = second

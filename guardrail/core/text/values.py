@@ -248,6 +248,8 @@ def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
         if {*sizes} == {"", "percent"} and 0 < abs(sizes[""].low) < 1 <= abs(sizes["percent"].low):
             off = abs(100 * sizes[""].low - sizes["percent"].low)
             return Agreement.SAME if off <= 50 * sizes[""].step else Agreement.OPEN
+        if "" in measures and claimed.low == -known.low != 0:
+            return Agreement.CONFLICT
         same = "" in measures and (claimed.low, claimed.high) == (known.low, known.high)
         return Agreement.SAME if same else Agreement.OPEN
     if claimed.per and known.per and claimed.per != known.per:

@@ -1,6 +1,7 @@
-"""The checks beside the judge: each in a file of its own, each with a switch in ``[checks]``.
+"""The checks that complement the judge, each in a file of its own.
 
-Others join them from outside: by name in ``checks.more``, or handed to the guardrail.
+Those of ``all_checks`` have a switch in ``[checks]``. Others join them from outside: by name in
+``checks.more``, or handed to the guardrail.
 """
 
 from __future__ import annotations
@@ -20,23 +21,17 @@ from guardrail.verdict.checks.validity import ValidInTime
 from guardrail.verdict.checks.weekday_hours import WeekdayHours
 from guardrail.verdict.checks.yes_no import YesNo
 
-__all__ = ["Check", "Context", "all_checks", "create_check"]
+__all__ = ["Check", "Context", "all_checks", "create_check", "guarantees"]
 
 
 def all_checks() -> tuple[Check, ...]:
-    """All checks of the package, in the order in which they speak."""
-    return (
-        Copied(),
-        Stated(),
-        KnownSubject(),
-        ValidInTime(),
-        TypedValues(),
-        Aggregates(),
-        WeekdayHours(),
-        YesNo(),
-        UnknownNames(),
-        ExactMatch(),
-    )
+    """All checks with a switch in the configuration, in the order in which they speak."""
+    return (TypedValues(), Aggregates(), WeekdayHours(), YesNo(), UnknownNames(), ExactMatch())
+
+
+def guarantees() -> tuple[Check, ...]:
+    """The checks whose findings may settle a verdict; they cannot be switched off."""
+    return (Copied(), Stated(), KnownSubject(), ValidInTime())
 
 
 def create_check(name: str) -> Check:

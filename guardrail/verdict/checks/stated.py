@@ -142,7 +142,9 @@ class _Reading:
                 continue
             if any(_is_verb_of(token.stem, word) for word in known):
                 continue
-            if token.folded in denials and truth:
+            if truth and (
+                token.folded in denials or token.folded in lexicon_set("function_words", "yes")
+            ):
                 continue
             if token.folded in limits or token.folded in denials or token.folded not in light:
                 return True
@@ -150,6 +152,8 @@ class _Reading:
 
     def _subject_spans(self) -> Iterator[Span]:
         for subject in self.evidence.subjects:
+            if (start := self.text.find(subject)) >= 0:
+                yield start, start + len(subject)
             names = {n for _, s in self.about if s.subject == subject for n in s.names}
             spans = [
                 s for name in (subject, *names) for s in label_in(self.text, self.tokens, name)
@@ -187,7 +191,7 @@ class _Reading:
         for value in self.values:
             span = (value.start, value.end)
             said = {
-                number: [(compare(value, held), held) for held in statement.values]
+                number: [(compare(_in_unit(value, held), held), held) for held in statement.values]
                 for number, statement in named
             }
             same = [n for n, items in said.items() if any(a is Agreement.SAME for a, _ in items)]
@@ -203,7 +207,7 @@ class _Reading:
                 for agreement, held in items
                 if agreement is Agreement.CONFLICT and number not in same
                 if not any(
-                    compare(other, known) is Agreement.SAME
+                    compare(_in_unit(other, known), known) is Agreement.SAME
                     for other in self.values
                     for known in statements[number].values
                 )
@@ -274,6 +278,14 @@ def _kind_of(statement: Statement) -> str:
 def _is_verb_of(stem: str, word: str) -> bool:
     """True if a word begins a property's word: *weigh*, of *weight*."""
     return len(stem) >= MIN_STEM and word.startswith(stem)
+
+
+def _in_unit(value: TypedValue, held: TypedValue) -> TypedValue:
+    """A number without a unit that is said of a property, in the unit of the property."""
+    mine, other = value.value, held.value
+    if not isinstance(mine, Quantity) or not isinstance(other, Quantity) or mine.unit:
+        return value
+    return value._replace(value=mine._replace(unit=other.unit))
 
 
 def _surely(value: TypedValue, statement: Statement) -> bool:

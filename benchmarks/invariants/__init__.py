@@ -1,0 +1,9 @@
+"""Violations of the guarantees of ``DESIGN.md``, without labels.
+
+    python -m benchmarks.invariants [--collections alder,dart,…] [--data DIR] [--most N]
+        [--judge NAME] [--show N]
+
+Collections are the companies of ``benchmarks.newcomer``, the public sets of ``benchmarks.verdicts``
+if ``--data`` names the folder of public data, and a JSON-lines file of any user's own
+(``guardrail eval --invariants FILE``).
+"""
