@@ -1,4 +1,4 @@
-"""SCK and CONNER as scorers of the guardrail: its rows to theirs, their reports to scores."""
+"""SCK and CONNER as scorers of the guardrail."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def open_conner(
 
 
 READ_AHEAD = 4
-"""Most threads that encode ahead of ``score``; a pass of the guardrail starts two."""
+"""Most threads that encode ahead of ``score``; one call of the guardrail starts two."""
 
 
 class ConnerGuardScorer:
@@ -185,16 +185,16 @@ class SCKGuardScorer:
         self._scorer.warm_up()
 
     def read_ahead(self, batch: Sequence[ScoringRequest]) -> None:
-        """Begin to encode n answers; while they are parsed, cores are idle.
+        """Encode n answers in the background while they are parsed.
 
-        Where many callers do so at once, no core is: ``score`` encodes what is left out.
+        With many concurrent callers some are skipped, and ``score`` encodes them.
         """
         if self._ahead.acquire(blocking=False):
             Thread(target=self._encode, args=(batch,), name="sck-ahead", daemon=True).start()
 
     def _encode(self, batch: Sequence[ScoringRequest]) -> None:
         try:
-            with suppress(GuardrailError):  # ``score`` asks again, and tells
+            with suppress(GuardrailError):  # ``score`` reports the error
                 self._scorer.read_ahead([sck_input(request) for request in batch])
         finally:
             self._ahead.release()
@@ -207,7 +207,7 @@ class SCKGuardScorer:
 
 
 def _sck_scores(report: SCKReport) -> dict[str, Score]:
-    """The scores by name; the whole one names the intent, by which reports group answers."""
+    """The scores by name; ``sck`` names the intent, by which reports group answers."""
     from judges.sck.explanation import intent_line
 
     whole = report.score
@@ -216,7 +216,7 @@ def _sck_scores(report: SCKReport) -> dict[str, Score]:
 
 
 def sck_input(request: ScoringRequest, reference: str | None = None) -> SCKInput:
-    """An answer with its verdicts, links and evidence as SCK reads it."""
+    """An answer with its verdicts, links and evidence as input of SCK."""
     from judges.sck import SCKInput
 
     return SCKInput(

@@ -1,4 +1,4 @@
-"""Causal language models that tell token likelihoods (CONNER eq. 3, 5, 6), by name.
+"""Causal language models for token likelihoods (CONNER eq. 3, 5, 6), by name.
 
 ``transformers:<model id or folder>`` runs in process on CPU or GPU, ``openai:<model>`` calls a
 completions endpoint that echoes prompt log-probabilities, and ``llama:<url>`` calls a llama.cpp
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["LlamaServerCausalLM", "OpenAICausalLM", "TransformersCausalLM", "create_causal_lm"]
 
 FORCING_BIAS = 1000.0
-"""Added to a token's logit to make llama.cpp sample it; reported likelihoods stay unbiased."""
+"""Logit bias that makes llama.cpp sample a token; reported likelihoods stay unbiased."""
 
 TIMEOUT_S = 60.0
 """Seconds allowed for one request to a llama.cpp server."""
@@ -40,14 +40,14 @@ def create_causal_lm(
     dtype: str | None = None,
     progress: Progress | None = None,
 ) -> CausalLM:
-    """Make the causal language model that a name stands for; nothing is loaded yet.
+    """Create a causal language model by name; it is loaded at the first use.
 
     Args:
         name: ``transformers:…``, ``openai:…`` or ``llama:…``.
         base_url: Where an ``openai:`` model is served.
         dtype: A torch dtype by name, for models that run in process; the device's fastest
-            without loss of range, unless told.
-        progress: Told (pairs done, pairs in all) by models that run in process.
+            without loss of range by default.
+        progress: Called with (pairs done, pairs in all) by models that run in process.
 
     Raises:
         ConfigError: The name has no known scheme.
@@ -117,7 +117,7 @@ class OpenAICausalLM:
 
 
 class LlamaServerCausalLM:
-    """A llama.cpp server, asked to sample one given token after the other.
+    """A llama.cpp server that is made to sample given tokens one by one.
 
     The server caches the shared prefix, so each token costs one decoding step.
 
@@ -181,10 +181,10 @@ class LlamaServerCausalLM:
 
 
 def _likelihood(name: str, value: object) -> float:
-    """A log-probability as a server wrote it.
+    """A log-probability of a server's reply.
 
     Raises:
-        JudgeError: It is no number, or none that is finite.
+        JudgeError: It is not a finite number.
     """
     try:
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):

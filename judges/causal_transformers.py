@@ -1,9 +1,9 @@
 """Token likelihoods from any Hugging Face causal language model, in process.
 
-Three things make it fast. Only the positions that predict a continuation's token reach the output
-layer, which costs more than all other layers of a small model with a large vocabulary. A start
-that several texts share (one passage, many questions) is read once. Texts of similar length go
-together, padded on the right, where a causal model never looks.
+Three things make it fast: only the positions that predict a continuation reach the output layer,
+which costs more than all other layers of a small model with a large vocabulary; a start that
+several texts share (one passage, many questions) is read once; texts of similar length share a
+batch, padded on the right.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["TransformersCausalLM"]
 
 CONTEXT = 4096
-"""Most tokens of one text, or the model's own limit where that is smaller; of what is longer the
-middle is left out."""
+"""Most tokens of one text, if the model allows as many; the middle of a longer one is cut."""
 CUT_STEP = 256
-"""A prefix is cut by a multiple of so many tokens, so that texts with one start keep sharing it."""
+"""A prefix is cut by multiples of this, so that texts with one start keep sharing it."""
 PADDING_ON_CPU = 64
-"""Padding tokens that a batch may hold on a CPU: to read more takes longer than another batch. A
-GPU, which reads many tokens as fast as few, may fill the whole budget."""
+"""Most padding tokens of a batch on a CPU, where more would cost more than another batch."""
 PADDING_SHARE = 0.1
 """Share of a batch that may be padding in any case."""
 LOGITS_BUDGET_BYTES = 512 * 1024 * 1024
@@ -40,10 +38,9 @@ LOGITS_BUDGET_BYTES = 512 * 1024 * 1024
 TOKEN_BUDGET = 4096
 """Most tokens, padding and repeated starts included, in one batch."""
 CACHED_ROWS = 4
-"""Positions whose likelihoods a CPU normalises at once: few enough to stay in its cache, where it
-takes a third of the time. A GPU takes all at once."""
+"""Positions that a CPU normalises at once: few enough for its cache, which saves two thirds."""
 MIN_SHARED = 64
-"""A shared start of fewer tokens is cheaper to read again than to keep."""
+"""A shorter shared start is cheaper to read again than to keep."""
 
 Pair = tuple[str, str]
 Progress = Callable[[int, int], None]
@@ -65,10 +62,10 @@ class TransformersCausalLM:
 
     Args:
         model: A model id or a folder.
-        device: A torch device; the GPU where there is one, unless told.
-        dtype: A torch dtype by name. Unless told ``bfloat16`` on a GPU and on CPUs that multiply
-            it in hardware (AVX512_BF16, AMX), else ``float32``.
-        progress: Told (pairs done, pairs in all) after each batch.
+        device: A torch device; by default the GPU if there is one.
+        dtype: A torch dtype by name; by default ``bfloat16`` on a GPU and on CPUs with hardware
+            support (AVX512_BF16, AMX), else ``float32``.
+        progress: Called with (pairs done, pairs in all) after each batch.
     """
 
     def __init__(

@@ -39,21 +39,20 @@ FRAME = 2
 """[CLS] and [SEP] of a text."""
 
 MAX_SENTENCES = 64
-"""Sentences of a text whose coherence is judged; all pairs of them are compared."""
+"""Most sentences of a text in its coherence, which compares all pairs."""
 
 REMEMBERED = 2048
-"""Texts whose outputs are kept, 6 kB each: several batches of answers with what describes their
-entities, which come up again and again."""
+"""Texts whose outputs are cached, 6 kB each: several batches of answers and descriptions."""
 
 REMEMBERED_CHARS = 1000
-"""Longer texts are not kept: they seldom come twice, and would make the memory large."""
+"""Longest text whose outputs are cached, in characters."""
 
 Outputs = Mapping[str, NDArray[np.float64]]
 """Every output of the model for one text, by name."""
 
 
 class EncoderCard(Card):
-    """What ``encoder.json`` says of a model."""
+    """The description in ``encoder.json``."""
 
     name: str = "encoder"
     version: str = "0"
@@ -69,13 +68,12 @@ def create_encoder(folder: Path | str | None = None) -> OnnxEncoder:
 class OnnxEncoder(OnnxFolder[EncoderCard]):
     """A sentence encoder with heads, as ONNX on the CPU.
 
-    One loaded model serves as ``SentenceEncoder``, ``DiscourseModel`` and ``RelevanceModel``, and
-    tells intents. A text longer than the model reads is encoded in overlapping windows,
-    whose outputs are averaged by length. One pass gives all outputs of a text, and those of the
-    last texts are remembered, so that its intent and its embedding cost one pass.
+    One model serves as ``SentenceEncoder``, ``DiscourseModel``, ``RelevanceModel`` and intent
+    classifier. A text longer than its context is encoded in overlapping windows, whose outputs are
+    averaged by length. One pass computes all outputs of a text; those of recent texts are cached.
 
-    Every method raises ``JudgeError`` where the model cannot be loaded, lacks the head or gave no
-    usable output.
+    Every method raises ``JudgeError`` if the model cannot be loaded, lacks the head or has no
+    finite output.
 
     Args:
         folder: Holds ``model.onnx``, ``tokenizer.json``, ``encoder.json`` and, for coherence,
@@ -91,7 +89,7 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         self._memory = OutputMemory(REMEMBERED)
 
     def read_ahead(self, texts: Sequence[str]) -> None:
-        """Encode n texts in one batch, so that what is asked of them later is known already."""
+        """Encode n texts in one batch and cache their outputs."""
         self._outputs(texts)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -106,18 +104,17 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         return self._intents(questions, "intent")
 
     def answer_intents(self, answers: Sequence[str]) -> list[dict[str, float]]:
-        """Probability of each intent that n answers look written for (SCK, Structure).
+        """Probability of each intent that n answers were written for (SCK, Structure).
 
-        The embeddings of answers are aligned with those of questions first.
+        Answers are aligned with questions in feature space first.
         """
         return self._intents(answers, "answer_intent")
 
     def coherence(self, texts: Sequence[Sequence[str]]) -> list[float]:
         """Coherence in [0, 1] of n texts, each a sequence of sentences (CONNER eq. 4).
 
-        Neighbours and the order of all pairs are judged; start and end of the text count as
-        neighbours. Of a text of more than 64 sentences the first 64 are read. In a text without
-        sentences nothing is out of order: 1.
+        Neighbours and the order of all pairs are scored; the edges of the text count as
+        neighbours. At most 64 sentences are read. A text without sentences is coherent: 1.
         """
         read = [list(text)[:MAX_SENTENCES] for text in texts]
         states = self._means([sentence for text in read for sentence in text], "sentence_state")
@@ -178,7 +175,7 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         return np.stack([found[text][output] for text in texts])
 
     def _outputs(self, texts: Sequence[str]) -> dict[str, Outputs]:
-        """All outputs of the different texts among n; what another thread is at is waited for."""
+        """Outputs of the distinct texts among n; waits for those that another thread encodes."""
         known, awaited, wanted = self._memory.claim(texts)
         try:
             new = self._computed(wanted)
@@ -213,10 +210,7 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
 
 
 class OutputMemory:
-    """Outputs of the texts asked for last, for threads that share a model.
-
-    A text that one thread computes already is not computed by another.
-    """
+    """Cache of outputs for threads that share a model; each text is computed by one thread."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -231,11 +225,11 @@ class OutputMemory:
     def claim(
         self, texts: Iterable[str]
     ) -> tuple[dict[str, Outputs], dict[str, Future[Outputs]], list[str]]:
-        """What is known of these texts, what others are at, and what the caller must compute.
+        """Split texts into cached ones, those in work elsewhere, and those for the caller.
 
-        The caller owes ``keep`` or ``give_up`` for the last.
+        The caller must finish the last with ``keep`` or ``give_up``.
         """
-        if self._process != os.getpid():  # the threads that were at work did not come along
+        if self._process != os.getpid():  # a fork does not copy the working threads
             self._begin()
         known, awaited, wanted = {}, {}, []
         with self._lock:
@@ -251,7 +245,7 @@ class OutputMemory:
         return known, awaited, wanted
 
     def keep(self, rows: Mapping[str, Outputs]) -> None:
-        """Hand out what was claimed, and remember it in place of the oldest."""
+        """Publish claimed outputs and cache them in place of the oldest."""
         with self._lock:
             for text, row in rows.items():
                 self._tasks.pop(text).set_result(row)
@@ -261,7 +255,7 @@ class OutputMemory:
                 self._rows.popitem(last=False)
 
     def give_up(self, texts: Iterable[str], error: BaseException) -> None:
-        """Tell whoever waits that what was claimed cannot be had."""
+        """Pass an error on to the threads that wait for claimed texts."""
         with self._lock:
             for text in texts:
                 self._tasks.pop(text).set_exception(error)

@@ -2,7 +2,7 @@
 
 Each is an integer from 1 to 5, given after the instructions of KaLMA's Tables 11–14, which
 follow G-Eval. Where the endpoint returns token likelihoods, the mean of the ratings weighted by
-their likelihood is reported beside it.
+their likelihood is reported as well.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class RatingReply(Value):
 
     Attributes:
         text: What it wrote.
-        likelihoods: Log likelihood of each possible first token; empty where not told.
+        likelihoods: Log likelihood of each possible first token; empty if the endpoint has none.
     """
 
     text: str
@@ -72,7 +72,7 @@ class QualityRating(Value):
 
     Attributes:
         rating: The integer the model wrote, 1 to 5.
-        weighted: Mean of 1 to 5 weighted by likelihood, where the endpoint tells likelihoods.
+        weighted: Mean of 1 to 5 weighted by likelihood, where the endpoint returns likelihoods.
     """
 
     rating: Score
@@ -240,7 +240,7 @@ def _rating(reply: RatingReply) -> QualityRating:
             weights[int(token)] += math.exp(logprob)
     total = sum(weights)
     if not total:
-        weighted = Score(reason="the endpoint tells no token likelihoods of ratings")
+        weighted = Score(reason="the endpoint returns no token likelihoods of ratings")
     else:
         weighted = Score(value=sum(n * weight for n, weight in enumerate(weights)) / total)
     return QualityRating(rating=rating, weighted=weighted)

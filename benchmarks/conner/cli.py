@@ -157,13 +157,15 @@ def evidence(
             for row in rows:
                 query = row.query.split(TURN)[-1]
                 own = set(pieces(gold[query]))
-                found = [p for p in nearest(query) if kept or p not in own]
+                sentences = tuple(each.text for each in split_sentences(row.knowledge))
+                # As many more are retrieved as may fall away.
+                found = nearest(sentences, count + len(own))
                 inputs.append(
                     ConnerInput(
                         query=query,
                         knowledge=row.knowledge,
-                        sentences=tuple(each.text for each in split_sentences(row.knowledge)),
-                        evidence=tuple(found),
+                        sentences=sentences,
+                        evidence=tuple(piece for piece in found if kept or piece not in own),
                     )
                 )
             reports = ConnerScorer(models, settings).score(inputs, teller("rows"))

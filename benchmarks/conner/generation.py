@@ -47,8 +47,8 @@ DEMONSTRATION_WORDS = 60
 ANSWER_DEMONSTRATIONS = 3
 KNOWLEDGE_TOKENS, ANSWER_TOKENS = 128, 48
 TOP_P = 0.9
-EVIDENCE_PIECES = 20
-"""Pieces of the pool nearest to a question; the scorer reads the five nearest to a sentence."""
+EVIDENCE_PIECES = 5
+"""Pieces of the pool retrieved for each sentence."""
 
 
 class Setting(StrEnum):
@@ -217,23 +217,28 @@ class Generator:
         return [completion.text.split("\n\n")[0].strip() for completion in found]
 
     def _input(self, text: Text, knowledge: str) -> ConnerInput:
+        sentences = tuple(each.text for each in split_sentences(knowledge))
         return ConnerInput(
             query=_last(text),
             knowledge=knowledge,
-            sentences=tuple(each.text for each in split_sentences(knowledge)),
-            evidence=self._retrieve(_last(text)),
+            sentences=sentences,
+            evidence=self._retrieve(sentences, EVIDENCE_PIECES),
             reference=text.answer,
         )
 
 
-def retrieved(encoder: SentenceEncoder, pool: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    """A function from a question to the nearest pieces of a pool."""
+def retrieved(
+    encoder: SentenceEncoder, pool: Sequence[str]
+) -> Callable[[Sequence[str], int], tuple[str, ...]]:
+    """A function from sentences and a number k to the k nearest pieces of each in a pool (3.3)."""
     unique = list(dict.fromkeys(pool))
     vectors = encoder.embed(unique)
 
-    def nearest(query: str) -> tuple[str, ...]:
-        order = (-(encoder.embed([query]) @ vectors.T))[0].argsort(kind="stable")
-        return tuple(unique[place] for place in order[:EVIDENCE_PIECES])
+    def nearest(sentences: Sequence[str], count: int) -> tuple[str, ...]:
+        if not sentences:
+            return ()
+        order = (-(encoder.embed(sentences) @ vectors.T)).argsort(axis=1, kind="stable")
+        return tuple(dict.fromkeys(unique[place] for row in order for place in row[:count]))
 
     return nearest
 

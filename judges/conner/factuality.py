@@ -1,4 +1,4 @@
-"""Factuality of a text against evidence (CONNER eq. 1), and the choice of evidence."""
+"""Factuality of a text against evidence, and the choice of evidence (CONNER eq. 1)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ def sentence_factuality(
 ) -> list[tuple[SentenceFactuality, ...]]:
     """Score every sentence of n texts against its own evidence: f(s, E) of eq. 1.
 
-    The maximum over evidence runs along entailment; the whole vector of the winning piece is
-    kept, so that its three components still sum to one. A stated sentence is entailed with
-    certainty, unread: an NLI model sees few such pairs in training and may deny that a sentence
-    follows from itself.
+    The maximum over evidence is along entailment; the whole vector of that piece is kept, so that
+    its three components sum to one. A stated sentence is entailed with certainty: an NLI model
+    sees few such pairs in training and may deny that a sentence follows from itself.
 
     Args:
-        judge: Asked once, for all pairs of all rows.
+        judge: Called once, with all pairs of all rows.
         rows: For each text its m sentences and, for each sentence, the evidence to read.
         stated: For each sentence the piece that states it word for word, or None.
 
@@ -78,11 +77,11 @@ def choose_evidence(
 ) -> list[list[tuple[str, ...]]]:
     """For each sentence of n texts the ``limit`` most similar pieces of the text's evidence.
 
-    Of a stated sentence that is the piece that states it. Where there are no more pieces than the
-    limit, all are taken and nothing is embedded.
+    For a stated sentence this is the piece that states it. Evidence within the limit is taken
+    whole.
 
     Args:
-        encoder: Asked once, for all texts.
+        encoder: Called once, with all texts.
         rows: For each text its sentences and its evidence.
         stated: For each sentence the piece that states it word for word, or None.
         limit: Pieces to take, at least one.

@@ -1,4 +1,4 @@
-"""The perspectives that rest on token likelihoods: eq. 3, 5 and 6 of CONNER."""
+"""The perspectives computed from token likelihoods: eq. 3, 5 and 6 of CONNER."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def uncapped_coherence(sentences: Sequence[TokenLikelihoods]) -> float | None:
 
 
 def informativeness_pair(query: str, knowledge: str, settings: ConnerSettings) -> tuple[str, str]:
-    """The prefix and the continuation whose likelihood eq. 5 needs."""
+    """Prefix and continuation of eq. 5."""
     knowledge = first_words(knowledge, settings.informativeness_words)
     return f"{settings.informativeness_prompt}\n\n{query}\n\n", knowledge
 

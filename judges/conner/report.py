@@ -98,7 +98,7 @@ class ConnerInput(Value):
         reference: The gold answer a* of eq. 7, and the answer of eq. 6; for an open answer one
             more piece of evidence, as in the released script.
         answer_kind: ``span`` for a short answer (eq. 7), ``open`` for one in sentences (eq. 8),
-            ``auto`` to tell by the lengths of answer and reference.
+            ``auto`` to decide by the lengths of answer and reference.
     """
 
     query: str

@@ -295,7 +295,7 @@ class ConnerScorer:
         sentences = [found[pair] for pair in plan.sentences]
         cap = self.settings.perplexity_cap
         capped = tuple(value for each in sentences if (value := perplexity(each, cap)) is not None)
-        told = None if plan.knowledge is None else informativeness(found[plan.knowledge])
+        informed = None if plan.knowledge is None else informativeness(found[plan.knowledge])
         helps, missing = None, "no answer"
         if plan.helped:
             helps = helpfulness(found[plan.helped[0]], [found[pair] for pair in plan.helped[1:]])
@@ -311,7 +311,7 @@ class ConnerScorer:
                 uncapped_coherence(sentences), by_sentence, "no sentences"
             ),
             perplexities=capped,
-            informativeness=score(told, Perspective.INFORMATIVENESS, "no text"),
+            informativeness=score(informed, Perspective.INFORMATIVENESS, "no text"),
             helpfulness=score(clipped, helpful, missing),
             helpfulness_unclipped=score(helps, helpful, missing),
         )

@@ -20,7 +20,7 @@ DEMONSTRATIONS_N = 8
 
 
 class Selected(Value):
-    """A row that was chosen, its place in the input and why."""
+    """A chosen row: its place in the input, its quality and its report."""
 
     index: int
     quality: float | None
@@ -30,8 +30,8 @@ class Selected(Value):
 def quality(report: ConnerReport, weights: QualityWeights) -> Score:
     """Q_know = γᵀ·(factuality, relevance, paragraph coherence, informativeness) (eq. 9).
 
-    A perspective without a value leaves the sum and its weight the total, so that texts scored
-    with the same models stay comparable.
+    A perspective without a value is left out of sum and total weight, so that texts scored with
+    the same models stay comparable.
     """
     parts = [
         ("factuality", weights.factuality, report.factuality.value),

@@ -1,4 +1,4 @@
-"""Which sentences of a text stand word for word in its evidence, and mean the same there."""
+"""Sentences that the evidence contains word for word with the same meaning."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ WORD = re.compile(r"[^\W_]+")
 def stated(sentences: Sequence[str], evidence: Sequence[str]) -> list[str | None]:
     """For each of m sentences the first piece of evidence that states it, or None.
 
-    A piece states a sentence that is one of its own, or all of it; spacing does not count. A part
-    of a longer sentence is not stated: "it is false that …" may stand before it. A sentence that
-    refers back is stated only where the evidence states the sentence before it, too, right before
-    it: *He was born in 1950* may tell of somebody else there. One passage may be cut into pieces
-    that follow each other.
+    A piece states its own sentences, whatever the spacing, but not a part of one, which "it is
+    false that …" may precede. A sentence that refers back is stated only if the evidence also
+    states the sentence before it, directly before it: *He was born in 1950* may be about someone
+    else. A passage may be cut into consecutive pieces.
     """
     found: list[str | None] = []
     text, places = "", frozenset[int]()
@@ -44,11 +43,10 @@ def stated(sentences: Sequence[str], evidence: Sequence[str]) -> list[str | None
 
 
 def refers_back(sentence: str) -> bool:
-    """Whether a sentence seems to speak of something that only the text before it names.
+    """True if a sentence seems to be about something that only the text before it names.
 
-    True where it opens with a pointing word, where a personal pronoun comes before any name, and
-    where "the" and a common noun open a sentence without names. A name is a word with a capital
-    that is not the first.
+    It opens with a demonstrative, has a personal pronoun before any name, or has no name and
+    opens with "the" and a common noun. A name is a capitalised word that is not the first.
     """
     pointers = lexicon_set("function_words", "pointers")
     pronouns = lexicon_set("function_words", "third_persons") - pointers

@@ -14,7 +14,7 @@ from judges.sck.report import ContentReport, KeyEntity
 __all__ = ["Name", "fold", "key_names", "names_in", "occurs", "score_content"]
 
 MOST_SUBJECTS = 10
-"""Evidence about more entities than this does not tell which of them are the key ones."""
+"""Most subjects of the evidence that count as key entities."""
 
 _SPACE = re.compile(r"\s+")
 

@@ -1,4 +1,4 @@
-"""Says in words why an answer got its SCK score."""
+"""Explains an SCK score in plain text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["explain", "intent_line"]
 
 
 def explain(report: SCKReport) -> str:
-    """Tell in plain text where a score comes from, down to sentence, entity and feature."""
+    """Explain a score down to sentence, entity and feature."""
     structure, content, knowledge = report.structure, report.content, report.knowledge
     features = [feature.part for feature in structure.features]
     lines = [

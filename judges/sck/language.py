@@ -1,4 +1,4 @@
-"""What the structure features read off an answer's words: tenses, persons, names (SCK 2.2)."""
+"""Tenses, persons and names of an answer, for the structure features (SCK 2.2)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["Reading", "read", "reading_of"]
 
 OPENING_CHARS = 1_000
-"""Verbs and pronouns are counted in so much of a text; more would not change their shares much,
-and so the time for a long answer is bounded."""
+"""Characters in which verbs and pronouns are counted; their shares hardly change beyond."""
 
 MAX_CHARS = 20_000
-"""Names are looked for in so much of a text."""
+"""Characters in which names are recognised."""
 
 NOT_NAMES = frozenset({"CARDINAL", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
-"""Entity types of the tagger that name no entity a graph could hold."""
+"""Entity types of the tagger that are never nodes of a graph."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 
@@ -40,8 +39,8 @@ class Reading(NamedTuple):
             are present.
         persons: Personal pronouns of the opening by ``1st``, ``2nd`` and ``3rd``; imperatives
             are 2nd.
-        names: Names the tagger found.
-        english: False when the text is long enough to tell and does not read like English.
+        names: Named entities.
+        english: False for a text that is long enough to judge and does not read like English.
     """
 
     words: int
@@ -52,9 +51,7 @@ class Reading(NamedTuple):
 
 
 def read(texts: Sequence[str]) -> list[Reading]:
-    """Read n texts by spaCy's small English pipeline, which is loaded at the first call.
-
-    The parts left out (parser, lemmatiser, attribute rules) would add nothing that is read here.
+    """Read n texts with spaCy's small English pipeline (tagger and entity recogniser).
 
     Args:
         texts: Plain text or Markdown.
@@ -71,11 +68,11 @@ def read(texts: Sequence[str]) -> list[Reading]:
 
 
 def reading_of(text: str, doc: Doc) -> Reading:
-    """Read a text that some English pipeline has tagged, and looked for names in, already.
+    """Read a text that an English pipeline has parsed.
 
     Args:
         text: The text.
-        doc: The same text, or as much of it as should be read.
+        doc: The parsed text, or its beginning.
     """
     words = _WORD.findall(text)
     tenses: Counter[str] = Counter()
@@ -117,7 +114,7 @@ def _person(token: Token) -> str:
 
 
 def _imperative(token: Token) -> bool:
-    """A bare verb that opens a sentence or a list item."""
+    """True for a bare verb at the start of a sentence or list item."""
     if token.tag_ != "VB":
         return False
     before = token.nbor(-1) if token.i else None

@@ -1,4 +1,4 @@
-"""How an answer is laid out: step list, side-by-side list, paragraphs, … Markdown aware."""
+"""Layout of an answer: step list, side-by-side list, paragraphs, …; reads Markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Format", "Layout", "detect"]
 
 
 class Format(StrEnum):
-    """Layouts that Table 2 of SCK tells apart, and what falls beside them."""
+    """Layouts of SCK's Table 2, and those it does not list."""
 
     STEP_LIST = "step-by-step list"
     BULLET_LIST = "list"
@@ -29,7 +29,7 @@ class Format(StrEnum):
 
 
 class Layout(NamedTuple):
-    """A format and what it was told by."""
+    """A format and the signs of it."""
 
     format: Format
     signs: tuple[str, ...]
@@ -44,7 +44,7 @@ class _Line(NamedTuple):
 
 
 FEW_SENTENCES = 2
-"""Up to so many sentences are just sentences; more make a paragraph."""
+"""Most sentences of a text that is not yet a paragraph."""
 
 _FENCES = ("```", "~~~")
 _NUMBER = re.compile(
@@ -59,11 +59,10 @@ _SENTENCE = re.compile(r"[.!?][\"”’')*_]*(?=\s|$)")
 
 
 def detect(answer: str) -> Layout:
-    """Tell an answer's layout.
+    """Detect the layout of an answer.
 
-    A list counts when at least two lines carry its marker. A step list needs numbers that go up
-    one by one; numbers out of order, or markers of several kinds side by side without any
-    nesting, are a broken layout.
+    A list has at least two lines with its marker. The numbers of a step list ascend one by one;
+    numbers out of order, or markers of several kinds at one level, are a broken layout.
     """
     prose = _without_code(answer)
     if not prose.strip():
@@ -87,7 +86,7 @@ def detect(answer: str) -> Layout:
 
 
 def _without_code(answer: str) -> str:
-    """An answer with a blank line for each block of code; an open one holds the rest."""
+    """Replace each block of code by a blank line; an unclosed block extends to the end."""
     kept: list[str] = []
     inside = False
     for line in answer.split("\n"):
@@ -139,14 +138,14 @@ def _list_layout(prose: str, lines: list[_Line], counts: dict[str, int]) -> Layo
 
 
 def _ascending(numbers: list[int]) -> bool:
-    """One by one upwards; a new list may start again at 1."""
+    """True if the numbers ascend one by one; a new list may start again at 1."""
     return numbers[0] in (0, 1) and all(
         after in (before + 1, 1) for before, after in pairwise(numbers)
     )
 
 
 def _counterpoint(prose: str) -> Layout | None:
-    """Prose that sets one side against another."""
+    """Layout of prose that sets one side against another; None for other prose."""
     if (first := _cue("points_for").search(prose)) and (
         second := _cue("points_against").search(prose)
     ):
@@ -160,6 +159,6 @@ def _counterpoint(prose: str) -> Layout | None:
 
 @cache
 def _cue(kind: str) -> re.Pattern[str]:
-    """Words that tell a layout, by their list in the lexicon."""
+    """A pattern of the words in one list of the lexicon."""
     words = "|".join(lexicon("intent_words")[kind])
     return re.compile(rf"\b(?:{words})\b", re.IGNORECASE)

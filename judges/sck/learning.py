@@ -3,9 +3,9 @@
     python -m judges.sck.learning ROWS.jsonl [--out weights.json]
 
 reads one JSON object a line: ``{question, answer, rating, triples?, passages?, reference?}``,
-ratings on any scale. For each intent the weights minimise the squared error against the ratings,
-drawn towards Table 3 by as much as cross-validation finds best; so few rows change little.
-``guardrail score --sck-weights weights.json`` scores with what was learned.
+ratings on any scale. For each intent the weights minimise the squared error against the ratings
+plus a pull towards Table 3, whose strength cross-validation chooses; a few rows change little.
+``guardrail score --sck-weights weights.json`` uses the learned weights.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PARTS = ("structure", "content", "knowledge")
 
 
 class RatedAnswer(Value):
-    """One labelled row; triples and passages are the evidence the answer is judged against."""
+    """One labelled row; triples and passages are its evidence."""
 
     question: str
     answer: str
@@ -53,7 +53,7 @@ class RatedAnswer(Value):
 
     @property
     def input(self) -> SCKInput:
-        """The row as the scorer reads it."""
+        """The row as input of the scorer."""
         triples = [Triple(subject=s, property=p, value=v) for s, p, v in self.triples]
         passages = [Passage(text=text) for text in self.passages]
         return SCKInput(
@@ -141,7 +141,7 @@ def learn_weights(
 
 
 def table(learned: Learned) -> str:
-    """The learned weights beside Table 3, as text."""
+    """The learned weights next to those of Table 3, as text."""
     lines = [f"{'intent':16} {'rows':>5}   learned S, C, K       Table 3 S, C, K"]
     for intent, weights in learned.weights.items():
         before = TABLE_3[intent]
@@ -180,7 +180,7 @@ def read_rated(path: Path) -> list[RatedAnswer]:
     """Read JSON lines of rated answers.
 
     Raises:
-        InputError: A line is none; names the line.
+        InputError: A line is not a rated answer; the message has its number.
     """
     rows = []
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):

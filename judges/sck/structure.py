@@ -1,4 +1,4 @@
-"""Structure score: what the intent of a question expects of its answer (SCK 2.2, Table 2)."""
+"""Structure score: features that the question's intent expects (SCK 2.2, Table 2)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Expectation(NamedTuple):
     """One row of Table 2.
 
     Attributes:
-        length: Words the answer should have, from and to.
-        tenses: Tenses it should be in.
-        keywords: Words it should use.
-        persons: Persons of its pronouns; impersonal text counts as third person.
-        formats: Score of each layout, 1 for the one the table names; others 0.
-        format_name: What the table calls the layout.
+        length: Least and most words.
+        tenses: Expected tenses.
+        keywords: Expected words.
+        persons: Expected persons of pronouns; impersonal text counts as third person.
+        formats: Score of each layout: 1 for that of the table, 0 for one that is not listed.
+        format_name: The layout in the words of the table.
     """
 
     length: tuple[int, int]
@@ -38,14 +38,14 @@ class Expectation(NamedTuple):
 
 
 SHORT, MODERATE, LONG = 15, 60, 400
-"""Words at which a short, a moderate and the end of a long answer lie. The paper gives no
-numbers; these stand for a sentence, a paragraph and a page."""
+"""Least words of a short and of a moderate answer, and most words of a long one. The paper gives
+no numbers; these are a sentence, a paragraph and a page."""
 
 MODERATE_END = 200
-"""Words at which a moderate answer ends: about two paragraphs."""
+"""Most words of a moderate answer: about two paragraphs."""
 
 ENOUGH_KEYWORDS = 2
-"""Different keywords that earn the full score."""
+"""Distinct keywords for the full score."""
 
 LAYOUT_SCORES: Mapping[Intent, tuple[float, ...]] = {
     Intent.INSTRUCTION: (1.0, 0.7, 0.3, 0.3, 0.5, 0.4, 0.4, 0.5),
@@ -57,8 +57,8 @@ LAYOUT_SCORES: Mapping[Intent, tuple[float, ...]] = {
     Intent.FACTOID: (0.3, 0.5, 0.5, 0.5, 0.5, 0.8, 1.0, 0.2),
     Intent.NONE: (0.8, 0.8, 0.8, 0.8, 1.0, 1.0, 1.0, 0.5),
 }
-"""Score of each layout by intent, in the order of ``Format``, where broken and empty ones end it
-with 0: steps, list, sides, points, paragraphs, one paragraph, sentences, code."""
+"""Score of each layout by intent, in the order of ``Format``: steps, list, sides, points,
+paragraphs, one paragraph, sentences, code. Broken and empty layouts score 0."""
 
 _BRIEF, _FULL = (SHORT, MODERATE_END), (MODERATE, LONG)
 _NOW_OR_PAST = ("present", "past")
@@ -72,8 +72,7 @@ _FORMS: Mapping[Intent, tuple[tuple[int, int], tuple[str, ...], tuple[str, ...],
     Intent.FACTOID: ((1, MODERATE), _NOW_OR_PAST, ("3rd",), "sentences"),
     Intent.NONE: ((1, LONG), (*_NOW_OR_PAST, "future"), ("1st", "2nd", "3rd"), "any, unbroken"),
 }
-"""Length, tenses, persons and layout of Table 2, and of two rows it lacks: factoid answers, and no
-intent at all."""
+"""Length, tenses, persons and layout of Table 2, with two more rows: factoid, and no intent."""
 
 
 def _expectation(intent: Intent) -> Expectation:
@@ -84,7 +83,7 @@ def _expectation(intent: Intent) -> Expectation:
 
 
 EXPECTATIONS: Mapping[Intent, Expectation] = {intent: _expectation(intent) for intent in Intent}
-"""Table 2, with graded layouts, and the keywords of the lexicon."""
+"""Table 2 with graded layouts and the keywords of the lexicon."""
 
 
 def score_structure(

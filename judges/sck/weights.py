@@ -31,7 +31,7 @@ class PartWeights(Value):
         structure: α.
         content: β.
         knowledge: γ.
-        reason: Why they are so.
+        reason: The rationale.
     """
 
     structure: float = Field(ge=0)
@@ -49,7 +49,7 @@ class KnowledgeWeights(Value):
 
 
 class FeatureWeights(Value):
-    """Weights of the features in S; equal by default, the paper names none."""
+    """Weights of the features in S; equal by default, since the paper gives none."""
 
     length: float = Field(default=1 / 6, ge=0)
     tense: float = Field(default=1 / 6, ge=0)
@@ -75,11 +75,11 @@ TABLE_3: Mapping[Intent, PartWeights] = {
     Intent.FACTOID: _row(0.1, 0.1, 0.8, "KG matching > others"),
     Intent.NONE: EQUAL,
 }
-"""The paper's heuristic weights by intent, and equal ones where there is none."""
+"""The paper's heuristic weights by intent; equal ones without an intent."""
 
 
 def load_weights(path: Path) -> dict[Intent, PartWeights]:
-    """Read weights by intent that ``judges.sck.learning --out`` wrote.
+    """Read weights by intent, as written by ``judges.sck.learning --out``.
 
     Raises:
         ConfigError: The file cannot be read, or an intent or a weight is wrong.
@@ -94,14 +94,14 @@ def load_weights(path: Path) -> dict[Intent, PartWeights]:
 def combine(
     parts: Sequence[tuple[str, Score, float]], *, what: str
 ) -> tuple[Score, tuple[Weighted, ...]]:
-    """Weigh the parts that have a value; those without one give their weight to the others.
+    """Weighted mean of the parts that have a value.
 
     Args:
         parts: Name, score and weight of each part.
-        what: What the parts make up, for the reason where none has a value.
+        what: Name of the whole, for the reason if no part has a value.
 
     Returns:
-        The weighted mean, and each part with the share it had.
+        The mean, and each part with its share of the total weight.
     """
     total = sum(weight for _, score, weight in parts if score.value is not None)
     weighted = tuple(

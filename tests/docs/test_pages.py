@@ -17,7 +17,7 @@ from guardrail.verdict.checks import all_checks
 from judges.registry import create_nli
 from tests.chains.fake_openai import served
 from tests.docs.external_links import dead
-from tests.docs.pages import LINKED_PAGES, ROOT, anchors, links
+from tests.docs.pages import ALL_PAGES, LINKED_PAGES, ROOT, anchors, links
 
 
 @pytest.mark.parametrize("page", LINKED_PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -85,7 +85,7 @@ def test_each_protocol_has_a_row() -> None:
     assert named == {name: path for name, (path, _) in PROTOCOLS.items()}
 
 
-@pytest.mark.parametrize("page", LINKED_PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_a_page_names_no_judge_that_does_not_ship(page: Path) -> None:
     """When another judge ships, its tables are printed again, and the page says so."""
     named = re.findall(r"\b[Jj]udge (\d+(?:\.\d+)+)", page.read_text("utf-8"))
