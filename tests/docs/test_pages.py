@@ -85,7 +85,11 @@ def test_each_protocol_has_a_row() -> None:
     assert named == {name: path for name, (path, _) in PROTOCOLS.items()}
 
 
-@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+PRESENT = [page for page in ALL_PAGES if page.name != "CHANGELOG.md"]
+"""Pages about the present; the changelog and the cards of weights are history too."""
+
+
+@pytest.mark.parametrize("page", PRESENT, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_a_page_names_no_judge_that_does_not_ship(page: Path) -> None:
     """When another judge ships, its tables are printed again, and the page says so."""
     named = re.findall(r"\b[Jj]udge (\d+(?:\.\d+)+)", page.read_text("utf-8"))
