@@ -29,8 +29,10 @@ from chains.outputs import has_text, is_answer
 from chains.rendition import details
 from chains.structured import Document, judge_documents
 from chains.styles import MarkerStyle
-from guardrail import STRICT, GuardedAnswer, Guardrail, Policy, policy_named, run_sync
+from guardrail import STRICT, GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt
+from guardrail.engine.loop import run_sync
+from guardrail.policy import policy_named
 
 __all__ = ["GuardrailMiddleware", "GuardrailState"]
 

@@ -32,8 +32,10 @@ from chains.openai_wire import (
     request_body,
 )
 from chains.styles import MarkerStyle, StreamMode
-from guardrail import STRICT, Guardrail, Policy, policy_named, run_sync
+from guardrail import STRICT, Guardrail, Policy
 from guardrail.core.errors import ConfigError, GuardrailError, InputError
+from guardrail.engine.loop import run_sync
+from guardrail.policy import policy_named
 
 if TYPE_CHECKING:
     # Newer clients use httpx2, whose classes have the same names and methods.

@@ -11,7 +11,8 @@ from chains.evidence.langchain import EvidenceOf
 from chains.injection import Inject
 from chains.openai_wire import MOST_REPLY_BYTES
 from chains.styles import MarkerStyle, StreamMode
-from guardrail import STRICT, GuardrailConfig, Policy, policy_named
+from guardrail import STRICT, GuardrailConfig, Policy
+from guardrail.policy import policy_named
 
 __all__ = ["GuardFields", "GuardOptions", "RunnableOptions"]
 

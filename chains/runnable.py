@@ -34,8 +34,9 @@ from chains.options import GuardFields, RunnableOptions
 from chains.outputs import Path, answer_at, answer_path, with_answer
 from chains.streaming import SentenceGate, guard_stream, guard_stream_sync
 from chains.styles import StreamMode
-from guardrail import Guardrail, GuardrailConfig, Policy, run_sync
+from guardrail import Guardrail, GuardrailConfig, Policy
 from guardrail.candidates import Attempt
+from guardrail.engine.loop import run_sync
 
 __all__ = ["GuardrailRunnable"]
 

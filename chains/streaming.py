@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from chains.evidence.base import Case
 from chains.rendition import Notes, PlacedCitation, Rendition, render, render_sentences
 from chains.styles import MarkerStyle, StreamMode
-from guardrail import Policy, run_sync
+from guardrail import Policy
 from guardrail.core.reasoning import ReasoningFilter
 from guardrail.core.types import Action, GuardedAnswer, Sentence
+from guardrail.engine.loop import run_sync
 
 if TYPE_CHECKING:
     from guardrail import CheckSession, Guardrail

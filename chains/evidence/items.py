@@ -8,10 +8,11 @@ from typing import Annotated
 from pydantic import BeforeValidator
 from typing_extensions import TypedDict
 
-from guardrail import Policy, policy_named
+from guardrail import Policy
 from guardrail.core.errors import InputError
 from guardrail.core.fields import did_you_mean, in_short
 from guardrail.core.types import Evidence, OwnStrictness, Value
+from guardrail.policy import policy_named
 from guardrail.sources.items import evidence_items
 
 __all__ = [

@@ -10,9 +10,9 @@ from pydantic import FailFast, Field
 from chains.evidence.base import Case, Found, Source, case_of
 from chains.evidence.items import HandedOver, RequestField
 from chains.gateway.threads import in_reader_thread
-from guardrail import GuardedAnswer, Policy, ScoreCard, inline_evidence
-from guardrail.core.types import OwnStrictness, Value
-from guardrail.sources.items import ShortPassages, ShortTriples
+from guardrail import GuardedAnswer, Policy
+from guardrail.core.types import OwnStrictness, ScoreCard, Value
+from guardrail.sources.items import ShortPassages, ShortTriples, inline_evidence
 from guardrail.sources.tables import few_enough
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import BeforeValidator, field_validator, model_validator
 
 from chains.gateway.protocols import PROTOCOLS
-from guardrail import STRICT, Policy, policy_named
+from guardrail import STRICT, Policy
 from guardrail.core.fields import did_you_mean, in_short
 from guardrail.core.types import OwnStrictness, Value
+from guardrail.policy import policy_named
 
 if TYPE_CHECKING:
     from chains.openai_text import Guarding

@@ -13,8 +13,8 @@ from benchmarks.faults.leaks import held
 from benchmarks.faults.seen import seen_answers, seen_error, seen_reply
 from benchmarks.faults.server import serving
 from benchmarks.faults.ways import Ways
-from guardrail import Action, Category, GuardedAnswer, JudgeError, ScoreCard, Sentence
-from guardrail.core.types import Score
+from guardrail import Action, GuardedAnswer, JudgeError, Sentence
+from guardrail.core.types import Category, Score, ScoreCard
 
 SOUND = Case("check", "none", "none")
 BLIND = Case("check", "judge", "reset")

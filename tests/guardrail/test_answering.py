@@ -6,17 +6,10 @@ from typing import Any
 
 import pytest
 
-from guardrail import (
-    ANNOTATE,
-    BEST_OF_N,
-    Action,
-    Guardrail,
-    GuardrailConfig,
-    InputError,
-    Unavailable,
-)
+from guardrail import ANNOTATE, BEST_OF_N, Action, Guardrail, GuardrailConfig, InputError
 from guardrail.log.records import open_log
 from guardrail.models import open_model
+from guardrail.policy import Unavailable
 from guardrail.report.summary import summarise
 from tests.guardrail.models.endpoint import Endpoint, serve
 

@@ -6,8 +6,9 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 
-from guardrail import STRICT, ConfigError, Guardrail, GuardrailConfig, open_log
+from guardrail import STRICT, ConfigError, Guardrail, GuardrailConfig
 from guardrail.config import LogConfig
+from guardrail.log.records import open_log
 from judges.settings import SecondJudgeSettings
 from kg import EndpointSettings
 

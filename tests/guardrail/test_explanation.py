@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from guardrail import Explanation, Guardrail, GuardrailConfig, Passage, Strictness
-from guardrail.core.types import Grounding, Verdict
+from guardrail import Guardrail, GuardrailConfig, Passage, Strictness
+from guardrail.core.types import Explanation, Grounding, Verdict
 from tests.guardrail.scripted import Scripted
 
 TOLD = {

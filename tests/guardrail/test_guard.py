@@ -11,7 +11,6 @@ from guardrail import (
     ANNOTATE,
     STRICT,
     Action,
-    Category,
     CheckRequest,
     ConfigError,
     GuardedAnswer,
@@ -23,11 +22,12 @@ from guardrail import (
     Passage,
     RankRequest,
     Score,
-    ScoringRequest,
     Triple,
-    Unavailable,
 )
 from guardrail.config import GraphConfig, LimitsConfig
+from guardrail.core.types import Category
+from guardrail.engine.scoring import ScoringRequest
+from guardrail.policy import Unavailable
 
 QUESTION = "Who was Wolfgang Amadeus Mozart?"
 ANSWER = (

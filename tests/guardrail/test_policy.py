@@ -5,19 +5,16 @@ from guardrail import (
     BEST_OF_N,
     STRICT,
     Action,
-    AttributedAnswer,
-    Category,
     ConfigError,
     Score,
-    ScoreCard,
     Sentence,
     Span,
-    SpanKind,
     Triple,
-    policy_named,
 )
+from guardrail.core.types import AttributedAnswer, Category, ScoreCard, SpanKind
 from guardrail.engine.decision import decide, feedback
 from guardrail.markers.rendering import marked_text, without_sentences
+from guardrail.policy import policy_named
 
 BORN = Triple(subject="Ada", property="date of birth", value="1815-12-10")
 TEXT = "# Ada\n- Ada was born in 1800.\n- Ada wrote notes. She liked tea. \n1. She met Bob."

@@ -10,7 +10,6 @@ from chains.evidence.items import request_field
 from guardrail import (
     ANNOTATE,
     STRICT,
-    Category,
     CheckRequest,
     ConfigError,
     Guardrail,
@@ -20,7 +19,7 @@ from guardrail import (
     VerdictThresholds,
 )
 from guardrail.commands.setup import build_config
-from guardrail.core.types import Grounding, Verdict
+from guardrail.core.types import Category, Grounding, Verdict
 from tests.guardrail.scripted import Scripted
 
 SENTENCE = "The old bridge was opened by a queen."

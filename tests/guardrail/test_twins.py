@@ -4,7 +4,8 @@ import inspect
 
 import pytest
 
-from guardrail import CheckSession, Guardrail, GuardrailConfig, open_log
+from guardrail import CheckSession, Guardrail, GuardrailConfig
+from guardrail.log.records import open_log
 
 SYNC = [
     (kind, name)

@@ -6,7 +6,8 @@ from langchain_core.runnables import RunnableLambda
 
 from chains import GuardrailRunnable
 from chains.evidence import EvidenceSettings, evidence_items, request_field
-from guardrail import ConfigError, InputError, Passage, Triple, inline_evidence
+from guardrail import ConfigError, InputError, Passage, Triple
+from guardrail.sources.items import inline_evidence
 
 
 def test_items_of_every_kind():

@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from guardrail import GuardrailConfig, open_log
+from guardrail import GuardrailConfig
+from guardrail.log.records import open_log
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
 

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from guardrail import BEST_OF_N, STRICT, GuardrailConfig, open_log
+from guardrail import BEST_OF_N, STRICT, GuardrailConfig
 from guardrail.core.errors import KnowledgeGraphError
+from guardrail.log.records import open_log
 from tests.chains.conftest import ANSWER, CANARY, FALSE_MIDDLE, QUESTION, scripted_guard
 from tests.chains.fake_openai import CANDIDATES, JSON_ANSWER
 from tests.chains.gateway.protocols.test_protocols import LITELLM, response_call

@@ -5,7 +5,8 @@ import pytest
 
 from chains.gateway import create_app
 from chains.gateway.settings import JUDGE_CACHE, sharing
-from guardrail import GuardrailConfig, NLIScores, Verdict
+from guardrail import GuardrailConfig, Verdict
+from guardrail.core.types import NLIScores
 from guardrail.selftest import TOLD, TRIED
 from judges.registry import register
 

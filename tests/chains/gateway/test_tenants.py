@@ -7,7 +7,8 @@ import pytest
 
 from chains.gateway import GatewaySettings, create_app
 from chains.gateway.serving import settings_json
-from guardrail import STRICT, ConfigError, GuardrailConfig, open_log
+from guardrail import STRICT, ConfigError, GuardrailConfig
+from guardrail.log.records import open_log
 from tests.chains.conftest import CANARY, FALSE_MIDDLE, QUESTION, TRUE_START, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.chains.gateway.protocols.test_protocols import (

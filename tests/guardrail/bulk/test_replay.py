@@ -10,13 +10,11 @@ from typer.testing import CliRunner
 
 from guardrail import (
     Action,
-    Category,
     GuardedAnswer,
     Guardrail,
     GuardrailConfig,
     Passage,
     Score,
-    ScoreCard,
     Sentence,
     Triple,
     Verdict,
@@ -24,6 +22,7 @@ from guardrail import (
 from guardrail.bulk.replay import Flip, Unjudged, flips, replay_log
 from guardrail.cli import app
 from guardrail.config import GraphConfig
+from guardrail.core.types import Category, ScoreCard
 from guardrail.log.entries import Record
 from guardrail.log.fingerprints import HASHES
 from guardrail.log.records import open_log

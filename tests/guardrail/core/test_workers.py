@@ -13,12 +13,12 @@ from guardrail import (
     Guardrail,
     GuardrailConfig,
     GuardrailError,
-    OverloadedError,
     Triple,
-    Unavailable,
 )
 from guardrail.config import LimitsConfig
+from guardrail.core.errors import OverloadedError
 from guardrail.core.workers import Workers
+from guardrail.policy import Unavailable
 from tests.clock import PATIENCE_S, until
 
 FACT = Triple(subject="Ada Lovelace", property="occupation", value="writer")

@@ -2,16 +2,9 @@
 
 import pytest
 
-from guardrail import (
-    STRICT_CORRECT,
-    Action,
-    Guardrail,
-    GuardrailConfig,
-    Passage,
-    SpanKind,
-    Triple,
-    open_log,
-)
+from guardrail import STRICT_CORRECT, Action, Guardrail, GuardrailConfig, Passage, Triple
+from guardrail.core.types import SpanKind
+from guardrail.log.records import open_log
 
 FJELL = (Triple("Fjell 3", "price", "2,490 euros"), Triple("Fjell 3", "gears", "6"))
 ADA = (

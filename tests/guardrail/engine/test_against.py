@@ -2,8 +2,9 @@
 
 import pytest
 
-from guardrail import STRICT, Action, Guardrail, GuardrailConfig, Passage, Triple, feedback
+from guardrail import STRICT, Action, Guardrail, GuardrailConfig, Passage, Triple
 from guardrail.core.types import Category, Grounding, StatementScore
+from guardrail.engine.decision import feedback
 from tests.guardrail.scripted import Scripted
 
 SAID = "The Kestrel has ninety rooms."

@@ -2,8 +2,8 @@
 
 import pytest
 
-from guardrail import ANNOTATE, STRICT, Action, Category, Score, ScoreCard, Sentence
-from guardrail.core.types import AttributedAnswer, Span, SpanKind
+from guardrail import ANNOTATE, STRICT, Action, Score, Sentence
+from guardrail.core.types import AttributedAnswer, Category, ScoreCard, Span, SpanKind
 from guardrail.engine.decision import as_it_came, decide, dry, feedback
 
 TRUE, FALSE, UNTOLD = "The pool is warm.", "The pool is green.", "The pool is large."

@@ -9,7 +9,6 @@ import pytest
 from chains.gateway import GatewaySettings, create_app
 from guardrail import (
     ANNOTATE,
-    Category,
     CheckRequest,
     ConfigError,
     Guardrail,
@@ -19,7 +18,7 @@ from guardrail import (
     Triple,
 )
 from guardrail.core import cancellation
-from guardrail.core.types import Grounding, NLIScores
+from guardrail.core.types import Category, Grounding, NLIScores
 from guardrail.log.entries import Record, from_json, to_json
 from judges.base import NLITraits
 from tests.chains.fake_openai import FakeOpenAI, served

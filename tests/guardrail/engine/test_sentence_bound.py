@@ -3,8 +3,9 @@
 import pytest
 
 from chains.streaming import SentenceGate, guard_stream_sync
-from guardrail import ANNOTATE, STRICT, Action, GuardrailConfig, InputError, Unavailable
+from guardrail import ANNOTATE, STRICT, Action, GuardrailConfig, InputError
 from guardrail.config import LimitsConfig
+from guardrail.policy import Unavailable
 from tests.chains.conftest import CANARY, QUESTION, TRUE_END, TRUE_START, scripted_guard
 
 MOST = 3

@@ -12,13 +12,13 @@ from guardrail import (
     ANNOTATE,
     STRICT,
     Action,
-    Category,
     CheckSession,
     GuardedAnswer,
     Guardrail,
     GuardrailConfig,
     Triple,
 )
+from guardrail.core.types import Category
 from guardrail.engine import session as session_module
 from guardrail.markers import brackets
 from tests.guardrail.scripted import Overlap

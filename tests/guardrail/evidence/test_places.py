@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from guardrail import Action, Category, GuardedAnswer, Guardrail, GuardrailConfig
+from guardrail import Action, GuardedAnswer, Guardrail, GuardrailConfig
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.text.properties import tells_place
-from guardrail.core.types import Entity, LinkedEntity, Mention, Sentence, Triple
+from guardrail.core.types import Category, Entity, LinkedEntity, Mention, Sentence, Triple
 from guardrail.evidence.places import with_wider
 from guardrail.evidence.prepared import prepare
 from guardrail.evidence.retrieval import Knowledge

@@ -10,9 +10,11 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from guardrail import GuardrailConfig, InputError, RecordError, open_log
+from guardrail import GuardrailConfig, InputError
 from guardrail.cli import app
+from guardrail.core.errors import RecordError
 from guardrail.log.backup import back_up
+from guardrail.log.records import open_log
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
 from tests.chains.gateway.process import until_ready
 from tests.clock import PATIENCE_S

@@ -17,10 +17,10 @@ from guardrail import (
     InputError,
     Passage,
     Table,
-    TableRow,
     Triple,
     evidence_from_sql,
 )
+from guardrail.core.types import TableRow
 from guardrail.sources import sql
 from guardrail.sources.files import evidence_of_bytes, evidence_of_files
 

@@ -6,7 +6,8 @@ from collections import defaultdict
 import pytest
 
 from benchmarks.verbalise import sentence
-from guardrail import Category, CheckRequest, Guardrail, GuardrailConfig, Triple
+from guardrail import CheckRequest, Guardrail, GuardrailConfig, Triple
+from guardrail.core.types import Category
 from guardrail.markers.grammar import render_marker
 
 PEOPLE = 60

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from guardrail import Action, Category, GuardedAnswer, Guardrail, Passage
-from guardrail.core.types import Effect, SpanKind
+from guardrail import Action, GuardedAnswer, Guardrail, Passage
+from guardrail.core.types import Category, Effect, SpanKind
 
 EVIDENCE = [
     Passage("Ada Lovelace was born in London in 1815. The inn has 12 rooms."),

@@ -8,7 +8,8 @@ import pytest
 from benchmarks.fuzz.bodies import HOSTS
 from chains.gateway import GatewaySettings, create_app
 from chains.gateway.protocols import PROTOCOLS
-from guardrail import STRICT, ConfigError, GuardrailConfig, KnowledgeGraphError, open_log
+from guardrail import STRICT, ConfigError, GuardrailConfig, KnowledgeGraphError
+from guardrail.log.records import open_log
 from tests.chains.conftest import scripted_guard
 from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, ITEMS, MORE, RIGHT, SAID, SECRET, WRONG
 

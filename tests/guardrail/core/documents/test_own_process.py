@@ -4,9 +4,10 @@ import time
 
 import pytest
 
-from guardrail import InputError, OverloadedError
+from guardrail import InputError
 from guardrail.core.documents import own_process
 from guardrail.core.documents.own_process import MAX_MEMORY, MAX_TEXT, in_own_process
+from guardrail.core.errors import OverloadedError
 from tests.clock import PATIENCE_S
 
 

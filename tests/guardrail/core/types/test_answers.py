@@ -2,7 +2,8 @@
 
 import pytest
 
-from guardrail import Category, Sentence, Verdict
+from guardrail import Sentence, Verdict
+from guardrail.core.types import Category
 
 
 def sentence(**fields: object) -> Sentence:

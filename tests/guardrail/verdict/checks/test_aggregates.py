@@ -2,8 +2,8 @@
 
 import pytest
 
-from guardrail import Guardrail, GuardrailConfig, Table, TableRow
-from guardrail.core.types import Finding
+from guardrail import Guardrail, GuardrailConfig, Table
+from guardrail.core.types import Finding, TableRow
 
 BIKES = Table(
     [
