@@ -7,8 +7,8 @@
 #   make hosts  install LiteLLM, DeepEval and Ragas into environments of their own, then their tests
 #   make docs   install, then the documentation as a site in build/site
 #   make links  install, then ask every page that the documentation links to; needs the internet
-#   make bench  install, then speed and memory by size, written to docs/performance.md;
-#               small: make bench SIZES=10000,100000 ROWS=50 OUTPUT=build/performance.md
+#   make bench  install, then speed and memory by size, written to benchmarks/RESULTS.md;
+#               small: make bench SIZES=10000,100000 ROWS=50 OUTPUT=build/results.md
 #   make wheel  the last commit as a wheel, the same bytes on every machine
 #   make supply the wheel and its dependencies installed by their hashes; what they are, as CycloneDX, and
 #               their licences, in build/supply

@@ -1,6 +1,6 @@
 """The bench: one table of speed and memory by size, on this machine, beside baselines.
 
-    make bench [SIZES=100000,1000000,10000000] [ROWS=1000] [OUTPUT=docs/performance.md]
+    make bench [SIZES=100000,1000000,10000000] [ROWS=1000] [OUTPUT=benchmarks/RESULTS.md]
 
 Every part runs in a process of its own (``benchmarks.scale``), one after the other, in
 several rounds. The table is written into the page between two marks, and its numbers beside it as
@@ -349,7 +349,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=_ROUNDS, help="how often loading is measured")
     parser.add_argument("--judge", help="judge of check and bulk; the usual one unless given")
     parser.add_argument("--folder", type=Path, help="where graphs are kept on the way")
-    parser.add_argument("--output", type=Path, default=Path("docs/performance.md"), help="the page")
+    parser.add_argument(
+        "--output", type=Path, default=Path("benchmarks/RESULTS.md"), help="the page"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         report = bench(
@@ -364,7 +366,7 @@ def main() -> None:
     output: Path = options.output
     kept = output.with_suffix(".json")
     table = table_of(report, _last(kept))
-    page = output.read_text("utf-8") if output.exists() else "# Performance\n"
+    page = output.read_text("utf-8") if output.exists() else "# Results\n"
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(page_with(page, table), "utf-8")
     kept.write_text(report.model_dump_json(indent=1) + "\n", "utf-8")

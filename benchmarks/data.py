@@ -35,7 +35,7 @@ def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
     except FileNotFoundError:
         raise InputError(
             f"there is no file {path}: give the folder that holds {path.parent.name}/{path.name} "
-            "with --data DIR; docs/benchmarks.md says which files it has, and which sets need none"
+            "with --data DIR; benchmarks/RESULTS.md lists its files"
         ) from None
     with lines:
         for line in lines:

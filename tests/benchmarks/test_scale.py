@@ -104,7 +104,7 @@ def test_the_page_keeps_what_stands_round_the_table() -> None:
 
 @pytest.mark.parametrize("mark", ["<!-- bench -->", "<!-- end of bench -->"])
 def test_the_shipped_page_has_a_place_for_it(mark: str) -> None:
-    assert (ROOT / "docs" / "performance.md").read_text("utf-8").count(mark) == 1
+    assert (ROOT / "benchmarks" / "RESULTS.md").read_text("utf-8").count(mark) == 1
 
 
 def test_what_falls_between_two_sizes_is_not_carried_on() -> None:

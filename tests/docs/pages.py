@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 ALL_PAGES = tuple(
-    sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")], key=lambda page: page.name)
+    sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md"), RESULTS], key=lambda page: page.name)
 )
 LINKED_PAGES = (*ALL_PAGES, *sorted((ROOT / "judges").rglob("*.md")))
 """With the cards of the weights, which the pages link to."""
