@@ -20,12 +20,15 @@ from benchmarks.biokalma.metrics import (
     ContainmentAligner,
     EitherAligner,
     NLIAligner,
+    NotAvailableScores,
     WrittenFormAligner,
     alignment,
+    kalma_scores,
     not_available_scores,
 )
 from benchmarks.biokalma.scoring import Fact, ScoreRow, cited_answer, report, score_rows
-from guardrail.core.types import Citation, NLIScores
+from benchmarks.biokalma.tables import Cell, TableRow, figure_5, na_markdown, table_row
+from guardrail.core.types import Citation, NLIScores, Score
 from judges.base import Pair
 
 GRAPH = (
@@ -270,3 +273,19 @@ def test_not_available_is_measured_against_what_was_taken_out() -> None:
     assert scores.recall.value == pytest.approx(1 / 3)
     assert scores.f1.value == pytest.approx(1 / 3)
     assert not_available_scores([], ContainmentAligner()).recall.value is None
+
+
+def test_figure_5_has_a_row_for_each_accuracy() -> None:
+    cells = {name: Cell(mean=40.0) for name in ("correctness", "precision", "recall", "f1")}
+    row = TableRow(row="model alone", cells=cells, citations=3.0, answers=2)
+    table = figure_5({100: [row], 80: [row]})
+    assert "| model alone | 80 | 40.0 | 40.0 | 40.0 | 40.0 |" in table
+
+
+def test_na_by_nli_and_by_containment_have_columns_of_their_own() -> None:
+    half = Score(value=0.5)
+    found = NotAvailableScores(precision=half, recall=half, f1=half)
+    none = NotAvailableScores(precision=Score(value=0.0), recall=half, f1=half)
+    row = table_row("model alone", [kalma_scores([])], [none], [found])
+    table = na_markdown([row], 2)
+    assert "| model alone | 50.0 | 50.0 | 50.0 | 0.0 | 50.0 | 50.0 |" in table

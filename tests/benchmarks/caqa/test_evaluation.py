@@ -388,3 +388,36 @@ def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["run", "--test", str(tmp_path / "none.jsonl")])
     assert isinstance(result.exception, InputError)
     assert "guardrail bench caqa build" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "categories"),
+    [
+        ("chat-zero:openai:m", "m zero-shot (gpt)", 4),
+        ("short-zero:openai:m", "m zero-shot (short)", 4),
+        ("short-few:openai:m", "m 1-shot (short)", 4),
+        ("chat-2:openai:m", "m 2-shot (gpt)", 4),  # Table 14
+        ("attrscore:openai:m", "m zero-shot (attrscore)", 3),
+        ("attrscore-3:openai:m", "m 3-shot (attrscore)", 3),
+    ],
+)
+def test_every_form_of_table_12_and_number_of_shots_has_a_name(
+    name: str, label: str, categories: int, unseen: list[CAQARow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    evaluator = create_evaluator(name, shots=unseen)
+    assert evaluator.name == label
+    assert len(evaluator.categories) == categories
+
+
+def test_attrscore_judges_sub_facts_by_its_own_labels() -> None:
+    class Attributable:
+        name = "fixed"
+
+        def reply(self, prompts: Sequence[str]) -> list[str]:
+            assert all("True or False" not in prompt for prompt in prompts)
+            return ["Attributable" if "London" in prompt else "Extrapolatory" for prompt in prompts]
+
+    evaluator = ChatEvaluator(Attributable(), form=Form.ATTRSCORE)
+    facts = [("Ada was born in London.", ("text",)), ("Ada was born in Rome.", ("text",))]
+    assert evaluator.supports(facts) == [True, False]
