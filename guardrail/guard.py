@@ -161,7 +161,10 @@ class Guardrail(Answering):
         """
         for name in (*policy.thresholds, policy.rank_by):
             scorer = name.partition(".")[0]
-            if scorer in ("sck", "conner", "quality") and scorer not in self._scorer_names:
+            if (
+                scorer in ("sck", "conner", "quality", "relevance")
+                and scorer not in self._scorer_names
+            ):
                 raise ConfigError(
                     f"policy {policy.name!r} needs the score {name!r}; switch its scorer on with "
                     f"the setting scorers = [{scorer!r}]"

@@ -44,7 +44,7 @@ CLAIM_SCORES = (
 )
 """Scores of the attribution that an answer without a claim lacks."""
 
-SCORES = (*CLAIM_SCORES, "citations", "sck", "conner")
+SCORES = (*CLAIM_SCORES, "citations", "sck", "conner", "relevance")
 """Names by which policies know scores; those below ``sck`` and ``conner`` and of scorers of one's
 own come beside them (``guardrail.engine.scoring``)."""
 
@@ -104,6 +104,7 @@ class Policy(Value):
         thresholds: Least value by score name; any name of the score card, ``overall`` included.
         below: Done with an answer below a threshold: ``annotate``, ``regenerate`` or ``refuse``;
             a score that could not be computed is not below.
+        irrelevant: The same for the score ``relevance``, in place of ``below``.
         needs_support: Refuse where no sentence is left that the evidence supports.
         exhausted: Done when no more attempts or time are left to regenerate.
         candidates: Answers sampled by ``ask`` in each attempt.
@@ -132,6 +133,7 @@ class Policy(Value):
     unsupported: Annotated[Action, AfterValidator(_on_a_sentence)] = Action.ANNOTATE
     thresholds: Mapping[str, FiniteFloat] = Field(default_factory=dict)
     below: Annotated[Action, AfterValidator(_on_an_answer)] = Action.ANNOTATE
+    irrelevant: Annotated[Action, AfterValidator(_on_an_answer)] = Action.ANNOTATE
     needs_support: bool = False
     exhausted: Annotated[Action, AfterValidator(_at_the_end)] = Action.ANNOTATE
     candidates: int = Field(default=1, ge=1, le=64)
@@ -230,11 +232,12 @@ class Policy(Value):
         instead = Action.ANNOTATE if self.exhausted is Action.REGENERATE else self.exhausted
         changes = {
             field: instead
-            for field in ("contradicted", "uncorrected", "unsupported", "below")
+            for field in ("contradicted", "uncorrected", "unsupported", "below", "irrelevant")
             if getattr(self, field) is Action.REGENERATE
         }
-        if changes.get("below") is Action.FILTER:
-            changes["below"] = Action.ANNOTATE  # a whole answer cannot be taken out
+        for field in ("below", "irrelevant"):
+            if changes.get(field) is Action.FILTER:
+                changes[field] = Action.ANNOTATE  # a whole answer cannot be taken out
         return self.model_copy(update=changes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -14,17 +15,19 @@ from guardrail.engine.scoring import ScoringRequest
 
 if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig
-    from judges.base import NLIJudge
+    from judges.base import NLIJudge, RelevanceModel
     from judges.conner import ConnerInput, ConnerReport, ConnerScorer, ConnerSettings
     from judges.sck import SCKInput, SCKReport, SCKScorer
 
 __all__ = [
     "ConnerGuardScorer",
+    "RelevanceScorer",
     "SCKGuardScorer",
     "conner_input",
     "conner_scorer",
     "evidence_texts",
     "open_conner",
+    "relevance_scorer",
     "sck_input",
     "sck_scorer",
 ]
@@ -227,3 +230,44 @@ def sck_input(request: ScoringRequest, reference: str | None = None) -> SCKInput
         evidence=request.evidence,
         reference=reference,
     )
+
+
+RELEVANCE_SLOPE, RELEVANCE_OFFSET = 23.1, -5.7
+"""Log-odds of relevance by the cosine of question and answer, fitted by logistic regression on 300
+questions of Natural Questions (CONNER's sample), each with its own passage and with another's."""
+
+
+def relevance_scorer() -> RelevanceScorer:
+    """Answer relevance with the shipped encoder."""
+    from judges.encoder import create_encoder
+
+    return RelevanceScorer(create_encoder())
+
+
+class RelevanceScorer:
+    """Probability that an answer addresses its question, whatever the evidence says of it.
+
+    Args:
+        encoder: Gives the cosine of two texts (CONNER eq. 2).
+    """
+
+    name = "relevance"
+
+    def __init__(self, encoder: RelevanceModel) -> None:
+        self._encoder = encoder
+
+    def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
+        """Score n answers; one without a question has no value."""
+        cosines = self._encoder.relevance([(item.question, item.answer.text) for item in batch])
+        return [
+            {"relevance": _relevance(cosine) if item.question.strip() else NO_QUESTION}
+            for item, cosine in zip(batch, cosines, strict=True)
+        ]
+
+
+NO_QUESTION = Score(reason="there is no question")
+
+
+def _relevance(cosine: float) -> Score:
+    log_odds = RELEVANCE_SLOPE * cosine + RELEVANCE_OFFSET
+    return Score(value=1.0 / (1.0 + math.exp(-log_odds)))

@@ -52,9 +52,8 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
         if action is Action.FILTER:
             remove.append(sentence)
     below = _below(policy, card)
-    reasons += below
-    if below:
-        wanted.append(policy.below)
+    reasons += below.values()
+    wanted += [policy.irrelevant if name == "relevance" else policy.below for name in below]
     if Action.REFUSE in wanted:
         return _refuse(policy, reasons, answer)
     if Action.REGENERATE in wanted:
@@ -119,12 +118,13 @@ def _reason(sentence: Sentence) -> str:
     return f"lacks support: {place}"
 
 
-def _below(policy: Policy, card: ScoreCard) -> list[str]:
-    reasons = []
+def _below(policy: Policy, card: ScoreCard) -> dict[str, str]:
+    """Why scores are below their thresholds, by name."""
+    reasons = {}
     for name, least in policy.thresholds.items():
         score = card.overall if name == "overall" else card.scores.get(name)
         if score is not None and score.value is not None and score.value < least:
-            reasons.append(f"{name} is {score.value:.2f}, below {least:.2f}")
+            reasons[name] = f"{name} is {score.value:.2f}, below {least:.2f}"
     return reasons
 
 

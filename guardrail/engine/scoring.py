@@ -43,6 +43,7 @@ SCORERS = {
     "sck": "guardrail.scorers:sck_scorer",
     "conner": "guardrail.scorers:conner_scorer",
     "quality": "guardrail.models.quality:quality_scorer",
+    "relevance": "guardrail.scorers:relevance_scorer",
 }
 """Scorers by name, loaded when first named: ``module:factory``."""
 
