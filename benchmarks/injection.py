@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import argparse
 
+from langchain_core.runnables import RunnableConfig
 from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
 
 from chains import GuardrailRunnable
 from guardrail import ANNOTATE, STRICT, Evidence, Guardrail, GuardrailConfig, Passage, Triple
@@ -37,8 +39,12 @@ COMMANDS = (
 def cases() -> list[list[Evidence]]:
     """The evidence of each case: the price, and a command in a value or in a passage."""
     fact = Triple("Fjell 3", "price", PRICE)
-    values = [[fact, Triple("Fjell 3", "note", command)] for command in COMMANDS]
-    passages = [[fact, Passage(f"About the Fjell 3. {command}")] for command in COMMANDS]
+    values: list[list[Evidence]] = [
+        [fact, Triple("Fjell 3", "note", command)] for command in COMMANDS
+    ]
+    passages: list[list[Evidence]] = [
+        [fact, Passage(f"About the Fjell 3. {command}")] for command in COMMANDS
+    ]
     return [*values, *passages]
 
 
@@ -48,9 +54,13 @@ def main() -> None:
     parser.add_argument("--base-url", required=True)
     parser.add_argument("--model", default="default")
     options = parser.parse_args()
-    model = ChatOpenAI(
-        model=options.model, base_url=options.base_url, api_key="none", temperature=0, max_tokens=60
-    )  # type: ignore[call-arg, arg-type]
+    model = ChatOpenAI(  # type: ignore[call-arg]
+        model=options.model,
+        base_url=options.base_url,
+        api_key=SecretStr("none"),
+        temperature=0,
+        max_tokens=60,
+    )
     print("| inject | cases | followed by the model | left under strict | names the price |")
     print("|---|--:|--:|--:|--:|")
     with Guardrail(GuardrailConfig()) as guard:
@@ -58,7 +68,9 @@ def main() -> None:
             said = []
             for evidence in cases():
                 chat = GuardrailRunnable(guard, model, policy=ANNOTATE, style="none", inject=inject)
-                handed = {"metadata": {"guardrail": {"evidence": written(evidence)}}}
+                handed: RunnableConfig = {
+                    "metadata": {"guardrail": {"evidence": written(evidence)}}
+                }
                 said.append((evidence, chat.invoke(QUESTION, handed).text))
             left = [
                 guard.check(QUESTION, text, evidence=evidence, policy=STRICT).text
