@@ -10,12 +10,12 @@ from guardrail.core.types import NLIScores
 from judges import create_attribution, create_nli, register
 from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
 from judges.lifting import LiftedJudge
-from judges.onnx import OnnxJudge
+from judges.onnx import open_judge
 
 
 def test_the_default_judge_answers_both_questions() -> None:
-    assert isinstance(create_nli(), OnnxJudge)
-    assert isinstance(create_attribution(), OnnxJudge)
+    assert isinstance(create_nli(), type(open_judge()))
+    assert isinstance(create_attribution(), type(open_judge()))
 
 
 def test_a_folder_is_named_after_the_colon(judge_folder: Path) -> None:
