@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field
 
-from chains.rendition import details, render
+from chains.rendering import details, render
 from chains.styles import MarkerStyle
 from guardrail.core.types import (
     Action,

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.content import create_citation, create_text_block
 
 from chains.outputs import calls_tools
-from chains.rendition import PlacedCitation, cited, details, render
+from chains.rendering import PlacedCitation, cited, details, render
 from chains.styles import MarkerStyle
 from guardrail.core.types import Action, GuardedAnswer
 

@@ -26,7 +26,7 @@ from chains.message_data import documents_in, message_with
 from chains.messages import guarded_message
 from chains.openai_wire import is_json_document
 from chains.outputs import has_text, is_answer
-from chains.rendition import details
+from chains.rendering import details
 from chains.structured import Document, judge_documents
 from chains.styles import MarkerStyle
 from guardrail import STRICT, GuardedAnswer, Guardrail, Policy

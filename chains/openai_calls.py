@@ -22,8 +22,8 @@ from chains.openai_wire import JSON, is_json_document
 from chains.structured import Document, Verdicts, call_name, judge_documents
 
 if TYPE_CHECKING:
-    from chains.openai_asked import Asked
-    from chains.tools_asked import AskedTools
+    from chains.openai_request import Asked
+    from chains.tool_calls import AskedTools
 
 __all__ = [
     "CALLS",

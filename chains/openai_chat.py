@@ -21,18 +21,18 @@ from chains.openai_calls import (
 )
 from chains.openai_codes import CHOICE, COMPLETION, MESSAGE, fitting
 from chains.openai_errors import clean_error, told_error
-from chains.openai_shown import Outcome, nested_annotation, shown
+from chains.openai_reply import Outcome, nested_annotation, shown
 from chains.openai_sse import DONE, Event, written
 from chains.openai_stream import ReplyStream, StreamedText
 from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
-from chains.rendition import details, render
+from chains.rendering import details, render
 from chains.structured import named_unjudged
-from chains.tools_asked import CallsInPieces
+from chains.tool_calls import CallsInPieces
 from guardrail import GuardedAnswer
 from guardrail.core.reasoning import without_reasoning
 
 if TYPE_CHECKING:
-    from chains.openai_asked import Asked
+    from chains.openai_request import Asked
     from chains.openai_text import Guarding
 
 __all__ = ["MAX_CHOICES", "ChatStream", "CompletionCandidates", "completion_events"]

@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from chains.injection import Inject, injected_prompt
-from chains.openai_asked import Asked, choices_asked
 from chains.openai_chat import ChatStream, CompletionCandidates, completion_events
 from chains.openai_errors import FAILED_FROM, error_body, failed_reply
+from chains.openai_reply import Outcome
+from chains.openai_request import Asked, choices_asked
 from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import ResponseCandidates
-from chains.openai_shown import Outcome
 from chains.openai_sse import DONE, Event, EventDecoder
 from chains.openai_stream import BROKEN_OFF
 from chains.openai_wire import (

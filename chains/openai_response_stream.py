@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from chains.openai_codes import identifier, text, unspaced
 from chains.openai_errors import clean_error
+from chains.openai_reply import flat_annotation
 from chains.openai_responses import (
     called,
     clean_item,
@@ -16,16 +17,15 @@ from chains.openai_responses import (
     guard_response,
     searched,
 )
-from chains.openai_shown import flat_annotation
 from chains.openai_sse import Event, written
 from chains.openai_stream import ReplyStream, StreamedText
 from chains.openai_tool_items import EVENT, clean_tool_event, is_call, is_tool_event, of_a_tool
 from chains.openai_wire import JSON
 from chains.structured import named_unjudged
-from chains.tools_asked import CallsInPieces
+from chains.tool_calls import CallsInPieces
 
 if TYPE_CHECKING:
-    from chains.openai_asked import Asked
+    from chains.openai_request import Asked
 
 __all__ = ["ResponseStream", "response_events"]
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from chains.evidence.base import Case, Found, Source
 from chains.evidence.openai import search_results
 from chains.openai_codes import MESSAGE_ITEM, REASONING_ITEM, fitting, identifier, of_response
-from chains.openai_shown import Outcome, flat_annotation, shown
+from chains.openai_reply import Outcome, flat_annotation, shown
 from chains.openai_tool_items import clean_tool_item, handed_over, is_call, of_a_tool
 from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
-from chains.rendition import details, render
+from chains.rendering import details, render
 from chains.structured import Document, Verdicts, call_name, judge_documents
 from guardrail import CheckRequest, GuardedAnswer
 from guardrail.core.reasoning import without_reasoning
@@ -24,7 +24,7 @@ from guardrail.core.text.sentences import split_sentences
 from guardrail.sources.tables import MOST_CELLS
 
 if TYPE_CHECKING:
-    from chains.openai_asked import Asked
+    from chains.openai_request import Asked
 
 __all__ = [
     "MAX_PARTS",

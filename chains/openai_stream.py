@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from chains.openai_sse import Event
 from chains.openai_wire import LONG_BYTES, UnreadableReplyError, is_json_document
-from chains.rendition import PlacedCitation, details
+from chains.rendering import PlacedCitation, details
 from chains.streaming import SentenceGate
 from chains.styles import StreamMode
 from guardrail import GuardedAnswer
@@ -17,7 +17,7 @@ from guardrail.core.types import Problem
 from guardrail.log.records import tagged
 
 if TYPE_CHECKING:
-    from chains.openai_asked import Asked
+    from chains.openai_request import Asked
 
 __all__ = ["BROKEN_OFF", "ReplyStream", "StreamedText"]
 

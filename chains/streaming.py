@@ -13,7 +13,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 from typing import TYPE_CHECKING, NamedTuple
 
 from chains.evidence.base import Case
-from chains.rendition import Notes, PlacedCitation, Rendition, render, render_sentences
+from chains.rendering import Notes, PlacedCitation, Rendition, render, render_sentences
 from chains.styles import MarkerStyle, StreamMode
 from guardrail import Policy
 from guardrail.core.reasoning import ReasoningFilter

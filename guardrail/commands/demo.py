@@ -81,7 +81,7 @@ def _show(
     from rich.panel import Panel
     from rich.text import Text
 
-    from chains.rendition import MarkerStyle, render
+    from chains.rendering import MarkerStyle, render
     from guardrail.commands.render import show_answer, show_ranking
     from guardrail.requests import CheckRequest
 

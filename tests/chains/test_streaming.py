@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from chains.rendition import MarkerStyle
+from chains.rendering import MarkerStyle
 from chains.streaming import SentenceGate, StreamMode, guard_stream, guard_stream_sync
 from guardrail import STRICT, Action
 from tests.chains.conftest import ANSWER, CANARY, FALSE_MIDDLE, QUESTION, TRUE_END, TRUE_START

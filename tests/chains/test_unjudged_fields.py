@@ -7,13 +7,13 @@ import pytest
 
 from chains.caller import wants_json
 from chains.evidence.base import EvidenceSettings
-from chains.openai_asked import Asked
 from chains.openai_chat import ChatStream
 from chains.openai_exchange import Endpoint, Exchange, Reply
+from chains.openai_request import Asked
 from chains.openai_response_stream import ResponseStream
 from chains.openai_sse import Event
 from chains.openai_text import Guarding
-from chains.tools_asked import NAMED_ITEMS
+from chains.tool_calls import NAMED_ITEMS
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from chains.openai_asked import Asked
 from chains.openai_chat import ChatStream
 from chains.openai_exchange import Endpoint, Exchange, Reply
+from chains.openai_request import Asked
 from chains.openai_response_stream import ResponseStream
 from chains.openai_sse import Event
 from chains.openai_text import Guarding

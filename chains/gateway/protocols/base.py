@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from chains.openai_wire import JSON
-from chains.rendition import safe_reasons
+from chains.rendering import safe_reasons
 from guardrail import GuardedAnswer, Policy
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from chains.gateway.threads import in_reader_thread
-from chains.openai_asked import MOST_CANDIDATES
 from chains.openai_exchange import Exchange
+from chains.openai_request import MOST_CANDIDATES
 from chains.openai_wire import JSON, Endpoint, Reply
 from guardrail import Action, GuardedAnswer
 

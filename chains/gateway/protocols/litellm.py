@@ -22,7 +22,7 @@ from chains.gateway.threads import in_reader_thread
 from chains.openai_calls import calls_in, documents_of_calls
 from chains.openai_codes import scalar, sealed, tree
 from chains.openai_wire import JSON, is_json_document
-from chains.rendition import Notes, render, render_sentences
+from chains.rendering import Notes, render, render_sentences
 from chains.structured import Document, judge_documents
 from chains.styles import MarkerStyle
 from guardrail.core.errors import InputError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.gateway.protocols.exchanges import judge_exchange
 from chains.openai_wire import JSON
-from chains.rendition import details
+from chains.rendering import details
 from guardrail.core.errors import InputError
 
 if TYPE_CHECKING:

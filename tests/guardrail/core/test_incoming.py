@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from benchmarks.fuzz.inputs import ANY_TEXT
-from chains.rendition import MarkerStyle, render
+from chains.rendering import MarkerStyle, render
 from guardrail import ANNOTATE, GuardedAnswer, Passage, Triple
 from guardrail.core.incoming import (
     clean_text,

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from chains.rendition import MarkerStyle, details, render
+from chains.rendering import MarkerStyle, details, render
 from chains.streaming import SentenceGate, guard_stream_sync
 from guardrail import (
     STRICT,

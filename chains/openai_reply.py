@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from chains.openai_wire import JSON
-from chains.rendition import PlacedCitation, cited
+from chains.rendering import PlacedCitation, cited
 from guardrail import GuardedAnswer
 from guardrail.core.types import Action
 

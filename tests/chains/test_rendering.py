@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chains.rendition import MarkerStyle, details, render
+from chains.rendering import MarkerStyle, details, render
 from guardrail import STRICT
 from tests.chains.conftest import ANSWER, CANARY, QUESTION
 

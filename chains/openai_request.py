@@ -20,7 +20,7 @@ from chains.evidence.openai import (
 )
 from chains.evidence.parts import plain_body
 from chains.openai_wire import JSON
-from chains.tools_asked import AskedTools
+from chains.tool_calls import AskedTools
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import GuardedAnswer, Problem
 from guardrail.evidence.bounds import bounded
