@@ -82,14 +82,13 @@ class GraphConfig(_Section):
     """Which knowledge graph, and how much of it is read.
 
     Attributes:
-        location: A directory, an RDF file or a SPARQL endpoint; None for the people graph that
-            ships with the package, ``none`` for no graph; or a back end from outside, by the name
-            of an installed one or as ``module:Class``.
-        profile: Vocabulary profile by name or TOML file; None to detect it.
-        limit: Most triples read round one entity, each way.
-        relations: Whether relations that the question names are followed.
-        incoming: Whether facts that point at an entity serve as evidence as well.
-        endpoint: How to talk to the SPARQL endpoints among the locations.
+        location: A directory, RDF file or SPARQL endpoint; None for the shipped people graph,
+            ``none`` for no graph; an installed back end or ``module:Class``.
+        profile: Vocabulary profile, by name or TOML file; None detects it.
+        limit: Maximum triples per entity and direction.
+        relations: Follow relations that the question names.
+        incoming: Use facts that point at an entity.
+        endpoint: SPARQL endpoint settings.
     """
 
     location: str | None = None
@@ -125,13 +124,13 @@ class ChecksConfig(_Section):
     """Which checks speak beside the judge; see ``guardrail.verdict.checks``.
 
     Attributes:
-        typed_values: Numbers, money, units, dates, times and versions are compared.
-        aggregates: Counts, sums, means, the greatest and the least of a table are computed.
-        weekday_hours: Hours told of a weekday are compared with those of the same days.
-        yes_no: A property that is yes or no agrees with a sentence, or the sentence denies it.
-        unknown_names: A name that stands in no evidence lacks support.
-        exact_match: A triple is cited where value, subject and property stand in the sentence.
-        more: Checks from outside, each by the name of an installed one or as ``module:Class``.
+        typed_values: Compare numbers, money, units, dates, times and versions.
+        aggregates: Compute counts, sums, means and extremes of tables.
+        weekday_hours: Compare opening hours by weekday.
+        yes_no: Compare properties that are yes or no.
+        unknown_names: Names that occur in no evidence lack support.
+        exact_match: Cite triples whose subject, property and value are in the sentence.
+        more: Additional checks: installed names or ``module:Class``.
     """
 
     typed_values: bool = True
@@ -153,13 +152,12 @@ class LogConfig(_Section):
 
     Attributes:
         path: The file: ``.jsonl`` is JSON lines, all else SQLite.
-        sample: Share of responses to record, in [0, 1]; those with errors are always kept.
-        retention_days: Days that records are kept; None for ever. Of JSON lines whole files are
-            deleted, when the file is rotated by its size.
-        whole: Keep all evidence and all candidates of linking, not only what the answer's
-            sentences rest on; records are then some fifty times as large.
-        wait_s: Seconds that an answer waits for its record. One that is not written by then is
-            told in the answer's ``errors``, and is written as soon as the file can be.
+        sample: Share of responses to record, 0 to 1; those with errors are always recorded.
+        retention_days: Days to keep records; None keeps them. JSON lines are deleted per rotated
+            file.
+        whole: Record all evidence and linking candidates (about fifty times larger).
+        wait_s: Seconds that an answer waits for its record; later ones are reported in ``errors``
+            and written when possible.
     """
 
     path: Path
@@ -173,20 +171,19 @@ class LimitsConfig(_Section):
     """Bounds that keep one hostile input from taking the service down.
 
     Attributes:
-        answer_chars: Longest answer that is checked.
-        question_chars: Longest question.
-        sentences: Most sentences of one answer that are judged. Those behind count as unsupported,
-            ``errors`` says how many, and the answer is unverified: ``strict`` refuses it.
-        evidence: Most triples and passages for one answer, shared fairly by the entities they
-            are about; what is left out is told in ``errors``.
-        evidence_chars: Most characters of their texts together; the longest passages are cut behind
-            a paragraph, a line or a sentence, and ``errors`` says how many.
-        concurrency: Calls of graph, judge and retriever in work at once; more wait.
-        stuck: Calls that hang and were given up when their answer's time ran out; at this
-            number answers come back at once, unverified, with the problem ``overload``.
-        batch_s: Most seconds for up to 64 answers of a batch, which go through together: they get
-            the policy's ``deadline_s`` times their number, but no more than this, where it is more
-            than ``deadline_s``.
+        answer_chars: Maximum length of an answer.
+        question_chars: Maximum length of a question.
+        sentences: Maximum judged sentences per answer. Further ones count as unsupported and make
+            the answer unverified; ``strict`` refuses it.
+        evidence: Maximum triples and passages per answer, shared fairly by the entities they are
+            about; the rest is reported in ``errors``.
+        evidence_chars: Maximum characters of evidence texts per answer; the longest passages are
+            truncated and reported in ``errors``.
+        concurrency: Concurrent calls of graph, judge and retriever.
+        stuck: Number of abandoned hanging calls from which answers return at once, unverified, with
+            the problem ``overload``.
+        batch_s: Maximum seconds for up to 64 answers of a batch, which share ``deadline_s`` times
+            their number.
     """
 
     answer_chars: int = Field(default=100_000, ge=1)
@@ -204,34 +201,30 @@ class GuardrailConfig(_Section):
 
     Attributes:
         graph: The knowledge graph.
-        evidence: Files that answers are judged by in place of the graph, wherever a call brings no
-            evidence of its own; read once, at the start. Text, Markdown, PDF, HTML or DOCX gives a
-            passage for each paragraph; CSV, TSV or JSON lines a fact for each cell. Names in a
-            settings file are relative to it; one text may hold several with commas between.
-        evidence_links: Columns of these tables that hold ids of another one's rows, each with the
-            name of that table: ``{customer = "customers"}``. They are read as the rows' names.
-        judge: Judge by name: ``onnx`` (shipped), ``hf:MODEL``, ``transformers:MODEL``,
-            ``t5-true:MODEL``, ``chat:MODEL``; ``none`` for exact evidence alone; or one from
-            outside, by the name of an installed one or as ``module:Class``.
-        attribution_judge: Judge of the four categories; None for the same as ``judge``.
-        second_judge: A judge for the sentences that ``judge`` is not sure of: its name, or a table
-            of settings; None, or ``none``, for none.
-        chat: How chat models judge, wherever a judge is ``chat:MODEL``.
-        model: The language model.
-        scorers: Further scorers by name: ``sck``, ``conner``, ``quality``, an installed one, or
+        evidence: Files that replace the graph for calls without evidence, read once at start: a
+            passage per paragraph of text, Markdown, PDF, HTML or DOCX, a fact per cell of CSV, TSV
+            or JSON lines. Relative to the settings file; several may be separated by commas.
+        evidence_links: Columns of these tables that hold row ids of another table, by table name:
+            ``{customer = "customers"}``.
+        judge: ``onnx`` (shipped), ``hf:MODEL``, ``transformers:MODEL``, ``t5-true:MODEL``,
+            ``chat:MODEL``, ``none`` for exact evidence only, an installed judge, or
             ``module:Class``.
-        strictness: How sure the judge must be: ``lenient``, ``balanced`` or ``strict``, or a table
-            of thresholds, ``support``, ``contradiction`` and ``removal``.
-        policy: A policy, or the name of one.
-        log: The score log, or its file (``.sqlite`` or ``.jsonl``); None for none.
-        judge_cache: Number of the judges' verdicts to remember. Concurrent callers then share
-            them, and their pairs go to the judge together, after a wait of 2 ms for company; 0 to
-            ask the judge directly. The gateway remembers 65,536 unless told.
+        attribution_judge: Judge of the four categories; None for ``judge``.
+        second_judge: Judge for the sentences that ``judge`` is unsure of: a name or a table; None
+            or ``none`` for no second judge.
+        chat: How chat models (``chat:MODEL``) judge.
+        model: The language model.
+        scorers: Additional scorers: ``sck``, ``conner``, ``quality``, an installed one, or
+            ``module:Class``.
+        strictness: How certain the judge must be: ``lenient``, ``balanced``, ``strict``, or a table
+            of thresholds.
+        policy: A policy or its name.
+        log: The score log or its file (``.sqlite`` or ``.jsonl``).
+        judge_cache: Number of cached verdicts; concurrent callers share them and are batched (2 ms
+            wait). 0 disables the cache. Default of the gateway: 65,536.
         checks: Which checks speak beside the judge.
-        citations: ``stated`` cites every triple that a sentence states, in whatever words;
-            ``verbatim`` only those whose value stands in it as the graph writes it, case apart,
-            so that a reader finds it there. What is stated otherwise counts as supported either
-            way. Passages are cited either way.
+        citations: ``stated`` cites every triple that a sentence states; ``verbatim`` only those
+            whose value is in it as written (ignoring case). Affects neither support nor passages.
         limits: Bounds.
     """
 

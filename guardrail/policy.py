@@ -92,38 +92,32 @@ class Policy(Value):
     """Thresholds and what follows from them.
 
     Attributes:
-        name: Goes to the score log.
-        contradicted: Done with sentences that the evidence contradicts: ``annotate`` keeps and
-            marks them, ``correct`` mends them by the evidence, ``filter`` removes them,
-            ``regenerate`` asks for another answer, ``refuse`` returns the refusal.
-        uncorrected: Done with a contradicted sentence that ``correct`` could not mend, where that
-            is sure: ``annotate``, ``filter``, ``regenerate`` or ``refuse``.
-        correct_with: ``edit`` exchanges what conflicts for what the evidence tells; ``model`` asks
-            the language model for a sentence that cannot be mended so, with the fact against it.
-        unsupported: The same for sentences that lack support.
-        thresholds: Least value by score name; any name of the score card, ``overall`` included.
-        below: Done with an answer below a threshold: ``annotate``, ``regenerate`` or ``refuse``;
-            a score that could not be computed is not below.
-        irrelevant: The same for the score ``relevance``, in place of ``below``.
-        needs_support: Refuse where no sentence is left that the evidence supports.
-        exhausted: Done when no more attempts or time are left to regenerate.
+        name: Name in the score log.
+        contradicted: Action for contradicted sentences: ``annotate``, ``correct``, ``filter``
+            (remove), ``regenerate`` (ask again) or ``refuse``.
+        uncorrected: Action for certain contradictions that ``correct`` could not correct:
+            ``annotate``, ``filter``, ``regenerate`` or ``refuse``.
+        correct_with: ``edit`` replaces conflicting words by the evidence's; ``model`` also asks the
+            language model for what cannot be edited.
+        unsupported: Action for unsupported sentences.
+        thresholds: Minimum value by score name.
+        below: Action for an answer below a threshold: ``annotate``, ``regenerate`` or ``refuse``; a
+            missing score is not below.
+        irrelevant: The same for the score ``relevance``.
+        needs_support: Refuse if no supported sentence is left.
+        exhausted: Action once no attempts or time are left.
         candidates: Answers sampled by ``ask`` in each attempt.
         attempts: Most rounds of generation in ``ask``.
-        deadline_s: Seconds for one answer, all attempts together, and for one ranking of several.
-            Up to 64 answers of a batch go through together and have this times their number, but
-            no more than ``limits.batch_s`` of the configuration. None for no limit.
-        rank_by: Score that orders candidates.
-        unavailable: Done when a part cannot be used; always told in ``errors``.
-        refusal: The text returned in place of a refused answer.
-        strictness: How sure the judge must be, in place of the configuration's ``strictness``;
-            None for that.
-        structured: Whether JSON that was asked for and the arguments of tool calls are judged:
-            texts and numbers as sentences with their key as label. A document of which something
-            would be taken out is withheld whole.
-        dry_run: Whether the answer leaves as the model wrote it, whatever the policy says. It is
-            judged and recorded all the same, and ``would`` of the answer tells what the policy
-            would have done. Nothing is sampled or asked for again: of corrections edits alone are
-            tried, and ``errors`` says where ``correct_with`` would have asked the model.
+        deadline_s: Seconds per answer (all attempts) or ranking; None for no limit. A batch has
+            this times its number, up to ``limits.batch_s``.
+        rank_by: Score that ranks candidates.
+        unavailable: Action if a part fails; always reported in ``errors``.
+        refusal: Text of a refusal.
+        strictness: Overrides the configuration's ``strictness``.
+        structured: Judge requested JSON and tool arguments, with keys as labels; a document is
+            withheld as a whole.
+        dry_run: Return answers as the model wrote them; judge and record them, with the suppressed
+            action in ``would``. No sampling, no model corrections.
     """
 
     name: str

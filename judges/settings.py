@@ -35,18 +35,16 @@ class ChatSettings(Value):
     """How chat models judge, whether as the first judge or as the second.
 
     Attributes:
-        base_url: The endpoint; None takes ``OPENAI_BASE_URL`` or OpenAI's own.
-        api_key_env: Environment variable that holds its key.
-        form: ``label`` asks one call a sentence for one letter; ``detail`` asks one call a
-            sentence for the label, the numbers of the evidence and the words at fault; ``array``
-            asks the same of up to 20 sentences in one call. None takes ``detail`` for the first
-            judge and ``label`` for the second.
-        concurrency: Requests in flight at once.
-        calibration: Of the model's probabilities; ``guardrail tune --second`` fits it. By default
-            the temperature 2.5, which Kadavath et al. (2022, arXiv 2207.05221) found for a model
-            tuned on human feedback.
-        per_minute: Limits of what all answers together spend in a minute.
-        price: Money for a million tokens of prompts, and for a million tokens of replies.
+        base_url: The endpoint; None uses ``OPENAI_BASE_URL`` or OpenAI.
+        api_key_env: Environment variable of the key.
+        form: ``label``: one letter per sentence; ``detail``: label, evidence numbers and words at
+            fault, one call per sentence; ``array``: the same for up to 20 sentences per call.
+            Default: ``detail`` for the first judge, ``label`` for the second.
+        concurrency: Concurrent requests.
+        calibration: Calibration of the model's probabilities, fitted by ``guardrail tune
+            --second``. Default: temperature 2.5 (Kadavath et al. 2022, arXiv 2207.05221).
+        per_minute: Spending limits per minute.
+        price: Price per million prompt tokens and reply tokens.
     """
 
     base_url: str | None = None
@@ -63,14 +61,12 @@ class SecondJudgeSettings(Value):
 
     Attributes:
         judge: Judge by name, as for the top-level ``judge``.
-        band: A sentence is asked about where its probability of support, or that of
-            contradiction, is no further than this from the threshold of its verdict.
-        share: Greatest share of an answer's sentences that are asked about, rounded up; those
-            nearest to the thresholds come first.
-        timeout_s: Most seconds that one answer waits for it, within the policy's ``deadline_s``;
-            answers of a batch wait together, their number times that at most.
-        per_answer: Limits of what is spent on one answer; the sentences beyond keep the first
-            verdict.
+        band: Ask about sentences whose probability of support or contradiction is within this
+            distance of a threshold.
+        share: Maximum share of an answer's sentences, rounded up, nearest first.
+        timeout_s: Maximum seconds per answer, within the policy's ``deadline_s``; a batch has this
+            times its number.
+        per_answer: Spending limits per answer; further sentences keep the first verdict.
     """
 
     judge: str

@@ -21,32 +21,29 @@ class EndpointSettings(Value):
     file. They are sent to the endpoint's own origin alone.
 
     Attributes:
-        user: Name for a basic login.
-        password: Where its password is.
+        user: User name for basic authentication.
+        password: Where the password is (``env:NAME`` or ``file:PATH``).
         token: Where a bearer token is.
-        headers: Further headers, each with the place of its value.
-        timeout_s: Seconds that one attempt may take, reading included.
-        deadline_s: Seconds for one query with all its attempts and pauses.
-        attempts: Attempts at one query; 1 switches retrying off.
-        backoff_s: Seconds before the second attempt, doubled before each further one; a
-            ``Retry-After`` of the server takes precedence.
-        method: How queries are sent; POST has no limit of length.
-        user_agent: Wikidata asks for one that names the tool and a contact.
-        cache: File of the shared query cache; None or ``none`` switches it off, ``default`` is
+        headers: Additional headers, each with the place of its value.
+        timeout_s: Seconds per attempt, including reading.
+        deadline_s: Seconds per query, including all attempts.
+        attempts: Attempts per query; 1 disables retries.
+        backoff_s: Seconds before the second attempt, doubled for each further one; ``Retry-After``
+            takes precedence.
+        method: HTTP method of queries; POST has no length limit.
+        user_agent: Wikidata requires tool name and contact.
+        cache: File of the shared query cache; ``none`` disables it, ``default`` is
             ``kg-guardrail/sparql.sqlite`` in the user's cache folder.
-        cache_expire_s: Seconds until a stored result is stale.
-        batch: Ids or labels that go into one query.
-        max_bytes: Longest answer that is read.
-        connections: Queries under way at once, each on a connection that is kept open. Wikidata
-            allows five a client.
-        per_second: Most queries a second; None for no limit.
-        failures: Queries in a row, each with all its attempts, whose failure stops further ones
-            for a while; None or ``none`` for never.
-        pause_s: Seconds that they are stopped.
-        dialect: ``qlever``, ``virtuoso``, ``blazegraph``, ``graphdb`` or ``standard``; None for
-            what address and profile tell.
-        text_search: Also find names in other capitals, by the server's index of texts. Servers
-            without one refuse such queries.
+        cache_expire_s: Seconds until a cached result expires.
+        batch: Ids or labels per query.
+        max_bytes: Maximum size of a response.
+        connections: Concurrent queries on persistent connections; Wikidata allows five.
+        per_second: Maximum queries per second.
+        failures: Consecutive failed queries that pause the endpoint; ``none`` for never.
+        pause_s: Seconds of that pause.
+        dialect: ``qlever``, ``virtuoso``, ``blazegraph``, ``graphdb`` or ``standard``; None follows
+            address and profile.
+        text_search: Also find names in other capitalisation through the server's text index.
     """
 
     user: str | None = None

@@ -60,66 +60,57 @@ class GatewaySettings(RedactedRepr, Value):
 
     Attributes:
         host: Address to listen on.
-        port: Port to listen on; 0 for a free one.
-        workers: Worker processes behind the port.
-        upstream: Address of the OpenAI-compatible server, with its ``/v1``; None to serve the
-            checking endpoints alone.
-        upstream_key: Sent to the upstream in place of the caller's key. The environment keeps it
-            out of the list of processes, and so with the keys below.
-        keys: Keys of this gateway; where there are any, callers need one of them, and it is not
-            passed on. Without, the caller's key is passed through to the upstream.
-        tenants: Callers with a name: a table ``[gateway.tenants.NAME]`` each, with ``keys`` and, of
-            its own, ``policy``, ``strictness``, ``dry_run``, ``caller`` and ``caller_…``,
-            ``per_minute`` and ``concurrency``; or ``NAME=KEY``. A tenant sees its own records
-            alone.
-        routes: Calls that are judged by a policy of their own: a table ``[gateway.routes.NAME]``
-            each, with ``paths`` or ``models`` and ``policy``, ``strictness`` or ``dry_run``; or
-            ``MODEL=POLICY`` and ``/PATH=POLICY``. The first one that takes a call holds; what its
-            caller's tenant says wins. One that could have no effect is refused.
-        trusted_hosts: Names under which callers may reach the gateway, as the ``Host`` of their
-            requests says it: ``api.example.com``, ``*.example.com``; empty for any.
-        style: How markers look in the text: ``kalma``, ``footnotes`` or ``none``.
-        stream_mode: When streamed text is released: ``sentence`` or ``buffer``.
-        inject: What the model is shown of the evidence, in the system message or the
-            instructions: ``off``, ``facts``, or ``prompt`` with KaLMA's instruction and
-            demonstration.
-        evidence_mode: Whether evidence in a request stands in place of the graph (``given``),
-            beside it (``both``), or does not count (``graph``).
-        tool_results: Whether results of tools in a conversation count as evidence.
-        reply_searches: Whether the results of a file search that stand in a reply count as evidence
-            for that reply. Without, a reply's own text never supports it.
-        earlier_answers: Most earlier answers of a conversation whose own evidence counts again; 0
-            for none.
-        evidence_marks: Delimiters of a marked stretch in system and user messages, two with a
-            space between them: ``<context> </context>``.
-        keep_parts: Whether content parts of other gateways are sent on as they are.
-        dry_run: Whether answers leave as the model wrote them, whatever the policy says; they are
-            judged, recorded and counted all the same. A tenant's or a route's own ``dry_run`` wins.
-        caller: What callers may do unless a setting below says otherwise: ``free`` for all of it,
-            ``strict`` for none.
-        caller_policy: Whether a request may name a policy or a strictness of its own.
-        caller_evidence: Whether evidence in a request counts.
-        caller_tools: Whether a request may bring tools; their results count as evidence then.
-        caller_structured_output: Whether a request may ask for JSON.
-        reasons: Whether refused and filtered answers carry their reasons.
-        media_calls: Whether calls of audio and images are passed on. What they deliver
-            (transcripts, pictures) is not judged.
-        protocols: Protocols of other gateways to serve, by the names on the gateway's page.
-        max_body_bytes: Largest request that is read.
-        body_timeout_s: Seconds in which a request's body must be there.
-        body_bytes_per_s: Fewest bytes a second of a body, after five seconds.
-        address_bodies: Bodies that one address may be sending at once; more get status 429.
-        address_concurrency: Exchanges of one address in work at once in one worker. Unless told,
-            half of ``concurrency`` where callers need no key, and any number where they do.
-        address_per_minute: Requests of one address a minute in one worker; any number unless told.
-        max_reply_bytes: Most bytes of a reply that are read from the upstream, whole or streamed;
-            what stands beside the answer (reasoning, token probabilities) counts.
-        connect_timeout_s: Seconds to reach the upstream.
-        first_byte_s: Seconds from the end of a request to the head of its reply; one of the
-            upstream that only says *wait* (status 100 to 199) has no longer.
-        timeout_s: Seconds for one exchange, streams included.
-        drain_s: Seconds that exchanges in work get when the gateway is told to stop.
-        concurrency: Exchanges in work at once in one worker; more get status 503.
+        port: Port; 0 for a free one.
+        workers: Worker processes.
+        upstream: OpenAI-compatible server, with ``/v1``; None serves only checks.
+        upstream_key: Key sent upstream instead of the caller's. Set keys in the environment to hide
+            them from process lists.
+        keys: Keys of this gateway, never forwarded; without any, the caller's key is forwarded.
+        tenants: Named callers: tables ``[gateway.tenants.NAME]`` with ``keys`` and, optionally,
+            ``policy``, ``strictness``, ``dry_run``, ``caller``, ``caller_…``, ``per_minute``,
+            ``concurrency``; or ``NAME=KEY``.
+        routes: Policies by path or model: tables ``[gateway.routes.NAME]`` with ``paths`` or
+            ``models`` and ``policy``, ``strictness`` or ``dry_run``; or ``MODEL=POLICY``,
+            ``/PATH=POLICY``. The first match applies; tenants override it.
+        trusted_hosts: Accepted ``Host`` names: ``api.example.com``, ``*.example.com``; empty for
+            any.
+        style: Style of markers: ``kalma``, ``footnotes`` or ``none``.
+        stream_mode: Release streamed text per ``sentence`` or ``buffer`` it.
+        inject: Evidence shown to the model: ``off``, ``facts``, or ``prompt`` with KaLMA's
+            instruction and demonstration.
+        evidence_mode: Evidence in a request replaces the graph (``given``), is added (``both``) or
+            ignored (``graph``).
+        tool_results: Use tool results in a conversation as evidence.
+        reply_searches: Use file-search results in a reply as evidence for that reply.
+        earlier_answers: Earlier answers of a conversation whose evidence counts again.
+        evidence_marks: Delimiters of evidence in messages, separated by a space: ``<context>
+            </context>``.
+        keep_parts: Forward content parts of other gateways unchanged.
+        dry_run: Return answers unchanged, but judge, record and count them; tenants and routes
+            override it.
+        caller: Default rights of callers: ``free`` or ``strict``.
+        caller_policy: Callers may choose policy and strictness.
+        caller_evidence: Evidence in requests counts.
+        caller_tools: Callers may offer tools.
+        caller_structured_output: Callers may request JSON.
+        reasons: Give reasons for refused and filtered answers.
+        media_calls: Forward audio and image calls, unjudged.
+        protocols: Protocols of other gateways to serve.
+        max_body_bytes: Maximum request size.
+        body_timeout_s: Seconds until a body must be complete.
+        body_bytes_per_s: Minimum rate of a body after five seconds.
+        address_bodies: Bodies in transit per address; then status 429.
+        address_concurrency: Concurrent exchanges per address and worker. Default: half of
+            ``concurrency`` without keys, else unlimited.
+        address_per_minute: Requests per minute, address and worker.
+        max_reply_bytes: Maximum size of an upstream reply, including reasoning and token
+            probabilities.
+        connect_timeout_s: Seconds to connect upstream.
+        first_byte_s: Seconds until the head of the upstream's reply; statuses 100 to 199 do not
+            extend it.
+        timeout_s: Seconds per exchange, including streams.
+        drain_s: Seconds for running exchanges at stop.
+        concurrency: Concurrent exchanges per worker; then status 503.
     """
 
     host: str = "127.0.0.1"

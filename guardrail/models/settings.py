@@ -25,15 +25,14 @@ class GenerationSettings(Value):
     """How answers are sampled.
 
     Attributes:
-        temperature: Of sampling; 0.5 is KaLMA's.
-        top_p: Nucleus of sampling; CONNER samples knowledge with 0.9.
-        max_tokens: Limit of one answer.
-        seed: Makes runs reproducible where the back end supports it.
-        constrained: Hold citations to the retrieved triples; False prompts plainly.
-        anchored: Where a grammar constrains, allow a citation only right after the value it
-            cites; False allows it anywhere.
-        budget: How much knowledge the prompt may hold.
-        timeout_s: Seconds one model call may take.
+        temperature: Sampling temperature; KaLMA uses 0.5.
+        top_p: Nucleus sampling; CONNER samples knowledge with 0.9.
+        max_tokens: Maximum tokens per answer.
+        seed: Random seed, if the back end supports it.
+        constrained: Restrict citations to retrieved triples; False only prompts.
+        anchored: With a grammar, allow a citation only right after its value.
+        budget: Limits of the knowledge in the prompt.
+        timeout_s: Seconds per model call.
     """
 
     temperature: FiniteFloat = Field(default=0.5, ge=0.0)
