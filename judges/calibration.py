@@ -16,7 +16,7 @@ LEAST = 1e-6
 
 STEPS = 500
 RATE = 0.5
-PRIOR = 5.0
+PRIOR = 20.0
 """Strength of the pull towards slope 1 and no bias, in rows: of few labels little is learned."""
 
 SLOPES = (0.02, 5.0)

@@ -1,0 +1,69 @@
+"""The chat judge at a real llama.cpp server with a real model; see ``make test-all``."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from guardrail import GuardrailConfig, Passage
+from guardrail.core.types import Strictness, Verdict
+from guardrail.engine.parts import Parts
+from guardrail.tuning.rows import LabelledRow
+from guardrail.tuning.second import tune_second
+from judges.base import GroundingItem
+from judges.calibration import Calibration
+from judges.chat import ChatJudge
+from judges.recalibration import RecalibratedJudge
+from judges.settings import ChatSettings
+from tests.judges.injections import TEXTS
+
+MODEL = os.environ.get("GUARDRAIL_TEST_CHAT_URL", "")
+pytestmark = pytest.mark.skipif(not MODEL, reason="make test-all starts a real model")
+ITEMS = [
+    GroundingItem((text,), sentence)
+    for text, sentences in list(TEXTS.items())[:1]
+    for sentence in sentences[:3]
+]
+
+
+def judge(form: str) -> ChatJudge:
+    settings = ChatSettings(base_url=MODEL, form=form, calibration=Calibration(), concurrency=1)
+    return ChatJudge("m", settings=settings, timeout_s=3_600)
+
+
+@pytest.mark.parametrize("form", ["label", "detail", "array"])
+def test_every_form_gives_probabilities(form: str) -> None:
+    asked = judge(form)
+    for found in asked.ground(ITEMS):
+        shares = (found.supported, found.unsupported, found.contradicted, found.no_claim)
+        assert sum(shares) == pytest.approx(1.0)
+        assert max(shares) < 0.9999
+    assert asked.in_use().counts["calls"] == (1 if form == "array" else len(ITEMS))
+
+
+def test_the_server_s_prefix_cache_serves_all_but_the_sentence() -> None:
+    asked = judge("label")
+    asked.ground(ITEMS)
+    used = asked.in_use().counts
+    assert used["cached_tokens"] > used["prompt_tokens"] * (len(ITEMS) - 1) / len(ITEMS) / 2
+
+
+def test_a_small_model_is_refused_as_second_judge() -> None:
+    rows = [
+        LabelledRow("", sentence, (Passage(text),), label, text)
+        for text, false in TEXTS.items()
+        for label, sentences in (
+            (Verdict.SUPPORTED, [f"{part}." for part in text.rstrip(".").split(". ")][:2]),
+            (Verdict.CONTRADICTED, false[:2]),
+        )
+        for sentence in sentences
+    ]
+    found = tune_second(
+        rows,
+        Parts(GuardrailConfig.model_validate({"graph": "none"}), {}, ()),
+        RecalibratedJudge(judge("label")),
+        thresholds=Strictness.BALANCED.thresholds,
+    )
+    print(found)
+    assert not found.helps
