@@ -53,6 +53,9 @@ CLOSING_S = 1.0
 CONTROL = "The blue lighthouse at Hallam Point was registered under number 48213 in 1907."
 """A sentence that no evidence supports."""
 
+LEAST = 1e-4
+"""Least probability of the first judge that is multiplied."""
+
 CHECKED_SHARE = 0.5
 """Share of the threshold of support below which no finding of a check makes a sentence pass."""
 
@@ -198,6 +201,10 @@ class SecondJudge:
             close()
 
     @property
+    def _follows_instructions(self) -> bool:
+        return getattr(self._judge, "follows_instructions", False)
+
+    @property
     def evidence_chars(self) -> int:
         """Characters of evidence that it reads for one sentence."""
         return traits_of(self._judge).evidence_chars
@@ -260,7 +267,7 @@ class SecondJudge:
 
     def controls(self, item: GroundingItem) -> tuple[GroundingItem, ...]:
         """What must not be supported if its support of a sentence is to count; see above."""
-        if not getattr(self._judge, "follows_instructions", False):
+        if not self._follows_instructions:
             return ()
         bare = item._replace(statements=(), priority=(), evidence=())
         return bare, item._replace(sentence=CONTROL, context="")
@@ -269,8 +276,11 @@ class SecondJudge:
         """The second judge's grounding, completed by the first judge's.
 
         The first may supply words, statements, and the share of contradiction in what is not
-        supported.
+        supported. A chat model's probabilities are multiplied with the first judge's, so that a
+        model that knows nothing changes nothing, and it cannot decide that nothing is claimed.
         """
+        if self._follows_instructions:
+            second = _product(first, second)
         update = {
             name: getattr(first, name)
             for name in ("words", "statements")
@@ -429,6 +439,15 @@ class SecondOpinions:
             distances = [doubts[place].distance for place in places]
             chosen += [places[n] for n in nearest(distances, band=self._band, most=most)]
         return chosen
+
+
+def _product(first: Grounding, second: Grounding) -> Grounding:
+    """The second grounding with probabilities in proportion to the product of both."""
+    labels = ("supported", "unsupported", "contradicted")
+    shares = [max(LEAST, getattr(first, name)) * getattr(second, name) for name in labels]
+    scale = (1.0 - first.no_claim) / max(LEAST**2, sum(shares))
+    update = {name: share * scale for name, share in zip(labels, shares, strict=True)}
+    return second.model_copy(update=update | {"no_claim": first.no_claim})
 
 
 def _turns_to_supported(doubt: Doubt, second: Grounding) -> bool:

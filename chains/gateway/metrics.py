@@ -164,6 +164,9 @@ class Metrics:
             "kg_guardrail_judge_batch_sentences", "Sentences in a batch of the judge.",
             buckets=SENTENCES, registry=self._registry,
         )  # fmt: skip
+        self._chat = self._counter(
+            "chat_judge", "Calls and tokens of chat models as judges.", "what"
+        )
 
     def _counter(self, name: str, told: str, *labels: str) -> Counter:
         return Counter(f"kg_guardrail_{name}", told, labels, registry=self._registry)
@@ -254,6 +257,8 @@ class Metrics:
         for size, times in now.batches.items():
             for _ in range(times - before.batches.get(size, 0)):
                 self._batches.observe(size)
+        for name, count in now.counts.items():
+            self._chat.labels(name).inc(max(0, count - before.counts.get(name, 0)))
 
 
 BYPASSED = "bypassed"

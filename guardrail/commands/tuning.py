@@ -24,6 +24,9 @@ __all__ = ["tune"]
 FALSE_PASS = 0.05
 """Share of the wrong answers of a log that may pass, unless told."""
 
+PATIENCE_S = 600.0
+"""Seconds that one call of a chat model may take while it is measured."""
+
 CURVE_ROWS = 12
 """Most thresholds of the curve that are printed, beside the chosen one."""
 
@@ -178,7 +181,9 @@ def _second(
     chat = settings.chat.model_copy(
         update={"calibration": Calibration(), "form": settings.chat.form or "label"}
     )
-    second = RecalibratedJudge(ChatJudge(name.removeprefix("chat:"), settings=chat))
+    second = RecalibratedJudge(
+        ChatJudge(name.removeprefix("chat:"), settings=chat, timeout_s=PATIENCE_S)
+    )
     with telling() as tell:
         found = tune_second(
             rows,

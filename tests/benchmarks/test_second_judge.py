@@ -14,8 +14,8 @@ from judges.base import NLITraits
 from judges.second_opinion import SecondJudge
 from tests.judges.chat_server import endpoint, sentence_of
 
-MILL = (Passage("The mill has three floors."),)
-BARN = (Passage("The barn is red."),)
+MILL = (Passage("Three floors make up the building."),)
+BARN = (Passage("Red paint covers it."),)
 CHANCES = {
     "The mill has three floors.": 0.45,
     "The mill has four floors indeed.": 0.55,

@@ -146,7 +146,8 @@ def test_the_second_judge_s_word_counts_as_if_it_were_the_only_judge():
 
 
 def test_a_chat_model_is_asked_once_a_sentence(monkeypatch):
-    with endpoint("A") as (url, seen):
+    sure = {"A": 0.997, "B": 0.001, "C": 0.001, "D": 0.001}
+    with endpoint("A", likelihoods=sure) as (url, seen):
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         monkeypatch.setenv("OPENAI_API_KEY", "k")
         with guarding({"judge": "chat:m", "share": 0.3}) as guard:
