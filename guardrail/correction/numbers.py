@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -18,7 +19,7 @@ THOUSANDS = re.compile(r"\d([,' ])\d{3}(?!\d)")
 """What sets thousands apart."""
 
 FINEST = 3
-"""Most decimals of a number that is converted or scaled."""
+"""Most decimals of a number that is scaled."""
 
 HUNDRED, TEN_THOUSAND = 100, 10_000
 
@@ -32,34 +33,38 @@ def quantities_like(
 ) -> Iterator[str]:
     """Ways to write a held quantity as a told one is written, the nearest first.
 
+    Between units only the decimal point may move: 0.75 m is 75 cm, but six weeks are no number of
+    months.
+
     Args:
         written: The told quantity as it stands, with sign of currency and unit.
         told: What it is; offsets are not read.
         held: What the evidence holds.
         held_written: As it stands there.
     """
-    if told.per and held.per and told.per != held.per:
+    if told.per != held.per and told.per and held.per:
+        return
+    scale = held.unit.factor / told.unit.factor if told.unit and held.unit else 1.0
+    moved = math.log10(abs(scale))
+    offset = told.unit != held.unit and told.unit and held.unit and told.unit.offset
+    if abs(moved - round(moved)) > 1e-9 or offset:
         return
     parts = _number_part(written, told)
     if parts is None:
         return
     start, end = parts
-    if told.unit != held.unit and told.unit and held.unit:
-        ends = [_converted(value, held, told) for value in (held.low, held.high)]
-        places: range | None = range(_decimals(written[start:end]), FINEST + 1)
-    else:
-        ends, places = [held.low, held.high], None
+    ends = [round(value * scale, 9) for value in (held.low, held.high)]
     one = told.low == told.high == 1
     many = len(set(ends)) > 1
     behind = counted_as(written[end:], before=one, after=not many and ends[0] == 1)
     if behind is None:
         return
     money = told.unit is not None and told.unit.measure.startswith(MONEY)
-    for low in _numbers(ends[0], written[start:end], held_written, places, money=money):
+    for low in _numbers(ends[0], written[start:end], held_written, money=money):
         if not many:
             yield f"{_signed(written[:start], low)}{behind}"
             continue
-        for high in _numbers(ends[1], written[start:end], held_written, places, money=money):
+        for high in _numbers(ends[1], written[start:end], held_written, money=money):
             yield f"{_signed(written[:start], low)} to {high}{behind}"
 
 
@@ -86,19 +91,12 @@ def _number_part(written: str, told: Quantity) -> tuple[int, int] | None:
     return figures.start(), end
 
 
-def _converted(value: float, held: Quantity, told: Quantity) -> float:
-    assert told.unit is not None
-    return (held.base(value) - told.unit.offset) / told.unit.factor
-
-
 def _decimals(written: str) -> int:
     figures = FIGURES.search(written)
     return len(figures.group().partition(".")[2]) if figures else 0
 
 
-def _numbers(
-    value: float, like: str, held: str, places: range | None, *, money: bool
-) -> Iterator[str]:
+def _numbers(value: float, like: str, held: str, *, money: bool) -> Iterator[str]:
     """A number as another is written: in words, with its scale, in figures."""
     if not like[:1].isdigit() and not like.startswith("-"):
         words = _in_words(value)
@@ -120,10 +118,6 @@ def _numbers(
                 yield _figures(scaled, figures.group(), held, place) + scale
                 break
         yield _figures(value, held, held, _needed(value))
-        return
-    if places is not None:
-        for place in places:
-            yield _figures(round(value, place), like, held, place)
         return
     needed = _needed(value)
     if money and (needed == 1 or (needed == 0 and _decimals(like) == 2)):

@@ -119,7 +119,10 @@ def _writes_twice(edits: Sequence[Edit], evidence: Premises) -> bool:
 
 
 def _of_finding(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edit, ...]:
-    yes = [evidence.indexed.statements[number].yes for number in finding.statements]
+    statements = [evidence.indexed.statements[number] for number in finding.statements]
+    if any(item.fact and not evidence.speaks_of(item) for item in statements):
+        return ()  # a fact about another subject corrects nothing
+    yes = [statement.yes for statement in statements]
     if finding.instead is not None and yes == [None] and finding.check != "weekday_hours":
         edit = of_finding(claim, finding, evidence)
         return () if edit is None else (edit,)

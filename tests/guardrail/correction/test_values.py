@@ -61,6 +61,7 @@ def test_a_value_is_written_as_the_sentence_writes_it(sentence, held, expected):
     [
         ("It has six gears.", "1"),  # what is counted would need another form
         ("The club is called Gubbio 1910.", "2014"),  # a piece of a name
+        ("The notice period is 6 months.", "6 weeks"),
         ("It was seen by 4.8 million people.", "3.8"),  # of a column that counts in millions
         ("It took more than 300 minutes.", "250 minutes"),  # 250 is not more than 250
     ],
