@@ -209,24 +209,27 @@ def _carried(evidence: Premises, findings: Sequence[Finding], verdict: Verdict) 
 def _most_conflicting(claim: Claim, evidence: Premises, findings: Sequence[Finding]) -> int | None:
     """The statement that conflicts most, about the same subject and at the same time.
 
-    Of a judge that scores no statements, the most relevant one. None if there is none, or if every
-    check says that the evidence carries the sentence.
+    Of a judge that scores no statements, the most relevant one. None if there is none. If checks
+    only say that statements carry the sentence, it takes another statement that surely conflicts.
     """
-    if findings and all(finding.effect is Effect.CARRIES for finding in findings):
-        return None
+    carrying = [item for item in findings if item.effect is Effect.CARRIES]
+    only = bool(carrying) and len(carrying) == len(findings)
+    carried = {number for item in carrying for number in item.statements} if only else set()
+    least = CITED if only else 0.0
     scores = {
         number: evidence.conflicts(number)
         for number, statement in evidence.chosen
         if (statement.fact is None or evidence.speaks_of(statement))
         and applies(claim, statement)
         and not statement.is_missing
+        and number not in carried
         and (not statement.is_typed or _clashes(claim, statement))
     }
     if evidence.grounding and not evidence.grounding.statements:
         order = [evidence.selection.places[place] for place in evidence.selection.priority]
         return next((number for number in order if number in scores), None)
     best = max(scores, key=lambda number: scores[number], default=None)
-    return best if best is not None and scores[best] > 0.0 else None
+    return best if best is not None and scores[best] > least else None
 
 
 def _clashes(claim: Claim, statement: Statement) -> bool:
