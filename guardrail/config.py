@@ -121,7 +121,7 @@ class ModelConfig(_Section):
 
 
 class ChecksConfig(_Section):
-    """Which checks speak beside the judge; see ``guardrail.verdict.checks``.
+    """Which checks run; see ``guardrail.verdict.checks``.
 
     Attributes:
         typed_values: Compare numbers, money, units, dates, times and versions.
@@ -222,7 +222,7 @@ class GuardrailConfig(_Section):
         log: The score log or its file (``.sqlite`` or ``.jsonl``).
         judge_cache: Number of cached verdicts; concurrent callers share them and are batched (2 ms
             wait). 0 disables the cache. Default of the gateway: 65,536.
-        checks: Which checks speak beside the judge.
+        checks: Which checks run.
         citations: ``stated`` cites every triple that a sentence states; ``verbatim`` only those
             whose value is in it as written (ignoring case). Affects neither support nor passages.
         limits: Bounds.

@@ -28,7 +28,7 @@ COLUMNS = {
     "true_passed": "true passed",
     "false_passed": "false passed",
     "contradictions_found": "contradictions found",
-    "contradictions_right": "of those told, right",
+    "contradictions_right": "of these, right",
     "true_contradicted": "true called contradicted",
     "true_removed": "true removed",
 }
@@ -36,7 +36,7 @@ COLUMNS = {
 
 def preset_table(measured: dict[Strictness, list[Row]]) -> str:
     """The presets' rows in Markdown; a share is the mean over the sets that tell it."""
-    head = ("strictness", "support from", "told from", "acted on from", *COLUMNS.values())
+    head = ("strictness", "support from", "contradicted from", "acted on from", *COLUMNS.values())
     lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * (len(head) - 1)]
     for preset, rows in measured.items():
         bounds = preset.thresholds
