@@ -42,5 +42,6 @@ class KeptScores(RememberedGrounding):
 
 
 def _item(key: str) -> GroundingItem:
-    statements, sentence, context, priority, structured = json.loads(key)
-    return GroundingItem(tuple(statements), sentence, context, tuple(priority), structured)
+    """An item as it was written: its fields in order, tuples as lists."""
+    fields = (tuple(field) if isinstance(field, list) else field for field in json.loads(key))
+    return GroundingItem(*fields)

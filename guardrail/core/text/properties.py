@@ -7,7 +7,7 @@ from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.units import head_of
 from guardrail.core.text.words import content_stems, property_words
 
-__all__ = ["cues", "is_single_valued", "property_name", "tells_place"]
+__all__ = ["certain_cues", "cues", "is_single_valued", "property_name", "tells_place"]
 
 
 def property_name(label: str) -> str:
@@ -20,6 +20,25 @@ def cues(label: str) -> frozenset[str]:
     """Stems of the words by which prose names a property, those of its label among them."""
     name = property_name(label)
     return content_stems(" ".join([name, *lexicon("properties")["wording"].get(name, ())]))
+
+
+@remembered(16_384)
+def certain_cues(label: str) -> frozenset[str]:
+    """The cues that name this property and no unrelated one.
+
+    *born* names places and dates of birth, which share a word; *parent* names a father and a
+    mother, which do not.
+    """
+    name = property_name(label)
+    own = content_stems(name)
+    shared = frozenset[str]().union(
+        *(
+            content_stems(" ".join([other, *words]))
+            for other, words in lexicon("properties")["wording"].items()
+            if own.isdisjoint(content_stems(other))
+        )
+    )
+    return own | (cues(label) - shared)
 
 
 def is_single_valued(label: str) -> bool:

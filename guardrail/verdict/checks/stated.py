@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from guardrail.core.apart import Span, meets
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import label_in, part_of_name_in
-from guardrail.core.text.properties import cues, property_name
+from guardrail.core.text.properties import certain_cues, cues, property_name
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.validity import timeless
 from guardrail.core.text.values import Agreement, TypedValue, compare
 from guardrail.core.text.words import MIN_STEM, content_stems, plain, property_words
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
+from guardrail.verdict.checks.typed_values import COMPARED
 from guardrail.verdict.checks.validity import applies
 
 if TYPE_CHECKING:
@@ -121,20 +122,23 @@ class _Reading:
         """True if the sentence says more than the facts: a word, value, condition or denial."""
         covered = [item.span for item in self.facts]
         known = frozenset[str]().union(
-            *(cues(item.statement.fact.property) for item in self.facts if item.statement.fact),
-            *(content_stems(property_words(item.statement.fact.property))
-              for item in self.facts if item.statement.fact),
+            *(_cues(item.statement) for item in self.facts),
             *(content_stems(t.row.table) for item in self.facts
               if (t := item.statement.triple) and t.row),
         )  # fmt: skip
         known |= frozenset().union(*(content_stems(value.kind) for value in self.values))
-        known |= {stem for _, item in self.about if (stem := _kind_of(item))}
         light = lexicon_set("function_words", "stop_words")
         limits = lexicon_set("function_words", "conditions")
         limits -= lexicon_set("grammar", "quantifiers")
         denials = lexicon_set("function_words", "negations")
         truth = any(item.statement.yes is not None or item.statement.value_text in TRUTHS
                     for item in self.facts)  # fmt: skip
+        known |= {
+            stem
+            for _, item in self.about
+            if (stem := _kind_of(item))
+            and (truth or item.stands_in(self.text, self.tokens, self.values))
+        }
         timed = any(item.statement.validity is not None for item in self.facts)
         dates = [(v.start, v.end) for v in self.values if v.kind == "date" and timed]
         for token in self.words:
@@ -169,60 +173,68 @@ class _Reading:
             meets((token.start, token.end), spans) or token.folded in light for token in self.words
         )
 
-    def _named(self, statement: Statement) -> bool:
-        """True if the sentence names the property of a fact."""
+    def _named(self, statement: Statement, at: Sequence[Span] = ()) -> bool:
+        """True if the sentence names the property of a fact, outside the spans of its value.
+
+        Numbers and dates may be named by any usual wording of their property, a text only by one
+        that no unrelated property shares.
+        """
         assert statement.fact is not None
         words = content_stems(property_name(statement.fact.property))
         words = words - content_stems(statement.subject) or words
-        whole = all(
-            word in self.stems or any(_is_verb_of(stem, word) for stem in self.stems)
-            for word in words
+        stems = (
+            {t.stem for t in self.words if not meets((t.start, t.end), at)} if at else self.stems
         )
-        return whole or not self.stems.isdisjoint(cues(statement.fact.property) - words)
+        whole = all(
+            word in stems or any(_is_verb_of(stem, word) for stem in stems) for word in words
+        )
+        return whole or not stems.isdisjoint(_cues(statement) - words)
 
     def _typed(self) -> Iterator[_Fact]:
         """The values of the sentence as agreeing with, or differing from, facts that it names."""
-        named = [
-            (number, statement)
+        statements = {
+            number: statement
             for number, statement in self.about
             if statement.is_typed and self._named(statement)
-        ]
-        statements = dict(named)
-        for value in self.values:
-            span = (value.start, value.end)
-            said = {
-                number: [(compare(_in_unit(value, held), held), held) for held in statement.values]
-                for number, statement in named
+        }
+        said = [
+            {
+                number: [(compare(_in_unit(value, held), held), held) for held in item.values]
+                for number, item in statements.items()
             }
-            same = [n for n, items in said.items() if any(a is Agreement.SAME for a, _ in items)]
-            open_ones = [
-                n
-                for n, items in said.items()
-                if n not in same
-                and any(a is Agreement.OPEN and h.kind == value.kind for a, h in items)
-            ]
+            for value in self.values[:COMPARED]
+        ]
+        met = {
+            number
+            for facts in said
+            for number, pairs in facts.items()
+            if any(agreement is Agreement.SAME for agreement, _ in pairs)
+        }
+        for value, facts in zip(self.values, said, strict=False):
+            span = (value.start, value.end)
+            same = [n for n, pairs in facts.items() if any(a is Agreement.SAME for a, _ in pairs)]
+            unsure = any(
+                agreement is Agreement.OPEN and held.kind == value.kind
+                for number, pairs in facts.items()
+                if number not in same
+                for agreement, held in pairs
+            )
             clash = {
                 number: held
-                for number, items in said.items()
-                for agreement, held in items
-                if agreement is Agreement.CONFLICT and number not in same
-                if not any(
-                    compare(_in_unit(other, known), known) is Agreement.SAME
-                    for other in self.values
-                    for known in statements[number].values
-                )
+                for number, pairs in facts.items()
+                if number not in met
+                for agreement, held in pairs
+                if agreement is Agreement.CONFLICT
             }
-            if same and not self._crossed(value, clash, statements):
+            if same and not self._crossed(value, clash):
                 for number in same:
                     if _surely(value, statements[number]):
                         yield _Fact(number, statements[number], True, span)
-            elif clash and not same and not open_ones and len(clash) == 1:
+            elif clash and not same and not unsure and len(clash) == 1:
                 number, held = next(iter(clash.items()))
                 yield _Fact(number, statements[number], False, span, held.text)
 
-    def _crossed(
-        self, value: TypedValue, clash: dict[int, TypedValue], statements: dict[int, Statement]
-    ) -> bool:
+    def _crossed(self, value: TypedValue, clash: dict[int, TypedValue]) -> bool:
         """True if two values of the sentence may each be told of the other's property."""
         others = [v for v in self.values if v is not value and v.kind == value.kind]
         return bool(clash and others)
@@ -238,7 +250,7 @@ class _Reading:
             if not spans:
                 continue
             describes = fact.value.islower() and any(t.folded in copula for t in self.tokens)
-            if describes or self._named(statement):
+            if describes or self._named(statement, spans):
                 yield _Fact(number, statement, True, spans[0])
 
     def _standing(self, statement: Statement) -> list[Span]:
@@ -265,6 +277,15 @@ class _Reading:
             if spans:
                 span = min(a for a, _ in spans), max(b for _, b in spans)
                 yield _Fact(number, statement, known is not self.denied, span, statement.value_text)
+
+
+def _cues(statement: Statement) -> frozenset[str]:
+    """Stems of the words by which a sentence may name the property of a fact."""
+    if statement.fact is None:
+        return frozenset()
+    label = statement.fact.property
+    known = cues(label) if statement.is_typed else certain_cues(label)
+    return known | content_stems(property_words(label))
 
 
 def _kind_of(statement: Statement) -> str:
