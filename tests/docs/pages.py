@@ -36,8 +36,9 @@ def blocks(page: Path) -> list[Block]:
 
 
 def inline_code(page: Path) -> list[str]:
-    """Code within lines of prose."""
-    prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    """Code within lines of prose; of a changelog only the unreleased part, which is about now."""
+    current = re.split(r"^## \d", page.read_text("utf-8"), maxsplit=1, flags=re.M)[0]
+    prose = re.sub(r"^```.*?^```$", "", current, flags=re.M | re.S)
     return re.findall(r"`([^`]+)`", prose)
 
 
