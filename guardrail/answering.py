@@ -121,6 +121,12 @@ class Answering(Closing):
                 answers = await _answers(self._engine, request, policy)
             return await self.arecord(answers)
 
+    def record(
+        self, answers: Sequence[GuardedAnswer], *, delivered: int = 1
+    ) -> list[GuardedAnswer]:
+        """Write the candidates of one response to the score log; see ``arecord``."""
+        return run_sync(self.arecord(answers, delivered=delivered))
+
     async def arecord(
         self, answers: Sequence[GuardedAnswer], *, delivered: int = 1
     ) -> list[GuardedAnswer]:

@@ -310,6 +310,12 @@ class Guardrail(Answering):
         """``retrieve`` as a coroutine."""
         return await self._engine.knowledge(question, graph=graph)
 
+    def facts(
+        self, question: str, *, evidence: Iterable[Evidence | Table] | None = None
+    ) -> tuple[Triple, ...]:
+        """The facts on a question for a prompt; see ``afacts``."""
+        return run_sync(self.afacts(question, evidence=evidence))
+
     async def afacts(
         self, question: str, *, evidence: Iterable[Evidence | Table] | None = None
     ) -> tuple[Triple, ...]:
@@ -341,6 +347,7 @@ class Guardrail(Answering):
         evidence: Iterable[Evidence | Table] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
+        record: bool = True,
     ) -> list[GuardedAnswer]:
         """Check several answers to one question, best first.
 
@@ -350,6 +357,7 @@ class Guardrail(Answering):
             evidence: Triples, passages and tables that replace the graph.
             policy: A policy or its name; its ``rank_by`` orders the answers.
             id: Prefix of the results' ids; made when None.
+            record: Whether the score log gets a row for each answer.
 
         Returns:
             All answers, best first; the first of ``reasons`` says why each stands where it does.
@@ -359,7 +367,7 @@ class Guardrail(Answering):
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
         return run_sync(
-            self.arank(question=question, answers=answers, evidence=evidence, policy=policy, id=id)
+            self.arank(question, answers, evidence=evidence, policy=policy, id=id, record=record)
         )
 
     async def arank(
@@ -372,17 +380,21 @@ class Guardrail(Answering):
         id: str | None = None,
         record: bool = True,
     ) -> list[GuardedAnswer]:
-        """``rank`` as a coroutine; without ``record`` the score log gets no row."""
+        """``rank`` as a coroutine."""
         request = RankRequest(
             question=question, answers=several(answers), evidence=given_evidence(evidence), id=id
         )
         return (await self.arank_batch([request], policy=policy, record=record))[0]
 
     def rank_batch(
-        self, requests: Sequence[RankRequest], *, policy: Policy | str | None = None
+        self,
+        requests: Sequence[RankRequest],
+        *,
+        policy: Policy | str | None = None,
+        record: bool = True,
     ) -> list[list[GuardedAnswer]]:
-        """Rank the answers of n questions, each best first."""
-        return run_sync(self.arank_batch(requests, policy=policy))
+        """Rank the answers of n questions, each best first; see ``rank`` for ``record``."""
+        return run_sync(self.arank_batch(requests, policy=policy, record=record))
 
     async def arank_batch(
         self,
@@ -391,7 +403,7 @@ class Guardrail(Answering):
         policy: Policy | str | None = None,
         record: bool = True,
     ) -> list[list[GuardedAnswer]]:
-        """``rank_batch`` as a coroutine; without ``record`` the score log gets no row."""
+        """``rank_batch`` as a coroutine."""
         chosen = self._policy(policy)
         asked = all_of(RankRequest, requests)
         rows = await self._rows(
