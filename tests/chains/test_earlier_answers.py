@@ -8,7 +8,7 @@ from chains import EvidenceSettings, guard_openai
 from chains.evidence.earlier import EarlierAnswers, grounds_of
 from chains.gateway import GatewaySettings, create_app
 from guardrail import ANNOTATE, STRICT, GuardrailConfig, Passage
-from guardrail.core.types import Category
+from guardrail.core.types import Verdict
 from tests.chains.conftest import CANARY, FACTS, QUESTION, TRUE_END, TRUE_START, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
 
@@ -96,16 +96,15 @@ def test_what_a_marked_sentence_cites_is_no_evidence_for_the_next_turn(empty):
     (sentence,) = answer.sentences
     assert sentence.citations
     carrying = {
-        (category, na)
-        for category in Category
-        for na in (False, True)
+        verdict
+        for verdict in Verdict
         if grounds_of(
             answer.model_copy(
-                update={"sentences": [sentence.model_copy(update={"category": category, "na": na})]}
+                update={"sentences": [sentence.model_copy(update={"verdict": verdict})]}
             )
         )
     }
-    assert carrying == {(Category.SUPPORTIVE, False)}
+    assert carrying == {Verdict.SUPPORTED}
 
 
 def test_an_answer_that_nobody_judged_here_is_no_evidence(client_of):

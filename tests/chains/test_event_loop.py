@@ -103,7 +103,7 @@ async def test_a_streamed_sentence_is_worked_on_elsewhere(monkeypatch: pytest.Mo
         monkeypatch.setattr(module, name, call)
 
     noted(streaming, "render_sentences")
-    noted(session, "parse")
+    noted(session, "parse_answer")
     noted(session, "marked_text")
     noted(flow, "decide")
     with Guardrail(GuardrailConfig(judge="none")) as guard:
@@ -111,5 +111,5 @@ async def test_a_streamed_sentence_is_worked_on_elsewhere(monkeypatch: pytest.Mo
         for start in range(0, len(SENTENCES), 8):
             await gate.feed(SENTENCES[start : start + 8])
         assert (await gate.finish()).answer is not None
-    assert set(threads) == {"render_sentences", "parse", "marked_text", "decide"}
+    assert set(threads) == {"render_sentences", "parse_answer", "marked_text", "decide"}
     assert not any(threading.get_ident() in found for found in threads.values())
