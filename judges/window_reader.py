@@ -1,7 +1,7 @@
 """Reads claims against windows of evidence; each window is encoded once and kept.
 
 ``OnnxReader`` runs on the CPU: a window or a claim has a forward pass of its own, so that a result
-depends on neither the batch nor the cache. ``torch_reader.TorchReader`` does the same on a GPU.
+depends on neither the batch nor the cache. ``training.torch_reader`` does the same with PyTorch.
 """
 
 from __future__ import annotations

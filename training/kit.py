@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from judges.sequences import IDS, Claim
-from judges.window_model import Sizes
+from training.window_model import Sizes
 
 __all__ = [
     "PART",

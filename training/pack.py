@@ -13,7 +13,6 @@ from guardrail.core.types import Verdict
 from judges.selection import split_sentences
 from judges.sequences import claims_of, windows_of
 from judges.session import readable
-from judges.window_model import LABELS, Sizes
 from judges.window_reader import OnnxReader
 from training.data import load_nli
 from training.gathered import load_gathered
@@ -21,6 +20,7 @@ from training.kit import ROOM, Item, Kit, write_kit
 from training.recipe import SEED, load_rows, load_statements
 from training.rows import NOT_CONTRADICTION, NOT_ENTAILMENT, Row
 from training.statements import Statement, shared_statements
+from training.window_model import LABELS, Sizes
 
 __all__ = ["Packer", "pack_kit"]
 

@@ -27,13 +27,13 @@ from judges.evidence_judge import EvidenceJudge
 from judges.probes import PROBES, Probe, statement_features, word_features, write_probes
 from judges.session import softmax
 from judges.sums import write_sums
-from judges.window_model import LABELS, WindowModel, pack
 from judges.window_reader import OnnxReader, canonical
 from training.caqa_rows import caqa_rows
 from training.export import measure_ranges, write_graph
 from training.kit import Item, Kit, drawn, read_kit, read_state
 from training.recipe import SEED, load_statements
 from training.statements import Statement
+from training.window_model import LABELS, WindowModel, pack
 
 __all__ = ["Compared", "fit_probe", "publish"]
 

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from judges.window_model import WindowModel, pack
 from training.kit import Item, Kit, drawn, read_kit, read_state, write_state
+from training.window_model import WindowModel, pack
 
 __all__ = ["Trainer", "auc", "evaluate", "run"]
 

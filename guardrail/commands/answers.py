@@ -144,12 +144,13 @@ def check(
 
     action is pass, annotate, correct, filter, regenerate, refuse or unverified; reasons say why;
     would is what a dry run left undone.
-    sentences: [{text, start, end, category, na, citations: [{entity, property, value}], uncited,
-    spans, judgement, findings, against, note, support, contradiction, sure, weights: [{name,
-    support, contradiction}], thresholds: {support, contradiction, removal}, correction: {original,
-    by, against}, judged_by, second_opinion: {judge, support, contradiction, missing}}]; removed:
-    those that the policy took out; spans: [{text, start, end, kind: supported, na, contradicted or
-    corrected, triple, instead_of}], where triple is the fact that supports or contradicts;
+    sentences: [{text, start, end, verdict: supported, unsupported, contradicted, no_claim or
+    not_checked, partial, category, na, citations: [{entity, property, value}], uncited,
+    citation_errors, spans, judgement, findings, against, note, support, contradiction, sure,
+    weights: [{name, support, contradiction}], thresholds: {support, contradiction, removal},
+    correction: {original, by, against}, judged_by, second_opinion: {judge, support, contradiction,
+    missing}}]; removed: those that the policy took out; spans: [{text, start, end, kind: supported,
+    na, contradicted or corrected, triple, instead_of}], where triple is the fact that supports or contradicts;
     findings: [{check, effect, start, end, because, instead}].
     entities: [{mention, entity, matched, candidates}].
     evidence: triples {subject, property, value, subject_id, property_id, value_id} and passages.

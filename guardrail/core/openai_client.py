@@ -47,6 +47,11 @@ def open_client(
 
     base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
     key = api_key or os.environ.get("OPENAI_API_KEY") or ("none" if base_url else None)
+    if key is None:
+        raise ConfigError(
+            "OPENAI_API_KEY is not set; set it, or name an endpoint that needs no key "
+            "(OPENAI_BASE_URL)"
+        )
     try:
         with reading_environment():
             client = openai.OpenAI(

@@ -17,7 +17,7 @@ from chains.tool_calls import NAMED_ITEMS
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 
-TRUE = "Mary Wollstonecraft was a writer."
+TRUE = "Mary Shelley was a writer."
 CHATS = {
     "alternatives to tokens": {
         "logprobs": {

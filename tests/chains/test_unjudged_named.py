@@ -14,7 +14,7 @@ from guardrail import STRICT, GuardrailConfig
 from guardrail.core.errors import InputError
 from tests.chains.conftest import QUESTION, scripted_guard
 
-TRUE = "Mary Wollstonecraft was a writer."
+TRUE = "Mary Shelley was a writer."
 DATA = json.dumps({"price_eur": 1})
 FUNCTION = {"name": "get_price", "arguments": DATA}
 CALL = {"id": "c1", "type": "function", "function": FUNCTION}

@@ -17,11 +17,11 @@ from judges.exactness import SAFE_WEIGHT, largest_weight
 from judges.onnx import open_judge
 from judges.sequences import BLOCK, WINDOW, claims_of, windows_of
 from judges.session import softmax
-from judges.torch_reader import TorchReader
-from judges.window_model import WindowModel, pack
 from judges.window_reader import GRAPH, OnnxReader, canonical
 from tests.judges.test_exactness import exact_session, integer_tables
 from tests.judges.tiny_windows import items_of, tiny_kit, write_base, write_judge
+from training.torch_reader import TorchReader
+from training.window_model import WindowModel, pack
 
 STATEMENTS = (
     "artemisia gentileschi, place of birth: rome.",

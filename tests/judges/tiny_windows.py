@@ -13,10 +13,10 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from judges.probes import PROBES, Probe, write_probes
 from judges.sequences import claims_of, windows_of
 from judges.sums import write_sums
-from judges.window_model import LABELS, Sizes, WindowModel, pack
 from tests.judges.tiny import LETTERS, WORDS
 from training.export import measure_ranges, write_graph
 from training.kit import Item, Kit
+from training.window_model import LABELS, Sizes, WindowModel, pack
 
 SPECIAL = ("<s>", "<pad>", "</s>", "[UNK]")
 

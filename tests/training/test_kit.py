@@ -13,7 +13,6 @@ import torch
 from guardrail.core.types import Grounding, Verdict
 from judges.base import GroundingItem
 from judges.onnx import open_judge
-from judges.window_model import LABELS, WindowModel
 from tests.judges.tiny_windows import items_of, tiny_kit, write_base
 from training.__main__ import main
 from training.kit import Item, drawn, read_kit, read_parts, read_state, write_kit, write_parts
@@ -23,6 +22,7 @@ from training.publish import fit_probe, publish
 from training.rows import nli_row
 from training.run import allowed_loss, auc
 from training.statements import Statement
+from training.window_model import LABELS, WindowModel
 
 
 @pytest.fixture(scope="module")

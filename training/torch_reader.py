@@ -10,8 +10,8 @@ import torch
 
 from guardrail.core.errors import JudgeError
 from judges.sequences import IDS, Claim
-from judges.window_model import WindowModel, pack
 from judges.window_reader import Reading, Task
+from training.window_model import WindowModel, pack
 
 __all__ = ["TorchReader", "open_reader"]
 
@@ -104,7 +104,7 @@ def open_reader(start: Path, checkpoint: Path, *, device: str | None = None) -> 
     """
     from safetensors.torch import load_file
 
-    from judges.window_model import Sizes
+    from training.window_model import Sizes
 
     model = WindowModel(Sizes.read(start / "config.json"))
     trained = torch.load(checkpoint, map_location="cpu", weights_only=True)
