@@ -44,4 +44,4 @@ class KeptScores(RememberedGrounding):
 def _item(key: str) -> GroundingItem:
     """An item as it was written: its fields in order, tuples as lists."""
     fields = (tuple(field) if isinstance(field, list) else field for field in json.loads(key))
-    return GroundingItem(*fields)
+    return GroundingItem._make(fields)

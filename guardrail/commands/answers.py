@@ -150,8 +150,8 @@ def check(
     weights: [{name, support, contradiction}], thresholds: {support, contradiction, removal},
     correction: {original, by, against}, judged_by, second_opinion: {judge, support, contradiction,
     missing}}]; removed: those that the policy took out; spans: [{text, start, end, kind: supported,
-    na, contradicted or corrected, triple, instead_of}], where triple is the fact that supports or contradicts;
-    findings: [{check, effect, start, end, because, instead}].
+    na, contradicted or corrected, triple, instead_of}], where triple is the fact that supports or
+    contradicts; findings: [{check, effect, start, end, because, instead}].
     entities: [{mention, entity, matched, candidates}].
     evidence: triples {subject, property, value, subject_id, property_id, value_id} and passages.
     marked writes [NA] after na and contradicted spans alike. scorecard: {overall: {value, reason,
