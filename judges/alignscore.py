@@ -45,7 +45,7 @@ class AlignScore(WindowedJudge):
     _token_budget = 32_768
     """Takes under 2 GB for RoBERTa-large."""
     _longest = LONGEST
-    traits = NLITraits(premise_chars=ALL_CHARS, tells_contradiction=False)
+    traits = NLITraits(premise_chars=ALL_CHARS, tells_contradiction=False, evidence_chars=4_000)
 
     def __init__(
         self,

@@ -91,7 +91,7 @@ class NLITraits(NamedTuple):
 
     premise_chars: int = 1_500
     tells_contradiction: bool = True
-    evidence_chars: int = 1_600
+    evidence_chars: int = 900
 
 
 class TokenLikelihoods(NamedTuple):

@@ -108,7 +108,7 @@ class _Checker(TorchJudge):
     _kind = "hf"
     _token_budget = 16_384
     """Takes some 4 GB for DeBERTa-large."""
-    traits = NLITraits(premise_chars=ALL_CHARS, tells_contradiction=False)
+    traits = NLITraits(premise_chars=ALL_CHARS, tells_contradiction=False, evidence_chars=4_000)
 
     def __init__(
         self,

@@ -81,7 +81,7 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
     _what = "judge"
     _text_model = OnnxReader
     _model: OnnxReader
-    traits: ClassVar[NLITraits] = NLITraits(premise_chars=4_000)
+    traits: ClassVar[NLITraits] = NLITraits(premise_chars=4_000, evidence_chars=4_000)
     grounds: ClassVar[bool] = True
 
     def __init__(

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EvidenceCache", "PreparedEvidence", "Selection", "Window", "prepare"]
 
-WINDOW_CHARS = 800
-"""Characters of a window, some 200 of a judge's tokens."""
+WINDOW_CHARS = 300
+"""Characters of a window, some 75 of a judge's tokens."""
 
 K1 = 1.2
 """BM25: how soon repeated words stop counting (Robertson and Zaragoza 2009)."""
@@ -266,7 +266,7 @@ class PreparedEvidence:
 
     # --- selection -----------------------------------------------------------------------
 
-    def select(self, sentence: str, context: str = "", *, chars: int = 1_600) -> Selection:
+    def select(self, sentence: str, context: str = "", *, chars: int = 900) -> Selection:
         """Choose the windows that one sentence is held against, the most relevant ones first.
 
         Args:
