@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "EVIDENCE_CHARS",
     "AttributionItem",
     "AttributionJudge",
     "CausalLM",
@@ -79,6 +80,10 @@ class GroundingItem(NamedTuple):
     evidence: tuple[str, ...] = ()
 
 
+EVIDENCE_CHARS = 900
+"""Characters of evidence for one sentence, by default; see ``NLITraits.evidence_chars``."""
+
+
 class NLITraits(NamedTuple):
     """What a judge can do, as its attribute ``traits``; these defaults if it has none.
 
@@ -91,7 +96,7 @@ class NLITraits(NamedTuple):
 
     premise_chars: int = 1_500
     tells_contradiction: bool = True
-    evidence_chars: int = 900
+    evidence_chars: int = EVIDENCE_CHARS
 
 
 class TokenLikelihoods(NamedTuple):

@@ -22,6 +22,7 @@ from guardrail.core.text.names import NO_NAMES, by_words_alone, find_names, word
 from guardrail.core.text.words import Token, content_stems, copy_key, fold
 from guardrail.core.types import Evidence, Triple
 from guardrail.evidence.statements import Statement, as_spoken, statements_of
+from judges.base import EVIDENCE_CHARS
 
 if TYPE_CHECKING:
     from guardrail.core.text.values import TypedValue
@@ -266,7 +267,7 @@ class PreparedEvidence:
 
     # --- selection -----------------------------------------------------------------------
 
-    def select(self, sentence: str, context: str = "", *, chars: int = 900) -> Selection:
+    def select(self, sentence: str, context: str = "", *, chars: int = EVIDENCE_CHARS) -> Selection:
         """Choose the windows that one sentence is held against, the most relevant ones first.
 
         Args:
