@@ -67,26 +67,23 @@ def measure_ranges(model: WindowModel, batches: Iterable[Packed]) -> Ranges:
 
     Args:
         model: The network in 32 bits.
-        batches: Packed rows; a few dozen evidence sets are enough.
+        batches: Packed evidence sets; a few dozen evidence sets are enough.
     """
     low: dict[str, Array] = {}
     high: dict[str, Array] = {}
     sizes: dict[str, list[Array]] = {}
     rows: dict[str, list[Array]] = {}
-    real: list[NDArray[np.bool_]] = []
     windows: list[NDArray[np.bool_]] = []
 
     def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:
         def see(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-            values = inputs[0].flatten(0, -2).numpy()
-            if len(values) == len(real[-1]):
-                values = values[real[-1]]
+            values = inputs[0].numpy()
             low[name] = np.minimum(low.get(name, np.inf), values.min(0))
             high[name] = np.maximum(high.get(name, -np.inf), values.max(0))
             rows.setdefault(name, []).append(values[:: max(1, len(values) // 16)].copy())
             if name.endswith((".k", ".v")):
                 sizes.setdefault(name, []).append(
-                    np.abs(output.flatten(0, -2).numpy()[windows[-1]]).astype(np.float16)
+                    np.abs(output.numpy()[windows[-1]]).astype(np.float16)
                 )
 
         return see
@@ -98,9 +95,7 @@ def measure_ranges(model: WindowModel, batches: Iterable[Packed]) -> Ranges:
     ]
     model.eval()
     for packed in batches:
-        segments = packed.segments.flatten().numpy()
-        real.append(segments > -1_000)
-        windows.append((segments < 0) & (segments > -1_000))
+        windows.append(packed.evidence.numpy())
         model(packed)
     for hook in hooks:
         hook.remove()

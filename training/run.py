@@ -34,6 +34,9 @@ FLAT, LEAST = 0.5, 0.03
 CLIP = 1.0
 """Largest norm of a gradient."""
 
+PART = 16_000
+"""Most tokens of a forward pass."""
+
 HEAD_RATE = 3.0
 """Rate of the heads by that of the layers."""
 
@@ -158,7 +161,7 @@ class Trainer:
         total = sum(len(item.claims) for item in batch)
         loss = 0.0
         self.optimizer.zero_grad(set_to_none=True)
-        for part in _groups(batch, 16_000 if self.device == "cuda" else 1_000):
+        for part in _parts(batch):
             logits = self.logits(part)
             allowed = torch.tensor([label for item in part for label in item.labels])
             found = allowed_loss(logits, allowed.to(logits.device)) / total
@@ -226,15 +229,18 @@ def _batch(items: Iterator[Item], tokens: int) -> list[Item]:
     return batch
 
 
-def _groups(batch: Sequence[Item], budget: int) -> Iterator[list[Item]]:
-    """Items of like size together, within a budget of padded tokens."""
-    group: list[Item] = []
-    for item in sorted(batch, key=lambda one: one.size):
-        if group and (len(group) + 1) * item.size > budget:
-            yield group
-            group = []
-        group.append(item)
-    yield group
+def _parts(items: Sequence[Item]) -> Iterator[list[Item]]:
+    """Cut items into parts whose activations fit into memory together."""
+    part: list[Item] = []
+    size = 0
+    for item in items:
+        if part and size + item.size > PART:
+            yield part
+            part, size = [], 0
+        part.append(item)
+        size += item.size
+    if part:
+        yield part
 
 
 @torch.no_grad()
@@ -248,7 +254,7 @@ def evaluate(
         if most is not None and len(items) > most:
             items = random.Random(3).sample(items, most)
         rows: list[tuple[bool, int, list[float]]] = []
-        for group in _groups(items, 2_000) if items else ():
+        for group in _parts(items):
             chances = trainer.logits(group).softmax(-1).tolist()
             known = [(item.triples, label) for item in group for label in item.labels]
             rows += [(*one, row) for one, row in zip(known, chances, strict=True)]

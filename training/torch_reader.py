@@ -83,8 +83,8 @@ class TorchReader:
         kept = features.float().cpu().numpy()
         numbers = [number for _, some in batch for number in some]
         for number, span, label, feature in zip(numbers, packed.spans, labels, kept, strict=True):
-            row, first, _, end = span
-            own = states[row, first:end].float().cpu().numpy()
+            first, _, end = span
+            own = states[first:end].float().cpu().numpy()
             found[number] = Reading(label, feature, own, np.zeros((0, 0), np.float32))
 
 

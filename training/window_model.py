@@ -24,10 +24,11 @@ __all__ = ["LABELS", "Packed", "Sizes", "WindowModel", "bucket", "pack"]
 LABELS = ("supported", "unsupported", "contradicted", "no_claim")
 """Labels of the head, in the order of its logits."""
 
-PADDING = -1_000_000
-"""Segment of padding."""
-
 MASKED = -1e4
+"""Bias of attention to padding."""
+
+PADDED, MOST_PADDED = 1.3, 2_000_000
+"""Pairs of tokens that a group computes: at most this many times those it needs, and in all."""
 
 
 class Sizes(NamedTuple):
@@ -50,52 +51,95 @@ class Sizes(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Evidence sets with their claims as tensors [sets, tokens].
+    """Evidence sets with their claims as one row of tokens, without padding.
 
     Attributes:
-        ids: Token ids.
-        positions: Positions, from 0 in each window and from ``OFFSET`` in each claim.
-        segments: Minus the number of the window, the number of the claim, or ``PADDING``.
-        spans: Of each claim: row, first token, first token of the sentence, end.
+        ids: Token ids, [tokens].
+        positions: Positions, from 0 in each window and from ``OFFSET`` in each claim, [tokens].
+        evidence: True for tokens of windows, [tokens].
+        groups: Segments of like length whose attention is computed together: the tokens that
+            attend, [segments, q], and those that they attend to, [segments, k]; ``tokens`` pads.
+        order: Place of each token among those of all groups, [tokens].
+        spans: Of each claim: its first token, the first token of its sentence, and its end.
     """
 
     ids: Tensor
     positions: Tensor
-    segments: Tensor
-    spans: list[tuple[int, int, int, int]]
+    evidence: Tensor
+    groups: list[tuple[Tensor, Tensor]]
+    order: Tensor
+    spans: list[tuple[int, int, int]]
 
 
 def pack(
-    sets: Sequence[tuple[Sequence[IDS], Sequence[Claim]]],
-    *,
-    padding: int = 1,
-    device: str | torch.device = "cpu",
+    sets: Sequence[tuple[Sequence[IDS], Sequence[Claim]]], *, device: str | torch.device = "cpu"
 ) -> Packed:
     """Pack windows and claims; the claims of all sets follow each other in ``spans``."""
-    rows: list[tuple[list[int], list[int], list[int]]] = []
-    spans: list[tuple[int, int, int, int]] = []
-    for row, (windows, claims) in enumerate(sets):
-        ids: list[int] = []
-        positions: list[int] = []
-        segments: list[int] = []
-        for number, window in enumerate(windows, 1):
+    ids: list[int] = []
+    positions: list[int] = []
+    evidence: list[bool] = []
+    spans: list[tuple[int, int, int]] = []
+    segments: list[_Segment] = []
+    for windows, claims in sets:
+        seen: list[int] = []
+        for window in windows:
+            own = range(len(ids), len(ids) + len(window))
             ids += window
             positions += range(len(window))
-            segments += [-number] * len(window)
-        for number, claim in enumerate(claims, 1):
-            at, end = len(ids), len(ids) + len(claim.ids)
-            spans.append((row, at, at + claim.start, end))
+            seen += own
+            segments.append(_Segment(own, own))
+        for claim in claims:
+            own = range(len(ids), len(ids) + len(claim.ids))
             ids += claim.ids
             positions += range(OFFSET, OFFSET + len(claim.ids))
-            segments += [number] * len(claim.ids)
-        rows.append((ids, positions, segments))
-    length = max(len(ids) for ids, _, _ in rows)
-    tensors = [
-        torch.tensor([row[part] + [fill] * (length - len(row[part])) for row in rows])
-        for part, fill in enumerate((padding, 0, PADDING))
+            spans.append((own.start, own.start + claim.start, own.stop))
+            segments.append(_Segment(own, [*seen, *own]))
+        evidence += [True] * len(seen) + [False] * (len(ids) - len(evidence) - len(seen))
+    none = len(ids)
+    groups = [
+        (
+            _table([one.queries for one in group], none).to(device),
+            _table([one.keys for one in group], none).to(device),
+        )
+        for group in _groups(segments)
     ]
-    ids_, positions_, segments_ = (tensor.to(device) for tensor in tensors)
-    return Packed(ids_, positions_, segments_, spans)
+    places = torch.cat([queries.flatten() for queries, _ in groups])
+    order = torch.empty(none + 1, dtype=torch.long, device=places.device)
+    order[places] = torch.arange(len(places), device=places.device)
+    rows = (torch.tensor(row).to(device) for row in (ids, positions, evidence))
+    return Packed(*rows, groups, order[:none], spans)
+
+
+class _Segment(NamedTuple):
+    queries: Sequence[int]
+    keys: Sequence[int]
+
+    @property
+    def cost(self) -> int:
+        return len(self.queries) * len(self.keys)
+
+
+def _groups(segments: Sequence[_Segment]) -> list[list[_Segment]]:
+    """Segments of like length together, so that little is spent on padding."""
+    groups: list[list[_Segment]] = []
+    cost = widest = 0
+    for segment in sorted(segments, key=lambda one: (len(one.keys), len(one.queries))):
+        width = max(widest, len(segment.queries))
+        count = len(groups[-1]) + 1 if groups else 1
+        padded = count * width * len(segment.keys)
+        if groups and padded <= PADDED * (cost + segment.cost) and padded <= MOST_PADDED:
+            groups[-1].append(segment)
+            cost, widest = cost + segment.cost, width
+        else:
+            groups.append([segment])
+            cost, widest = segment.cost, len(segment.queries)
+    return groups
+
+
+def _table(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
+    """Rows of different lengths as one tensor."""
+    length = max(map(len, rows))
+    return torch.tensor([[*row, *[padding] * (length - len(row))] for row in rows])
 
 
 class WindowModel(nn.Module):
@@ -121,26 +165,23 @@ class WindowModel(nn.Module):
         return self.head(self.features(self.states(packed), packed))
 
     def states(self, packed: Packed) -> Tensor:
-        """Final states of all tokens, [sets, tokens, width]."""
-        keys, queries = packed.segments[:, None, :], packed.segments[:, :, None]
-        seen = (keys == queries) | ((queries > 0) & (keys < 0) & (keys > PADDING))
-        bias = self.encoder.encoder.bias(packed.positions)
-        bias = bias.masked_fill(~seen[:, None], MASKED)
+        """Final states of all tokens, [tokens, width]."""
         frozen = self.freeze > 0 or not torch.is_grad_enabled()
         with torch.set_grad_enabled(not frozen):
+            biases = self.encoder.encoder.biases(packed)
             states = self.encoder.embeddings(packed.ids, packed.positions)
             for layer in self.encoder.encoder.layer[: self.freeze]:
-                states = layer(states, bias)
+                states = layer(states, packed, biases)
         for layer in self.encoder.encoder.layer[self.freeze :]:
-            states = layer(states, bias)
+            states = layer(states, packed, biases)
         return states  # type: ignore[no-any-return]
 
     def features(self, states: Tensor, packed: Packed) -> Tensor:
         """What the head reads of each claim, [claims, 2 · width]."""
         return torch.stack(
             [
-                torch.cat([states[row, first], states[row, start:end].mean(0)])
-                for row, first, start, end in packed.spans
+                torch.cat([states[first], states[start:end].mean(0)])
+                for first, start, end in packed.spans
             ]
         )
 
@@ -152,7 +193,7 @@ class WindowModel(nn.Module):
     def trained(self) -> dict[str, Tensor]:
         """The parameters that training changes, in 16 bits: what a checkpoint holds."""
         frozen = (
-            "encoder.embeddings",
+            *(("encoder.embeddings", "encoder.encoder.relative") if self.freeze else ()),
             *(f"encoder.encoder.layer.{i}." for i in range(self.freeze)),
         )
         return {
@@ -219,11 +260,16 @@ class _Layers(nn.Module):
         self.buckets = sizes.relative_attention_num_buckets
         self.relative_attention_bias = nn.Embedding(self.buckets, sizes.num_attention_heads)
 
-    def bias(self, positions: Tensor) -> Tensor:
-        """Bias of attention by distance, [sets, heads, tokens, tokens]."""
-        distance = positions[:, None, :] - positions[:, :, None]
-        found = self.relative_attention_bias(bucket(distance, self.buckets))
-        return found.permute(0, 3, 1, 2)  # type: ignore[no-any-return]
+    def biases(self, packed: Packed) -> list[Tensor]:
+        """Bias of attention by distance, [segments, heads, q, k] for each group."""
+        none = len(packed.positions)
+        positions = functional.pad(packed.positions, (0, 1))
+        found = []
+        for queries, keys in packed.groups:
+            distance = positions[keys][:, None, :] - positions[queries][:, :, None]
+            bias = self.relative_attention_bias(bucket(distance, self.buckets)).movedim(3, 1)
+            found.append(bias.masked_fill((keys == none)[:, None, None], MASKED))
+        return found
 
 
 class _Attention(nn.Module):
@@ -233,17 +279,28 @@ class _Attention(nn.Module):
         self.heads, self.rate = sizes.num_attention_heads, dropout
         self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
 
-    def forward(self, states: Tensor, bias: Tensor) -> Tensor:
-        sets, tokens, width = states.shape
+    def forward(self, states: Tensor, packed: Packed, biases: Sequence[Tensor]) -> Tensor:
+        # The row of zeros is what padding reads.
         query, key, value = (
-            layer(states).view(sets, tokens, self.heads, -1).transpose(1, 2)
-            for layer in (self.q, self.k, self.v)
+            functional.pad(layer(states), (0, 0, 0, 1)) for layer in (self.q, self.k, self.v)
         )
         rate = self.rate if self.training else 0.0
-        mixed = functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=bias.to(query.dtype), dropout_p=rate
-        )
-        return self.o(mixed.transpose(1, 2).reshape(sets, tokens, width))  # type: ignore[no-any-return]
+        mixed = []
+        for (queries, keys), bias in zip(packed.groups, biases, strict=True):
+            found = functional.scaled_dot_product_attention(
+                self._heads(queries, query),
+                self._heads(keys, key),
+                self._heads(keys, value),
+                attn_mask=bias.to(query.dtype),
+                dropout_p=rate,
+            )
+            mixed.append(found.transpose(1, 2).flatten(2).flatten(0, 1))
+        return self.o(torch.cat(mixed)[packed.order])  # type: ignore[no-any-return]
+
+    def _heads(self, places: Tensor, states: Tensor) -> Tensor:
+        """The states of some tokens by head, [segments, heads, n, d]."""
+        rows = functional.embedding(places, states)
+        return rows.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
 
 class _Layer(nn.Module):
@@ -265,8 +322,8 @@ class _Layer(nn.Module):
         )
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, states: Tensor, bias: Tensor) -> Tensor:
-        mixed = self.dropout(self.attention["attn"](states, bias))
+    def forward(self, states: Tensor, packed: Packed, biases: Sequence[Tensor]) -> Tensor:
+        mixed = self.dropout(self.attention["attn"](states, packed, biases))
         states = self.attention["LayerNorm"](mixed + states)
         wide = functional.gelu(self.intermediate["dense"](states))
         change = self.dropout(self.output["dense"](wide))
