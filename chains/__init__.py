@@ -12,7 +12,7 @@ from guardrail.core.lazy import loaded_on_use
 if TYPE_CHECKING:
     from chains.chat_model import GuardedChatModel
     from chains.evidence import EvidenceMode, EvidenceSettings
-    from chains.message_data import WithheldError
+    from chains.messages import WithheldError
     from chains.middleware import GuardrailMiddleware
     from chains.openai_client import guard_openai
     from chains.runnable import GuardrailRunnable
@@ -33,7 +33,7 @@ __all__ = [
 _HOMES = {
     "chains.evidence.base": "EvidenceMode EvidenceSettings",
     "chains.chat_model": "GuardedChatModel",
-    "chains.message_data": "WithheldError",
+    "chains.messages": "WithheldError",
     "chains.middleware": "GuardrailMiddleware",
     "chains.runnable": "GuardrailRunnable",
     "chains.styles": "MarkerStyle StreamMode",

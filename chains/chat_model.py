@@ -1,4 +1,4 @@
-"""A guarded chat model, for places that ask for a chat model rather than any Runnable."""
+"""A guarded chat model, for places that require a chat model rather than any Runnable."""
 
 from __future__ import annotations
 
@@ -8,39 +8,45 @@ from typing import Any, Unpack, cast
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.language_models.base import LangSmithParams
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.runnables.utils import Output
 from langchain_core.tools import BaseTool
-from pydantic import PrivateAttr
+from pydantic import ConfigDict, PrivateAttr
 
-from chains.options import GuardFields, GuardOptions
+from chains.evidence.items import FIELD
+from chains.options import GuardFields, ModelOptions
 from chains.runnable import GuardrailRunnable
 from guardrail import Guardrail
 
 __all__ = ["GuardedChatModel"]
 
+_Manager = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
+
 
 class GuardedChatModel(BaseChatModel, GuardFields):
     """A chat model whose answers are judged before they leave; see ``GuardrailRunnable``.
 
-    Tool calls and structured outputs are the inner model's own, and are judged where the policy
-    says ``structured``; text beside a tool call is judged.
+    Tool calls and structured outputs are the inner model's own, and are judged if the policy says
+    ``structured``; text next to a tool call is judged.
 
     Args:
         guard: The guardrail.
         bound: The chat model to guard.
-        fields: ``policy``, ``style``, ``stream_mode``, ``evidence_mode``, ``tool_results``,
-            ``marks``, ``reasons`` and ``max_reply_bytes``, as of ``GuardrailRunnable``.
+        fields: ``policy``, ``style``, ``stream_mode``, ``inject``, ``evidence_mode``,
+            ``tool_results``, ``marks``, ``reasons`` and ``max_reply_bytes``, as of
+            ``GuardrailRunnable``.
     """
+
+    model_config = ConfigDict(extra="ignore")  # as all chat models: others have more parameters
 
     bound: BaseChatModel
     _guard: Guardrail = PrivateAttr()
     _guarded: GuardrailRunnable[LanguageModelInput, Any] = PrivateAttr()
 
     def __init__(
-        self, guard: Guardrail, bound: BaseChatModel, **fields: Unpack[GuardOptions]
+        self, guard: Guardrail, bound: BaseChatModel, **fields: Unpack[ModelOptions]
     ) -> None:
         super().__init__(bound=bound, **fields)  # type: ignore[call-arg, misc]
         self._guard = guard
@@ -69,10 +75,10 @@ class GuardedChatModel(BaseChatModel, GuardFields):
     def with_structured_output(
         self, schema: dict[str, Any] | type, *, include_raw: bool = False, **kwargs: Any
     ) -> Runnable[LanguageModelInput, Any]:
-        """The inner model's structured output: data, judged where the policy says so.
+        """The inner model's structured output: data, judged if the policy says so.
 
         Raises:
-            ConfigError: The policy has data judged, and samples or retries: data are not ranked.
+            ConfigError: The policy judges data, and samples or retries: data are not ranked.
         """
         if self.policy.structured:
             self.policy.checking_only("structured output")
@@ -83,7 +89,31 @@ class GuardedChatModel(BaseChatModel, GuardFields):
         self, bound: Runnable[LanguageModelInput, Output]
     ) -> GuardrailRunnable[LanguageModelInput, Output]:
         fields = {name: getattr(self, name) for name in GuardFields.model_fields}
-        return GuardrailRunnable(self._guard, bound, **cast("GuardOptions", fields))
+        return GuardrailRunnable(self._guard, bound, **cast("ModelOptions", fields))
+
+    def stream(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: object,
+    ) -> Iterator[AIMessageChunk]:
+        """Stream the answer, each piece judged before it leaves."""
+        yield from super().stream(input, config, stop=stop, **kwargs, **_field(config))
+
+    async def astream(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: object,
+    ) -> AsyncIterator[AIMessageChunk]:
+        """``stream`` as an asynchronous iterator."""
+        pieces = super().astream(input, config, stop=stop, **kwargs, **_field(config))
+        async for piece in pieces:
+            yield piece
 
     def _generate(
         self,
@@ -92,7 +122,8 @@ class GuardedChatModel(BaseChatModel, GuardFields):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: object,
     ) -> ChatResult:
-        message = self._guarded.invoke(messages, None, stop=stop, **kwargs)
+        config = _config(run_manager, kwargs)
+        message = self._guarded.invoke(messages, config, stop=stop, **kwargs)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _agenerate(
@@ -102,7 +133,8 @@ class GuardedChatModel(BaseChatModel, GuardFields):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: object,
     ) -> ChatResult:
-        message = await self._guarded.ainvoke(messages, None, stop=stop, **kwargs)
+        config = _config(run_manager, kwargs)
+        message = await self._guarded.ainvoke(messages, config, stop=stop, **kwargs)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _stream(
@@ -112,7 +144,8 @@ class GuardedChatModel(BaseChatModel, GuardFields):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: object,
     ) -> Iterator[ChatGenerationChunk]:
-        for chunk in self._guarded.stream(messages, None, stop=stop, **kwargs):
+        config = _config(run_manager, kwargs)
+        for chunk in self._guarded.stream(messages, config, stop=stop, **kwargs):
             yield ChatGenerationChunk(message=chunk)
 
     async def _astream(
@@ -122,5 +155,20 @@ class GuardedChatModel(BaseChatModel, GuardFields):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: object,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async for chunk in self._guarded.astream(messages, None, stop=stop, **kwargs):
+        config = _config(run_manager, kwargs)
+        async for chunk in self._guarded.astream(messages, config, stop=stop, **kwargs):
             yield ChatGenerationChunk(message=chunk)
+
+
+def _field(config: RunnableConfig | None) -> dict[str, object]:
+    """The guardrail's part of a config, which LangChain does not pass from ``stream`` on."""
+    metadata = (config or {}).get("metadata") or {}
+    return {FIELD: metadata[FIELD]} if FIELD in metadata else {}
+
+
+def _config(manager: _Manager, kwargs: dict[str, object]) -> RunnableConfig:
+    """The caller's metadata, which may hold evidence and policy of the run."""
+    metadata: dict[str, object] = {**(manager.metadata if manager else {})}
+    if FIELD in kwargs:
+        metadata[FIELD] = kwargs.pop(FIELD)
+    return {"metadata": metadata}

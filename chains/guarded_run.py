@@ -1,123 +1,190 @@
-"""One guarded run of a LangChain model, chain or agent: the candidate loop over its outputs."""
+"""The core of the Runnable, the chat model and the agent middleware: sample, judge, rank, trace."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import copy_context
 from typing import Generic, NamedTuple, TypeVar, cast
 
+from langchain_core.callbacks import (
+    AsyncCallbackManager,
+    AsyncCallbackManagerForChainRun,
+    BaseCallbackManager,
+    CallbackManager,
+    CallbackManagerForChainRun,
+)
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import patch_config
+from langchain_core.tracers._streaming import _StreamingCallbackHandler, _V2StreamingCallbackHandler
 
-from chains.check_run import CheckInput, traced
 from chains.evidence.base import Case
 from chains.outputs import has_text, is_answer, output_text
 from guardrail import GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt, best_answers
 
-__all__ = ["GuardedRun", "in_own_thread", "result_or_error", "sample_outputs"]
+__all__ = ["NO_STREAM_TAG", "GuardedRun", "hidden", "in_own_thread", "run_guarded", "trace_checks"]
+
+CHECK = "guardrail_check"
+"""Name of the run of a check in traces."""
+NO_STREAM_TAG = "nostream"
+"""LangGraph does not stream the tokens of a model that runs under this tag."""
+VERDICT = {
+    "action", "errors", "evidence_from", "reasons", "scorecard", "sentences", "text", "timings_ms",
+}  # fmt: skip
+"""Fields of a guarded answer in the outputs of that run."""
 
 Output = TypeVar("Output")
 
 
 class GuardedRun(NamedTuple, Generic[Output]):
-    """What came of a run.
+    """The outcome of a guarded run.
 
     Attributes:
-        output: The output of the best candidate as the model gave it; the first output of all
-            where none has text.
-        answer: The verdict on its text; None where it has none.
-        case: What it was judged against; None where nothing was judged.
+        output: The model's output with the best answer; its first output if none has text.
+        answer: The verdict on the text; None if there is none.
+        case: The evidence of the verdict; None if nothing was judged.
     """
 
     output: Output
     answer: GuardedAnswer | None = None
     case: Case | None = None
 
-    @classmethod
-    async def best(
-        cls,
-        guard: Guardrail,
-        sample: Callable[[Attempt], Awaitable[Sequence[Output]]],
-        said: Callable[[Output], object],
-        case_of: Callable[[Sequence[Output]], Awaitable[Case]],
-        policy: Policy,
-        config: RunnableConfig,
-    ) -> GuardedRun[Output]:
-        """Sample outputs, judge their texts, and take the best as the policy leaves it.
 
-        Args:
-            guard: The guardrail.
-            sample: Calls the model or chain for one attempt.
-            said: The message, text or data in an output.
-            case_of: What all outputs so far are judged against.
-            policy: Bounds candidates, attempts and time.
-            config: Its callbacks see each check as a run.
-
-        Raises:
-            GuardrailError: A part cannot be used and the policy says ``raise``.
-        """
-        outputs: list[Output] = []
-        spoken: list[Output] = []
-        case: Case | None = None
-
-        async def generate(attempt: Attempt) -> list[str]:
-            sampled = await sample(attempt)
-            outputs.extend(sampled)
-            texts = [output for output in sampled if has_text(said(output))]
-            spoken.extend(texts)
-            return [output_text(said(output)) for output in texts]
-
-        async def check(texts: Sequence[str], policy: Policy) -> Sequence[GuardedAnswer]:
-            nonlocal case
-            case = await case_of(outputs)
-            inputs = [CheckInput(config, case.question, text, case.evidence) for text in texts]
-            return await traced(inputs, case.judged(guard, texts, policy))
-
-        answers = await best_answers(generate, check, policy)
-        if not answers or case is None:
-            return cls(outputs[0])
-        recorded = await guard.arecord(answers)
-        return cls(spoken[answers[0].index], recorded[0], case)
-
-
-async def sample_outputs(
-    call: Callable[[int], Awaitable[list[Output]]],
-    said: Callable[[Output], object],
-    samples: int,
+async def run_guarded(
+    guard: Guardrail,
+    call: Callable[[Attempt, int], Awaitable[Sequence[Output]]],
+    answer_of: Callable[[Output], object],
+    case_of: Callable[[Sequence[Output]], Awaitable[Case]],
+    policy: Policy,
+    config: RunnableConfig,
     first: Sequence[Output] = (),
-) -> list[Output]:
-    """Call a model until there are enough outputs; no more where its first output is no answer.
+) -> GuardedRun[Output]:
+    """Sample outputs, judge their texts, and return the best one with its recorded verdict.
 
-    A model that calls tools, or gives data, is in the middle of its work: there is nothing to rank.
+    A model that calls tools or returns data is in the middle of its work: it is not sampled again.
+    Text next to a tool call is judged once.
 
     Args:
-        call: Returns as many outputs as are asked for, or fewer.
-        said: The message, text or data in an output.
-        samples: Number of outputs wanted.
-        first: Outputs that are there already.
+        guard: The guardrail.
+        call: Calls the model for an attempt; returns up to as many outputs as requested.
+        answer_of: The message, text or data in an output.
+        case_of: Question and evidence for all outputs so far.
+        policy: Bounds candidates, attempts and time.
+        config: Its callbacks see each check as a run. None of them may stream to a consumer,
+            since the answers are not judged yet.
+        first: Outputs of the first attempt that exist already.
+
+    Raises:
+        GuardrailError: A part cannot be used and the policy says ``raise``.
     """
-    found = list(first or await call(samples))
-    missing = samples - len(found) if is_answer(said(found[0])) else 0
-    for more in await asyncio.gather(*(call(1) for _ in range(missing))):
-        found += more
-    return found
+    outputs: list[Output] = []
+    answered: list[Output] = []
+    case: Case | None = None
+
+    async def generate(attempt: Attempt) -> list[str]:
+        given = first if attempt.number == 1 else ()
+        sampled = list(given or await call(attempt, attempt.samples))
+        missing = attempt.samples - len(sampled) if is_answer(answer_of(sampled[0])) else 0
+        for more in await asyncio.gather(*(call(attempt, 1) for _ in range(missing))):
+            sampled += more
+        outputs.extend(sampled)
+        found = [output for output in sampled if is_answer(answer_of(output))]
+        answered.extend(found)
+        return [output_text(answer_of(output)) for output in found]
+
+    async def check(texts: Sequence[str], policy: Policy) -> Sequence[GuardedAnswer]:
+        nonlocal case
+        case = await case_of(outputs)
+        return await trace_checks(config, case, texts, case.judged(guard, texts, policy))
+
+    answers = await best_answers(generate, check, policy)
+    if not answers and has_text(answer_of(outputs[0])):
+        answered = outputs
+        answers = [*await check([output_text(answer_of(outputs[0]))], policy.settled())]
+    if not answers:
+        return GuardedRun(outputs[0])
+    recorded = await guard.arecord(answers)
+    return GuardedRun(answered[answers[0].index], recorded[0], case)
 
 
-async def result_or_error(result: Awaitable[Output]) -> Output | Exception:
-    """Await a row's result; the error in its place where there is one."""
+async def trace_checks(
+    config: RunnableConfig,
+    case: Case,
+    texts: Sequence[str],
+    checks: Awaitable[Sequence[GuardedAnswer]],
+) -> Sequence[GuardedAnswer]:
+    """Await the checks of n texts, each under a run of its own in the config's callbacks.
+
+    Args:
+        config: Its callbacks must not stream to a consumer.
+        case: Question and evidence.
+        texts: The n texts as the model wrote them.
+        checks: The verdicts, each with the place of its text as ``index``.
+
+    Raises:
+        GuardrailError: The checks raised it; the runs end with it.
+    """
+    runs = [await _start_run(config, case, text) for text in texts]
     try:
-        return await result
-    except Exception as error:  # retrievers and callbacks may raise anything
-        return error
+        answers = await checks
+    except BaseException as error:
+        for run in runs:
+            if run is not None:
+                await _awaited(run.on_chain_error(error))
+        raise
+    for run, answer in zip(runs, sorted(answers, key=lambda item: item.index), strict=True):
+        if run is not None:
+            await _awaited(run.on_chain_end(answer.model_dump(mode="json", include=VERDICT)))
+    return answers
+
+
+async def _start_run(
+    config: RunnableConfig, case: Case, text: str
+) -> CallbackManagerForChainRun | AsyncCallbackManagerForChainRun | None:
+    """Start the run of one check; None without handlers."""
+    manager = config.get("callbacks")
+    if not isinstance(manager, CallbackManager | AsyncCallbackManager) or not manager.handlers:
+        return None
+    inputs: dict[str, object] = {"question": case.question, "answer": text}
+    if case.evidence is not None:
+        inputs["evidence"] = [item.model_dump(exclude_none=True) for item in case.evidence]
+    started = manager.on_chain_start(None, inputs, name=CHECK)
+    return await started if inspect.isawaitable(started) else started
+
+
+async def _awaited(event: Awaitable[None] | None) -> None:
+    if event is not None:
+        await event
+
+
+def hidden(config: RunnableConfig, callbacks: BaseCallbackManager | None = None) -> RunnableConfig:
+    """The config without handlers that stream tokens to a consumer: they are not judged yet.
+
+    All other callbacks stay. The ``nostream`` tag asks the same of stream modes that read tags.
+
+    Args:
+        config: The config of a run.
+        callbacks: Replace the callbacks of the config.
+    """
+    found = callbacks or config.get("callbacks")
+    if not isinstance(found, BaseCallbackManager):
+        return config
+    quiet = found.copy()
+    for handler in [*quiet.handlers, *quiet.inheritable_handlers]:
+        if isinstance(handler, _StreamingCallbackHandler | _V2StreamingCallbackHandler):
+            quiet.remove_handler(handler)
+    quiet.add_tags([NO_STREAM_TAG], inherit=True)
+    return patch_config(config, callbacks=quiet)
 
 
 async def in_own_thread(call: Callable[[], Output]) -> Output:
-    """Run a blocking model call in a thread of its own.
+    """Run a blocking model call in a new thread.
 
-    The pool of the event loop is small, and a call may come back here through another guarded
-    model: calls that hold its last threads would wait for each other for ever.
+    The event loop's pool is small, and a call may come back here through another guarded model:
+    calls that hold the last threads of the pool would wait for each other forever.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Output] = loop.create_future()

@@ -15,8 +15,7 @@ from langchain_core.prompt_values import ChatPromptValue, PromptValue
 
 from chains.conversation import Turn, standalone_question
 from chains.evidence.base import EvidenceSettings
-from chains.evidence.marks import without_marked
-from chains.evidence.parts import text_of, visible_parts
+from chains.evidence.parts import text_of, visible_parts, without_marked
 from guardrail.candidates import Attempt
 from guardrail.core.errors import InputError
 

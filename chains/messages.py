@@ -1,30 +1,49 @@
-"""Guarded answers as LangChain messages."""
+"""Guarded answers as LangChain messages, and the tool calls and data next to them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.content import create_citation, create_text_block
+from pydantic import BaseModel
 
+from chains.evidence.base import Case
 from chains.outputs import calls_tools
 from chains.rendering import PlacedCitation, cited, details, render
+from chains.structured import Document, Verdicts, call_name, judge_documents
 from chains.styles import MarkerStyle
+from guardrail import Guardrail, Policy
+from guardrail.core.errors import GuardrailError
 from guardrail.core.types import Action, GuardedAnswer
 
 __all__ = [
+    "WithheldError",
     "annotation",
+    "documents_in",
     "guarded_message",
     "guarded_output",
+    "has_data",
     "judged_metadata",
+    "message_with",
+    "with_judged_data",
 ]
 
 UNJUDGED_METADATA = frozenset(
     {"citation_metadata", "grounding_metadata", "logprobs", "logprobs_result", "message"}
 )
-"""Fields of a reply's metadata in which providers repeat the answer, whole or token by token."""
+"""Metadata fields in which providers repeat the answer, whole or token by token."""
 UNJUDGED_BLOCKS = frozenset({"text", "reasoning", "non_standard"})
-"""Content blocks that hold what a model wrote: the judged text takes the place of all of them."""
+"""Content blocks with model text; the judged text replaces all of them."""
+SERVER_BLOCKS = frozenset({"server_tool_call", "server_tool_result"})
+"""Content blocks of tools that the provider runs itself."""
+REPEATED = frozenset({"tool_calls", "function_call", "parsed"})
+"""Keys of ``additional_kwargs`` in which providers repeat calls and data."""
+
+
+class WithheldError(GuardrailError):
+    """A Runnable returned data that the policy withholds, or that cannot be judged."""
 
 
 def guarded_output(
@@ -39,15 +58,13 @@ def guarded_output(
 def guarded_message(
     message: AIMessage, answer: GuardedAnswer, style: MarkerStyle, *, reasons: bool = True
 ) -> AIMessage:
-    """The message with its text replaced by the guarded one.
+    """The message with the guarded text, and the verdict in ``response_metadata["guardrail"]``.
 
-    The message keeps its id, so that it replaces the unguarded one in an agent's state, its
-    usage and its metadata. Content that was a string stays one; of content blocks the text's
-    carries the citations as annotations. The verdict with its citations stands in
-    ``response_metadata["guardrail"]``. Reasoning and token probabilities are left out:
-    they are unjudged text as well. Of a message that calls tools only the text is replaced, or
-    left out where it was refused: the rest goes back to the provider as it came, with the tools'
-    results.
+    The message keeps its id, so that it replaces the unguarded one in an agent's state, its usage
+    and its metadata. String content stays a string; of content blocks, the text block carries the
+    citations as annotations. Reasoning and token probabilities are left out: they are unjudged
+    text as well. In a message that calls tools, only the text is replaced (or left out if it was
+    refused): the provider needs the rest unchanged, together with the tools' results.
     """
     rendition = render(answer, style)
     annotations = [annotation(citation) for citation in rendition.citations]
@@ -55,7 +72,7 @@ def guarded_message(
     metadata = judged_metadata(message) | {"guardrail": verdict}
     if calls_tools(message):
         text = "" if answer.action is Action.REFUSE else rendition.text
-        content = _with_text(message.content, text)
+        content = _with_text(message, text)
         return message.model_copy(update={"content": content, "response_metadata": metadata})
     changed: dict[str, object] = {
         "content": rendition.text,
@@ -67,20 +84,18 @@ def guarded_message(
         block = create_text_block(rendition.text, annotations=annotations or None)  # type: ignore[arg-type]
         other = [item for item in message.content_blocks if item["type"] not in UNJUDGED_BLOCKS]
         changed["content"] = [*other, dict(block)]
-        # The content is written in the standard form; without this mark, the translator of the
-        # provider that made the message would translate it a second time.
+        # The content is in the standard form; without this mark, the translator of the message's
+        # provider would translate it a second time.
         changed["response_metadata"] = metadata | {"output_version": "v1"}
     return message.model_copy(update=changed)
 
 
-def _with_text(
-    content: str | Sequence[str | Mapping[str, object]], text: str
-) -> str | list[str | Mapping[str, object]]:
-    """A message's content with the text in place of its own; all other parts as they are."""
-    if isinstance(content, str):
+def _with_text(message: AIMessage, text: str) -> object:
+    """The content of a message with another text; all other parts stay."""
+    if isinstance(message.content, str):
         return text
-    parts: list[str | Mapping[str, object]] = []
-    for part in content:
+    parts: list[object] = []
+    for part in message.content:
         if not isinstance(part, str) and part.get("type") != "text":
             parts.append(part)
         elif text:
@@ -90,12 +105,9 @@ def _with_text(
 
 
 def judged_metadata(message: AIMessage) -> dict[str, object]:
-    """A reply's metadata without the fields that repeat what the model wrote."""
-    return {
-        name: value
-        for name, value in message.response_metadata.items()
-        if name not in UNJUDGED_METADATA
-    }
+    """A reply's metadata without the fields that repeat the model's text."""
+    found = message.response_metadata.items()
+    return {name: value for name, value in found if name not in UNJUDGED_METADATA}
 
 
 def annotation(citation: PlacedCitation) -> dict[str, object]:
@@ -110,3 +122,125 @@ def annotation(citation: PlacedCitation) -> dict[str, object]:
             **cited(citation),  # type: ignore[arg-type]
         )
     )
+
+
+# --- tool calls and data -----------------------------------------------------------------
+
+
+async def with_judged_data(
+    guard: Guardrail, policy: Policy, case: Case | None, output: object
+) -> object:
+    """Judge the tool calls of a message, or data, if the policy says ``structured``.
+
+    Args:
+        guard: The guardrail.
+        policy: Decides on them.
+        case: Question and evidence; None if nothing is to be judged.
+        output: A message whose text is judged, a text, or data.
+
+    Returns:
+        The output. A message's metadata hold the verdicts, and the names of everything without
+        one; its calls are removed if one of them is withheld.
+
+    Raises:
+        WithheldError: The output is data, and the policy withholds part of it.
+    """
+    verdicts = await judge_documents(guard, policy, case, documents_in(output, policy))
+    if isinstance(output, AIMessage):
+        return message_with(output, verdicts, policy)
+    if verdicts.withheld:
+        raise WithheldError(policy.refusal)
+    return output
+
+
+def has_data(output: object, policy: Policy) -> bool:
+    """True if the policy has more of an output judged than its text."""
+    if not policy.structured or output is None or isinstance(output, str):
+        return False
+    return bool(_calls(output)) if isinstance(output, AIMessage) else True
+
+
+def documents_in(output: object, policy: Policy, name: str = "output") -> list[Document]:
+    """The arguments of an output's tool calls, or its data.
+
+    Args:
+        output: The output of a Runnable.
+        policy: Data are read if it says ``structured``.
+        name: The name of data.
+
+    Raises:
+        WithheldError: They are to be judged, and cannot be read.
+    """
+    if isinstance(output, AIMessage):
+        return _calls(output)
+    if output is None or isinstance(output, str | BaseMessage):
+        return []
+    return [Document(name, "answer", _plain(output) if policy.structured else None)]
+
+
+def message_with(
+    message: AIMessage, verdicts: Verdicts, policy: Policy, *, text: str | None = None
+) -> AIMessage:
+    """The message with the verdicts on its calls, or without its calls if one is withheld.
+
+    Args:
+        message: Its text is judged already.
+        verdicts: The verdicts on its documents.
+        policy: Its refusal is the text of a message in which nothing is left.
+        text: The text of a message without its calls; None for the message's own text.
+    """
+    if not (listed := verdicts.told()):
+        return message
+    verdict = {**message.response_metadata.get("guardrail", {}), **listed}
+    if verdicts.withheld:
+        left = message.text if text is None else text
+        # A call may be repeated in several fields, so only known ones are copied.
+        return AIMessage(
+            content=left if left.strip() else policy.refusal,
+            id=message.id,
+            name=message.name,
+            usage_metadata=message.usage_metadata,
+            response_metadata={**judged_metadata(message), "guardrail": verdict},
+        )
+    metadata = {**message.response_metadata, "guardrail": verdict}
+    repeated = REPEATED if policy.structured else ()
+    other = {key: value for key, value in message.additional_kwargs.items() if key not in repeated}
+    return message.model_copy(update={"response_metadata": metadata, "additional_kwargs": other})
+
+
+def _calls(message: AIMessage) -> list[Document]:
+    """The arguments of a message's tool calls, and results of tools that its provider runs."""
+    called: list[tuple[object, object, object]] = [
+        (call["id"], call["name"], call["args"])
+        for call in (*message.tool_calls, *message.invalid_tool_calls)
+    ]
+    for block in () if isinstance(message.content, str) else message.content_blocks:
+        if block["type"] in SERVER_BLOCKS:
+            fields = dict(block)
+            value = fields.get("args", fields.get("output"))
+            called.append((fields.get("id"), fields.get("name") or fields["type"], value))
+    return [
+        Document.read(str(id or name), str(name), args, call_name(name or id))
+        for id, name, args in called
+    ]
+
+
+def _plain(value: object) -> object:
+    """Data as JSON values.
+
+    Raises:
+        WithheldError: A value has no form in JSON.
+    """
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, AIMessage):
+        return {"text": value.text, "calls": [call.value for call in _calls(value)]}
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    raise WithheldError(f"the policy judges data, and a {type(value).__name__} cannot be judged")

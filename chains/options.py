@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
-from chains.evidence.langchain import EvidenceOf
+from chains.evidence.langchain import EvidencePlace
 from chains.injection import Inject
 from chains.openai_wire import MOST_REPLY_BYTES
 from chains.styles import MarkerStyle, StreamMode
-from guardrail import STRICT, GuardrailConfig, Policy
+from guardrail import STRICT, Policy
 from guardrail.policy import policy_named
 
-__all__ = ["GuardFields", "GuardOptions", "RunnableOptions"]
+__all__ = ["GuardFields", "GuardOptions", "ModelOptions", "RunnableOptions"]
 
 PolicySetting = Annotated[
     Policy, BeforeValidator(lambda given: policy_named(given) if isinstance(given, str) else given)
@@ -24,6 +24,8 @@ PolicySetting = Annotated[
 
 class GuardFields(BaseModel):
     """The options as fields; ``GuardrailRunnable`` documents them."""
+
+    model_config = ConfigDict(extra="forbid")
 
     policy: PolicySetting = STRICT
     style: MarkerStyle = MarkerStyle.KALMA
@@ -37,29 +39,33 @@ class GuardFields(BaseModel):
 
     @property
     def places(self) -> EvidenceSettings:
-        """Where evidence is looked for in messages."""
+        """Where to look for evidence in messages."""
         return EvidenceSettings(mode=self.evidence_mode, tools=self.tool_results, marks=self.marks)
 
 
 class GuardOptions(TypedDict, total=False):
-    """The options as keyword arguments."""
+    """The options as keyword arguments of every wrapper."""
 
-    name: str | None
     policy: Policy | str
     style: MarkerStyle | str
-    stream_mode: StreamMode | str
     inject: Inject | Literal["off", "facts", "prompt"]
     evidence_mode: EvidenceMode | str
     tool_results: bool
     marks: tuple[str, str] | None
     reasons: bool
+
+
+class ModelOptions(GuardOptions, total=False):
+    """The keyword arguments of ``GuardedChatModel``."""
+
+    name: str | None
+    stream_mode: StreamMode | str
     max_reply_bytes: int
 
 
-class RunnableOptions(GuardOptions, total=False):
+class RunnableOptions(ModelOptions, total=False):
     """The keyword arguments of ``GuardrailRunnable``."""
 
-    settings: GuardrailConfig
     question_key: str | None
     answer_key: str | None
-    evidence: EvidenceOf | None
+    evidence: EvidencePlace | None

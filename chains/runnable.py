@@ -1,4 +1,4 @@
-"""A guardrail around any LangChain model, chain or Runnable that ends in a message or string."""
+"""A guardrail around any LangChain model, chain or Runnable that returns a message or a string."""
 
 from __future__ import annotations
 
@@ -10,39 +10,37 @@ from typing import Any, Unpack, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
+from langchain_core.messages import HumanMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
-from langchain_core.prompt_values import ChatPromptValue, PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
-from langchain_core.runnables.utils import Input, Output, gather_with_concurrency
-from pydantic import ConfigDict, Field, PrivateAttr
+from langchain_core.runnables.utils import Input, Output
+from pydantic import ConfigDict, PrivateAttr
 
-from chains.check_run import traced_stream
 from chains.chunks import Chunks, as_chunk
 from chains.evidence.base import Case, Found, case_of
 from chains.evidence.items import RequestField
-from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field
-from chains.evidence.paths import value_at
-from chains.evidence.steps import StepsSeen
-from chains.guarded_run import GuardedRun, in_own_thread, result_or_error, sample_outputs
-from chains.hidden_runs import hidden
+from chains.evidence.langchain import (
+    EvidencePlace,
+    StepsSeen,
+    chain_evidence,
+    config_field,
+    value_at,
+)
+from chains.guarded_run import hidden, in_own_thread, run_guarded, trace_checks
 from chains.injection import Inject, injected_prompt
 from chains.inputs import question_of, with_retry, with_system
-from chains.message_data import has_data, with_judged_data
-from chains.messages import guarded_output
+from chains.messages import guarded_output, has_data, with_judged_data
 from chains.options import GuardFields, RunnableOptions
 from chains.outputs import Path, answer_at, answer_path, with_answer
-from chains.streaming import SentenceGate, guard_stream, guard_stream_sync
+from chains.streaming import Release, SentenceGate, guard_stream, guard_stream_sync
 from chains.styles import StreamMode
-from guardrail import Guardrail, GuardrailConfig, Policy
+from guardrail import GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt
 from guardrail.engine.loop import run_sync
 
 __all__ = ["GuardrailRunnable"]
 
 _Manager = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun
-_Call = Callable[[object, int], Awaitable[list[Output]]]
-"""Calls the Runnable with an input; it returns one output, or as many as are sampled."""
 
 
 @dataclass(frozen=True)
@@ -50,67 +48,73 @@ class _Run:
     """One run of the guarded Runnable.
 
     Attributes:
-        field: What the caller's config says of the guardrail.
-        policy: What decides on its answers.
-        config: To run with: hidden from streams.
-        steps: Sees the steps inside.
+        field: The guardrail's part of the caller's config.
+        policy: The policy of this run.
+        config: The config of inner runs, hidden from streams.
+        steps: Watches the steps inside.
+        kwargs: Keyword arguments of the call.
     """
 
     field: RequestField
     policy: Policy
     config: RunnableConfig
     steps: StepsSeen
+    kwargs: dict[str, object]
 
     @property
     def watched(self) -> RunnableConfig:
-        """The config to run with, under which the steps are seen."""
+        """The config under which the steps are seen."""
         return self.steps.watching(self.config)
 
 
-class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
-    """Guards what another Runnable answers; a drop-in for it in any chain.
+_Call = Callable[[_Run, object, int], Awaitable[list[Output]]]
+"""Calls the Runnable with an input; returns one output, or as many as are sampled."""
 
-    The Runnable is run as often as the policy samples and retries, by ``n`` where it is a chat
-    model that has it; the best answer comes back in the Runnable's own type. Text in a message
-    that calls tools is judged as well, and left out where it is refused. Tool calls and outputs
-    that are neither messages nor strings pass unchanged and are named in
+
+class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
+    """Guards the answers of another Runnable; a drop-in for it in any chain.
+
+    The Runnable runs as often as the policy samples and retries (with ``n``, where it is a chat
+    model that supports it); the best answer comes back in the Runnable's own type. Text in a
+    message that calls tools is judged as well, and left out if it is refused. Tool calls and
+    outputs that are neither messages nor strings pass unchanged and are listed in
     ``response_metadata["guardrail"]["unjudged"]``; a policy with ``structured`` judges both and
-    withholds them whole: a message has no calls then, and data raise a ``WithheldError``.
+    withholds them whole: the message then has no calls, and data raise a ``WithheldError``.
 
     No unjudged answer leaves, neither in the output nor in events: handlers that stream a run's
-    tokens to a consumer (``astream_events``, LangGraph's stream modes) are kept from the inner
-    Runnable, while all other callbacks (tracers, loggers) see it, and each check as a run
+    tokens to a consumer (``astream_events``, LangGraph's stream modes) do not see the inner
+    Runnable. All other callbacks (tracers, loggers) see it, and each check as a run
     ``guardrail_check`` with question, answer, evidence and verdict.
 
     Args:
         guard: The guardrail.
-        bound: What to guard.
-        policy: A policy or its name; default ``STRICT``. A retry adds the rejected answer and what
-            was wrong with it to the input's messages, or to its question.
+        bound: The Runnable to guard.
+        policy: A policy or its name; default ``STRICT``. A retry adds the rejected answer and its
+            faults to the input's messages, or to its question.
         style: How markers look in the text: ``kalma``, ``footnotes`` or ``none``.
         stream_mode: ``sentence`` releases each sentence once it is judged, ``buffer`` waits for
             the whole answer; a policy that samples or retries always waits.
-        inject: What the model is shown of the evidence that is known before it runs: ``off``,
-            ``facts``, or ``prompt`` with KaLMA's instruction and demonstration. It goes into the
-            system message, or before the question of an input without messages.
-        question_key: Key of the question in a mapping input; found when None.
-        answer_key: Key or dotted path of the answer in a mapping output. When None, the last
-            message of the assistant in an agent's state is judged; of other mappings the usual
-            keys are tried if ``evidence`` is named, else they pass as data.
-        evidence: Where the documents are that the model was shown: a key or path in the chain's
-            input or output or in what its steps pass on, or a function of its input. When None,
-            what the chain's own retrievers found. A run may bring its own in
+        inject: Evidence to show the model before it runs: ``off``, ``facts``, or ``prompt`` with
+            KaLMA's instruction and demonstration. It goes into the system message, or before the
+            question of an input without messages.
+        question_key: Key of the question in a mapping input; None to look for it.
+        answer_key: Key or dotted path of the answer in a mapping output. If None, the assistant's
+            last message in an agent's state is judged; the usual keys of other mappings are tried
+            if ``evidence`` is given, else mappings pass as data.
+        evidence: Where to find the documents that the model saw: a key or path in the chain's
+            input, output or steps, or a function of its input. If None, the documents that the
+            chain's own retrievers found. A run may bring its own in
             ``config["metadata"]["guardrail"]["evidence"]``.
-        evidence_mode: ``given`` takes that evidence in place of the graph, ``both`` adds the
-            graph, ``graph`` takes the graph alone.
+        evidence_mode: ``given`` uses that evidence in place of the graph, ``both`` adds the
+            graph, ``graph`` uses the graph alone.
         tool_results: Whether tool messages in the input count as evidence.
         marks: Delimiters of marked evidence in messages, ``("<context>", "</context>")``.
         reasons: Whether refused and filtered answers carry their reasons.
-        max_reply_bytes: Most bytes of a stream that are read, everything in it counted; more is an
-            ``UnreadableReplyError``, as of ``guard_openai``.
+        max_reply_bytes: Maximum size of a stream, everything in it counted; a larger one raises an
+            ``UnreadableReplyError``.
 
     Raises:
-        InputError: No answer stands at the ``answer_key`` that was named.
+        InputError: There is no answer at the given ``answer_key``.
 
     Example:
         >>> guarded = GuardrailRunnable(Guardrail(), prompt | model)    # doctest: +SKIP
@@ -120,48 +124,22 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     bound: Runnable[Input, Output]
-    settings: GuardrailConfig
-    question_key: str | None = Field(default=None)
+    question_key: str | None = None
     answer_key: str | None = None
-    evidence: EvidenceOf | None = None
+    evidence: EvidencePlace | None = None
     _guard: Guardrail = PrivateAttr()
 
     def __init__(
         self,
-        guard: Guardrail | None = None,
-        bound: Runnable[Input, Output] | None = None,
+        guard: Guardrail,
+        bound: Runnable[Input, Output],
         **fields: Unpack[RunnableOptions],
     ) -> None:
-        # A runnable that is loaded from JSON brings its settings instead of a guardrail.
-        settings = fields.pop("settings", None)
-        if guard is None:
-            guard = Guardrail(GuardrailConfig.model_validate(settings or {}))
-        super().__init__(bound=bound, settings=guard.config, **fields)  # type: ignore[call-arg, misc]
+        super().__init__(bound=bound, **fields)  # type: ignore[call-arg, misc]
         self._guard = guard
         guard.require(self.policy)
 
-    @classmethod
-    def is_lc_serializable(cls) -> bool:
-        """Settings and the guarded Runnable can be written as JSON."""
-        return True
-
-    @classmethod
-    def get_lc_namespace(cls) -> list[str]:
-        """Where this class lives."""
-        return ["chains", "runnable"]
-
-    @property
-    def lc_attributes(self) -> dict[str, object]:
-        """Nested settings as plain JSON."""
-        return {
-            "settings": self.settings.model_dump(mode="json"),
-            "policy": self.policy.model_dump(mode="json"),
-            "style": self.style.value,
-            "stream_mode": self.stream_mode.value,
-            "evidence_mode": self.evidence_mode.value,
-        }
-
-    # --- single calls and batches --------------------------------------------------------
+    # --- single calls ----------------------------------------------------------------------
 
     def invoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Run the guarded Runnable and guard its answer."""
@@ -173,32 +151,6 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         """``invoke`` as a coroutine."""
         return await self._acall_with_config(self._ainvoke, input, config, **kwargs)
 
-    def batch(
-        self,
-        inputs: list[Input],
-        config: RunnableConfig | list[RunnableConfig] | None = None,
-        *,
-        return_exceptions: bool = False,
-        **kwargs: Any | None,
-    ) -> list[Output]:
-        """Run all inputs, then judge all answers together; a row that fails fails alone."""
-        return self._batch_with_config(
-            self._batch, inputs, config, return_exceptions=return_exceptions, **kwargs
-        )
-
-    async def abatch(
-        self,
-        inputs: list[Input],
-        config: RunnableConfig | list[RunnableConfig] | None = None,
-        *,
-        return_exceptions: bool = False,
-        **kwargs: Any | None,
-    ) -> list[Output]:
-        """``batch`` as a coroutine."""
-        return await self._abatch_with_config(
-            self._abatch, inputs, config, return_exceptions=return_exceptions, **kwargs
-        )
-
     def _invoke(
         self,
         value: Input,
@@ -206,11 +158,9 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         config: RunnableConfig,
         **kwargs: object,
     ) -> Output:
-        run = self._run(config, run_manager)
+        run = self._run(config, run_manager, kwargs)
         value = run_sync(self._prepared(value, run))
-        # The first call stays in the caller's thread, which its resources may be bound to.
-        outputs = self._outputs(value, run, run.policy.samples, kwargs)
-        return run_sync(self._guarded(value, run, self._in_thread(run, kwargs), outputs))
+        return run_sync(self._guarded(value, run, self._in_thread, self._first(value, run)))
 
     async def _ainvoke(
         self,
@@ -219,149 +169,100 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         config: RunnableConfig,
         **kwargs: object,
     ) -> Output:
-        run = self._run(config, run_manager)
+        run = self._run(config, run_manager, kwargs)
         value = await self._prepared(value, run)
-        return await self._guarded(value, run, partial(self._aoutputs, run, kwargs))
+        return await self._guarded(value, run, self._aoutputs)
 
-    def _batch(
-        self,
-        values: list[Input],
-        run_manager: list[CallbackManagerForChainRun],
-        config: list[RunnableConfig],
-        **kwargs: object,
-    ) -> list[Exception | Output]:
-        runs = list(map(self._run, config, run_manager))
-        watched = [run.watched for run in runs]
-        values = [run_sync(self._prepared(*pair)) for pair in zip(values, runs, strict=True)]
-        outputs = self.bound.batch(values, watched, return_exceptions=True, **kwargs)
-        calls = [self._in_thread(run, kwargs) for run in runs]
-        return run_sync(self._guarded_rows(values, runs, calls, outputs))
-
-    async def _abatch(
-        self,
-        values: list[Input],
-        run_manager: list[AsyncCallbackManagerForChainRun],
-        config: list[RunnableConfig],
-        **kwargs: object,
-    ) -> list[Exception | Output]:
-        runs = list(map(self._run, config, run_manager))
-        watched = [run.watched for run in runs]
-        values = [await self._prepared(*pair) for pair in zip(values, runs, strict=True)]
-        outputs = await self.bound.abatch(values, watched, return_exceptions=True, **kwargs)
-        calls: list[_Call[Output]] = [partial(self._aoutputs, run, kwargs) for run in runs]
-        return await self._guarded_rows(values, runs, calls, outputs)
-
-    def _run(self, config: RunnableConfig, run: _Manager) -> _Run:
+    def _run(self, config: RunnableConfig, run: _Manager, kwargs: dict[str, object]) -> _Run:
         field = config_field(config)
-        policy = field.chosen_policy(self.policy) if field.changes_policy else self.policy
         path = self.evidence if isinstance(self.evidence, str) else None
-        return _Run(field, policy, hidden(config, run.get_child()), StepsSeen(path))
+        inner = hidden(config, run.get_child())
+        return _Run(field, field.chosen_policy(self.policy), inner, StepsSeen(path), kwargs)
 
     async def _prepared(self, value: Input, run: _Run) -> Input:
-        """The input with the facts for the model; messages where the model wants them."""
+        """The input with the facts for the model; messages where a retry must be added."""
         changed = run.policy.resamples or self.inject is not Inject.OFF
         if changed and isinstance(value, str) and isinstance(self.bound, BaseChatModel):
             value = cast("Input", [HumanMessage(value)])
         if self.inject is Inject.OFF:
             return value
-        there = not isinstance(self.evidence, str) or value_at(value, self.evidence)[1]
-        place = self.evidence if there else None
+        place = self.evidence if self._known_before(value) else None
         found = chain_evidence(place, value, None, run.field, self.places)
         case = await self._settled(value, found)
         text = await injected_prompt(self._guard, case.question, case.evidence, self.inject)
         return cast("Input", with_system(value, text, self.question_key))
 
-    def _outputs(
-        self, value: object, run: _Run, samples: int, kwargs: dict[str, object]
-    ) -> list[Output]:
-        """Outputs of one call: as many as are sampled where the model has ``n``, else one."""
-        if samples > 1 and (model := _with_n(self.bound)) is not None:
-            options = _model_options(run.watched, samples, kwargs)
-            return cast(
-                "list[Output]", _messages(model.generate_prompt([_prompt(value)], **options))
-            )
-        return [self.bound.invoke(cast("Input", value), run.watched, **kwargs)]
+    def _known_before(self, value: object) -> bool:
+        """True if the place of the evidence is known before the chain has run."""
+        return not isinstance(self.evidence, str) or value_at(value, self.evidence)[1]
 
-    async def _aoutputs(
-        self, run: _Run, kwargs: dict[str, object], value: object, samples: int
-    ) -> list[Output]:
-        if samples > 1 and (model := _with_n(self.bound)) is not None:
-            options = _model_options(run.watched, samples, kwargs)
-            result = await model.agenerate_prompt([_prompt(value)], **options)
-            return cast("list[Output]", _messages(result))
-        return [await self.bound.ainvoke(cast("Input", value), run.watched, **kwargs)]
+    def _first(self, value: object, run: _Run) -> list[Output]:
+        """The first outputs, called in the caller's thread: its resources may be bound to it."""
+        return self._outputs(run, value, run.policy.samples)
 
-    def _in_thread(self, run: _Run, kwargs: dict[str, object]) -> _Call[Output]:
-        async def call(value: object, samples: int) -> list[Output]:
-            return await in_own_thread(partial(self._outputs, value, run, samples, kwargs))
+    def _outputs(self, run: _Run, value: object, samples: int) -> list[Output]:
+        """The outputs of one call: as many as are sampled if the model has ``n``, else one."""
+        if samples > 1 and (model := self._model_with_n()) is not None:
+            prompt = model._convert_input(cast("Any", value))
+            return _messages(model.generate_prompt([prompt], **_model_options(run, samples)))
+        return [self.bound.invoke(cast("Input", value), run.watched, **run.kwargs)]
 
-        return call
+    async def _aoutputs(self, run: _Run, value: object, samples: int) -> list[Output]:
+        if samples > 1 and (model := self._model_with_n()) is not None:
+            prompt = model._convert_input(cast("Any", value))
+            return _messages(await model.agenerate_prompt([prompt], **_model_options(run, samples)))
+        return [await self.bound.ainvoke(cast("Input", value), run.watched, **run.kwargs)]
 
-    async def _guarded_rows(
-        self,
-        values: Sequence[Input],
-        runs: Sequence[_Run],
-        calls: Sequence[_Call[Output]],
-        outputs: Sequence[Output | Exception],
-    ) -> list[Exception | Output]:
-        """Guard the outputs of a batch at the same time; a row that fails has its own error."""
+    async def _in_thread(self, run: _Run, value: object, samples: int) -> list[Output]:
+        return await in_own_thread(partial(self._outputs, run, value, samples))
 
-        async def row(place: int) -> Exception | Output:
-            output = outputs[place]
-            if isinstance(output, Exception):
-                return output
-            return await result_or_error(
-                self._guarded(values[place], runs[place], calls[place], [output])
-            )
-
-        most = runs[0].config.get("max_concurrency") if runs else None
-        return await gather_with_concurrency(most, *map(row, range(len(values))))
+    def _model_with_n(self) -> BaseChatModel | None:
+        """The chat model that samples several answers in one call; None for any other Runnable."""
+        bound: object = self.bound
+        known = isinstance(bound, BaseChatModel) and "n" in type(bound).model_fields
+        return cast("BaseChatModel", bound) if known else None
 
     async def _guarded(
-        self,
-        value: Input,
-        run: _Run,
-        call: _Call[Output],
-        outputs: Sequence[Output] = (),
+        self, value: Input, run: _Run, call: _Call[Output], first: Sequence[object] = ()
     ) -> Output:
-        """Run the candidate loop; ``outputs`` are there already."""
-        first = list(outputs)
+        """Run the candidate loop; ``first`` are outputs that exist already."""
 
-        async def sample(attempt: Attempt) -> Sequence[Output]:
-            given = with_retry(value, attempt, self.question_key)
-            there, first[:] = list(first), []
-            return await sample_outputs(
-                partial(call, given), self._said(run), attempt.samples, there
-            )
+        async def again(attempt: Attempt, samples: int) -> list[Output]:
+            return await call(run, with_retry(value, attempt, self.question_key), samples)
 
-        best = await GuardedRun.best(
+        def answer(output: object) -> object:
+            return answer_at(output, self._path(output, run))
+
+        best = await run_guarded(
             self._guard,
-            sample,
-            self._said(run),
+            again,
+            answer,
             lambda outputs: self._case(value, run, outputs),
             run.policy,
             run.config,
+            cast("Sequence[Output]", first),
         )
-        output = best.output
-        path = self._path(output, run)
-        said = answer_at(output, path)
-        case = best.case
+        path = self._path(best.output, run)
+        said = answer_at(best.output, path)
         if best.answer is not None:
             said = guarded_output(said, best.answer, self.style, reasons=self.reasons)
+        said = await self._judged_data(value, run, best.output, said, best.case)
+        return cast("Output", with_answer(best.output, path, said))
+
+    async def _judged_data(
+        self, value: object, run: _Run, output: object, said: object, case: Case | None = None
+    ) -> object:
+        """An answer whose tool calls or data are judged where the policy says so."""
         if case is None and has_data(said, run.policy):
             case = await self._case(value, run, [output])
-        said = await with_judged_data(self._guard, run.policy, case, said)
-        return cast("Output", with_answer(output, path, said))
+        return await with_judged_data(self._guard, run.policy, case, said)
 
     def _path(self, output: object, run: _Run) -> Path:
         guess = self.evidence is not None
         return answer_path(output, self.answer_key, guess=guess, data=run.policy.structured)
 
-    def _said(self, run: _Run) -> Callable[[object], object]:
-        return lambda output: answer_at(output, self._path(output, run))
-
     async def _case(self, value: object, run: _Run, outputs: Sequence[object]) -> Case:
-        """What the answers of one run are judged against."""
+        """Question and evidence for the answers of one run."""
         found = Found()
         for output in outputs:
             found |= chain_evidence(self.evidence, value, output, run.field, self.places, run.steps)
@@ -371,7 +272,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         question = question_of(value, self.question_key, self.places)
         return await case_of(self._guard, question, found, self.evidence_mode)
 
-    # --- streams -------------------------------------------------------------------------
+    # --- streams ---------------------------------------------------------------------------
 
     def stream(
         self, input: Input, config: RunnableConfig | None = None, **kwargs: object
@@ -383,20 +284,21 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         self, input: Input, config: RunnableConfig | None = None, **kwargs: object
     ) -> AsyncIterator[Output]:
         """``stream`` as an asynchronous iterator."""
-        async for piece in self.atransform(_once(input), config, **kwargs):
+
+        async def once() -> AsyncIterator[Input]:
+            yield input
+
+        async for piece in self.atransform(once(), config, **kwargs):
             yield piece
 
     def transform(
         self, input: Iterator[Input], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[Output]:
-        """Gather a streamed input, then stream the guarded answer to it."""
+        """Collect a streamed input, then stream the guarded answer."""
         yield from self._transform_stream_with_config(input, self._transform, config, **kwargs)
 
     async def atransform(
-        self,
-        input: AsyncIterator[Input],
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
+        self, input: AsyncIterator[Input], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Output]:
         """``transform`` as an asynchronous iterator."""
         async for piece in self._atransform_stream_with_config(
@@ -411,21 +313,20 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         config: RunnableConfig,
         **kwargs: object,
     ) -> Iterator[Output]:
-        run = self._run(config, run_manager)
+        run = self._run(config, run_manager, kwargs)
         value = run_sync(self._prepared(reduce(add, pieces), run))
-        call = self._in_thread(run, kwargs)
         if run.policy.resamples:
-            outputs = self._outputs(value, run, run.policy.samples, kwargs)
-            yield self._chunk(run_sync(self._guarded(value, run, call, outputs)), run)
+            first = self._first(value, run)
+            output = run_sync(self._guarded(value, run, self._in_thread, first))
+            yield cast("Output", as_chunk(output, self._path(output, run)))
             return
         chunks = self._chunks()
         texts = map(chunks.take, self.bound.stream(value, run.watched, **kwargs))
         for release in guard_stream_sync(self._gate(value, run, chunks), texts):
-            if release.answer is not None:
-                run_sync(traced_stream(run.config, release.answer))
+            run_sync(_traced(run, release))
             if (piece := chunks.piece(release)) is not None:
                 yield cast("Output", piece)
-        if (rest := run_sync(self._rest(value, run, chunks, call))) is not None:
+        if (rest := run_sync(self._rest(value, run, chunks, self._in_thread))) is not None:
             yield rest
 
     async def _atransform(
@@ -435,36 +336,32 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         config: RunnableConfig,
         **kwargs: object,
     ) -> AsyncIterator[Output]:
-        run = self._run(config, run_manager)
+        run = self._run(config, run_manager, kwargs)
         value = await self._prepared(reduce(add, [piece async for piece in pieces]), run)
-        call = partial(self._aoutputs, run, kwargs)
         if run.policy.resamples:
-            yield self._chunk(await self._guarded(value, run, call), run)
+            output = await self._guarded(value, run, self._aoutputs)
+            yield cast("Output", as_chunk(output, self._path(output, run)))
             return
         chunks = self._chunks()
         watched = self.bound.astream(value, run.watched, **kwargs)
         texts = (chunks.take(chunk) async for chunk in watched)
         async for release in guard_stream(self._gate(value, run, chunks), texts):
-            if release.answer is not None:
-                await traced_stream(run.config, release.answer)
+            await _traced(run, release)
             if (piece := chunks.piece(release)) is not None:
                 yield cast("Output", piece)
-        if (rest := await self._rest(value, run, chunks, call)) is not None:
+        if (rest := await self._rest(value, run, chunks, self._aoutputs)) is not None:
             yield rest
 
     async def _rest(
         self, value: Input, run: _Run, chunks: Chunks, call: _Call[Output]
     ) -> Output | None:
-        """What leaves at the end of a stream: verdict and tool calls, or data."""
+        """The end of a stream: verdict and tool calls, or data."""
         if chunks.whole is None:
             return None
         if not chunks.spoken:  # nothing of it has left: it is judged like a whole output
             output = await self._guarded(value, run, call, [cast("Output", chunks.whole)])
-            return self._chunk(output, run)
-        case = None
-        if has_data(chunks.said, run.policy):
-            case = await self._case(value, run, [chunks.whole])
-        chunks.end(await with_judged_data(self._guard, run.policy, case, chunks.said))
+            return cast("Output", as_chunk(output, self._path(output, run)))
+        chunks.end(await self._judged_data(value, run, chunks.whole, chunks.said))
         return cast("Output", chunks.rest())
 
     def _chunks(self) -> Chunks:
@@ -473,14 +370,11 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
             self.answer_key, guess=guess, reasons=self.reasons, most_bytes=self.max_reply_bytes
         )
 
-    def _chunk(self, output: object, run: _Run) -> Output:
-        return cast("Output", as_chunk(output, self._path(output, run)))
-
     def _gate(self, value: Input, run: _Run, chunks: Chunks) -> SentenceGate:
         def mode() -> StreamMode:
-            # Evidence that comes with the output is there for sure only at its end.
-            there = not isinstance(self.evidence, str) or value_at(value, self.evidence)[1]
-            return self.stream_mode if there or run.steps.value[1] else StreamMode.BUFFER
+            # Evidence that comes with the output is complete only at its end.
+            known = self._known_before(value) or run.steps.value[1]
+            return self.stream_mode if known else StreamMode.BUFFER
 
         return SentenceGate(
             self._guard,
@@ -491,29 +385,22 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         )
 
 
-def _with_n(bound: object) -> BaseChatModel | None:
-    """The chat model that samples several answers in one call; None for any other Runnable."""
-    known = isinstance(bound, BaseChatModel) and "n" in type(bound).model_fields
-    return cast("BaseChatModel", bound) if known else None
+async def _traced(run: _Run, release: Release) -> None:
+    """Show the check of a streamed answer to tracers, once all of it has been judged."""
+    if (answer := release.answer) is None:
+        return
+
+    async def judged() -> Sequence[GuardedAnswer]:
+        return [answer]
+
+    text = answer.text if answer.original is None else answer.original
+    await trace_checks(run.config, Case(answer.question, answer.evidence), [text], judged())
 
 
-def _model_options(
-    config: RunnableConfig, samples: int, kwargs: dict[str, object]
-) -> dict[str, Any]:
-    names = ("callbacks", "tags", "metadata", "run_name")
-    return {name: config.get(name) for name in names} | {"n": samples} | kwargs
+def _model_options(run: _Run, samples: int) -> dict[str, Any]:
+    config, names = run.watched, ("callbacks", "tags", "metadata", "run_name")
+    return {name: config.get(name) for name in names} | {"n": samples} | run.kwargs
 
 
-def _prompt(value: object) -> PromptValue:
-    if isinstance(value, PromptValue):
-        return value
-    messages = [value] if isinstance(value, BaseMessage) else cast("Sequence[Any]", value)
-    return ChatPromptValue(messages=convert_to_messages(messages))
-
-
-def _messages(result: LLMResult) -> list[BaseMessage]:
-    return [cast("ChatGeneration", item).message for item in result.generations[0]]
-
-
-async def _once(value: Input) -> AsyncIterator[Input]:
-    yield value
+def _messages(result: LLMResult) -> list[Output]:
+    return [cast("Output", cast("ChatGeneration", item).message) for item in result.generations[0]]

@@ -1,53 +1,122 @@
-"""Evidence in a LangChain chain's input, output, messages and config."""
+"""Evidence in a LangChain chain's input, output, messages, config and steps."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.callbacks.base import BaseCallbackManager
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import patch_config
 
 from chains.evidence.base import EvidenceSettings, Found, Source
 from chains.evidence.items import FIELD, RequestField, request_field
-from chains.evidence.marks import marked_evidence
-from chains.evidence.parts import parts_of_messages
-from chains.evidence.paths import value_at
-from chains.evidence.steps import StepsSeen
+from chains.evidence.parts import marked_evidence, parts_of_messages
 from chains.evidence.tools import ToolResult, evidence_of_tools
 from guardrail.core.errors import InputError
 from guardrail.core.types import Evidence
 from guardrail.sources.items import evidence_items, evidence_of_item
 
 __all__ = [
-    "EvidenceOf",
+    "EvidencePlace",
+    "StepsSeen",
     "chain_evidence",
     "config_field",
     "message_evidence",
-    "messages_of",
+    "value_at",
 ]
 
-EvidenceOf = str | Callable[[Any], object]
-"""Where a chain's evidence stands: a key or path (``context``, ``retrieved.documents``) of its
-input or output, or a function of its input."""
+EvidencePlace = str | Callable[[Any], object]
+"""Where to find a chain's evidence: a key or path (``context``, ``retrieved.documents``) of its
+input, output or steps, or a function of its input."""
 
 MESSAGE_KEYS = ("messages", "chat_history", "history")
 """Keys of a chain's input that hold messages."""
 
 
 def config_field(config: RunnableConfig | None) -> RequestField:
-    """What ``config["metadata"]["guardrail"]`` of a run says.
+    """Read ``config["metadata"]["guardrail"]`` of a run.
 
     Raises:
-        InputError: It holds a key that is not known, or an item that is no evidence.
+        InputError: It holds an unknown key, or an item that is not evidence.
     """
     return request_field(((config or {}).get("metadata") or {}).get(FIELD))
 
 
+def value_at(value: object, path: str) -> tuple[object, bool]:
+    """The value at a path of keys (``retrieved.documents``), and whether there is one."""
+    for key in path.split("."):
+        if not isinstance(value, Mapping) or key not in value:
+            return None, False
+        value = value[key]
+    return value, True
+
+
+class StepsSeen(BaseCallbackHandler):
+    """Watches the steps of one run: its retrievers' documents, and the value at a path.
+
+    In ``{"context": retriever, "question": …} | prompt | model`` the context is neither in the
+    chain's input nor in its output. Each run has its own handler, so that concurrent runs do not
+    mix.
+
+    Args:
+        path: Key or path of the value to keep, in the output of any step; None for none.
+
+    Attributes:
+        documents: The documents of the chain's retrievers, in order of arrival; None if no
+            retriever was called.
+        value: The value at the path in the last step that had it, and whether any had.
+    """
+
+    run_inline = True  # the output of a step is seen before the next one begins
+
+    def __init__(self, path: str | None = None) -> None:
+        self.documents: tuple[Document, ...] | None = None
+        self.value: tuple[object, bool] = (None, False)
+        self._path = path
+        self._lock = threading.Lock()
+
+    def watching(self, config: RunnableConfig) -> RunnableConfig:
+        """The config of the run, with this handler added."""
+        callbacks = config.get("callbacks")
+        assert isinstance(callbacks, BaseCallbackManager)  # of a run that has begun
+        seeing = callbacks.copy()
+        seeing.add_handler(self, inherit=True)
+        return patch_config(config, callbacks=seeing)
+
+    def on_retriever_end(
+        self,
+        documents: Sequence[Document],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: object,
+    ) -> None:
+        """Keep the documents of a retriever."""
+        with self._lock:
+            self.documents = (*(self.documents or ()), *documents)
+
+    def on_chain_end(
+        self,
+        outputs: object,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: object,
+    ) -> None:
+        """Keep the value at the path in the output of a step."""
+        if self._path is not None and (found := value_at(outputs, self._path))[1]:
+            self.value = found
+
+
 def chain_evidence(
-    place: EvidenceOf | None,
+    place: EvidencePlace | None,
     value: object,
     output: object,
     field: RequestField,
@@ -57,29 +126,29 @@ def chain_evidence(
     """The evidence of one run of a chain, the most trusted first.
 
     Args:
-        place: Where the caller says that it stands.
+        place: The place that the application named.
         value: The chain's input.
-        output: The chain's output, where there is one already.
-        field: What the run's config said.
-        settings: Which places are looked at.
-        steps: What was seen inside the chain. Its retrievers' documents count where nothing else
-            was handed over or named.
+        output: The chain's output, if there is one already.
+        field: The guardrail's part of the run's config.
+        settings: Places to look at.
+        steps: The steps inside the chain. Its retrievers' documents count if nothing else was
+            given or named.
 
     Raises:
-        InputError: The place named holds nothing, or something that is no evidence.
+        InputError: There is nothing at the named place, or something that is not evidence.
     """
-    handed = Found.of(Source.CALLER, field.evidence)
+    given = Found.of(Source.CALLER, field.evidence)
     if place is not None:
-        handed |= Found.of(Source.CALLER, _handed_over(place, value, output, steps))
-    elif steps is not None and steps.documents is not None and not handed.sources:
-        handed = Found.of(Source.RETRIEVERS, _items(steps.documents, "what a retriever found"))
+        given |= Found.of(Source.CALLER, _evidence_at(place, value, output, steps))
+    elif steps is not None and steps.documents is not None and not given.sources:
+        given = Found.of(Source.RETRIEVERS, _items(steps.documents, "a retriever's result"))
     # The state that an agent returns holds the messages of its input, and its tools' results.
-    messages = messages_of(output) if not isinstance(output, BaseMessage) else []
-    return handed | message_evidence(messages or messages_of(value), settings)
+    messages = [] if isinstance(output, BaseMessage) else _messages_of(output)
+    return given | message_evidence(messages or _messages_of(value), settings)
 
 
 def message_evidence(messages: Sequence[BaseMessage], settings: EvidenceSettings) -> Found:
-    """The evidence in messages: content parts, results of tools, marked stretches."""
+    """The evidence in messages: content parts, tool results, marked text."""
     names = {
         call["id"]: call["name"]
         for message in messages
@@ -103,34 +172,30 @@ def message_evidence(messages: Sequence[BaseMessage], settings: EvidenceSettings
     )
 
 
-def messages_of(value: object) -> list[BaseMessage]:
-    """The messages in a chain's input; none where it holds no messages."""
+def _messages_of(value: object) -> list[BaseMessage]:
     if isinstance(value, PromptValue):
         return value.to_messages()
     if isinstance(value, BaseMessage):
         return [value]
     if isinstance(value, Mapping):
-        return [
-            message for key in MESSAGE_KEYS if key in value for message in messages_of(value[key])
-        ]
-    if isinstance(value, list):
-        return [item for item in value if isinstance(item, BaseMessage)]
-    return []
+        found = (_messages_of(value[key]) for key in MESSAGE_KEYS if key in value)
+        return [message for messages in found for message in messages]
+    return [item for item in value if isinstance(item, BaseMessage)] if type(value) is list else []
 
 
-def _handed_over(
-    place: EvidenceOf, value: object, output: object, steps: StepsSeen | None
+def _evidence_at(
+    place: EvidencePlace, value: object, output: object, steps: StepsSeen | None
 ) -> tuple[Evidence, ...]:
     if callable(place):
-        return _items(place(value), "what the function of 'evidence' returns")
+        return _items(place(value), "the result of the function 'evidence'")
     inside = (None, False) if steps is None else steps.value
     for found, there in (value_at(value, place), value_at(output, place), inside):
         if there:
             return _items(found, f"evidence at {place!r}")
     known = [sorted(map(str, item)) for item in (value, output) if isinstance(item, Mapping)]
     raise InputError(
-        f"there is no {place!r} in the chain's input or output (their keys: {known or 'none'}), "
-        "nor in what its steps hand on; name the place of the evidence with the parameter "
+        f"there is no {place!r} in the chain's input or output (keys: {known or 'none'}) or in the "
+        "output of its steps; name the place of the evidence with the parameter "
         "'evidence', in a chain such as RunnablePassthrough.assign(context=…)"
         ".assign(answer=prompt | model) with evidence='context' and answer_key='answer'"
     )
@@ -138,20 +203,16 @@ def _handed_over(
 
 def _items(found: object, where: str) -> tuple[Evidence, ...]:
     """Evidence in any form that chains keep it in: documents, texts, triples, or one of these."""
-    if found is None:
+    if found is None or (isinstance(found, str) and not found.strip()):
         return ()
     if isinstance(found, str | Document):
-        empty = isinstance(found, str) and not found.strip()
-        return () if empty else evidence_of_item(found, where)
+        return evidence_of_item(found, where)
     return evidence_items(found, where)
 
 
 def _documents(artifact: object) -> tuple[Evidence, ...]:
-    """The documents that a tool returned beside its text."""
-    if isinstance(artifact, Document):
-        return evidence_of_item(artifact)
-    if isinstance(artifact, list | tuple):
-        pairs = (item[0] if isinstance(item, tuple) and item else item for item in artifact)
-        documents = [item for item in pairs if isinstance(item, Document)]
-        return tuple(evidence for document in documents for evidence in evidence_of_item(document))
-    return ()
+    """The documents in a tool's artifact, alone or with their scores."""
+    items = artifact if isinstance(artifact, list | tuple) else [artifact]
+    pairs = (item[0] if isinstance(item, tuple) and item else item for item in items)
+    documents = [item for item in pairs if isinstance(item, Document)]
+    return tuple(evidence for document in documents for evidence in evidence_of_item(document))

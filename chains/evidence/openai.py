@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 
 from chains.conversation import Turn, standalone_question
 from chains.evidence.base import EvidenceSettings, Found, Source
-from chains.evidence.marks import marked_evidence, without_marked
-from chains.evidence.parts import parts_of_messages, sources_of_body, text_of, visible_parts
+from chains.evidence.parts import (
+    marked_evidence,
+    parts_of_messages,
+    sources_of_body,
+    text_of,
+    visible_parts,
+    without_marked,
+)
 from chains.evidence.tools import ToolResult, evidence_of_tools
 from guardrail.core.types import Evidence, Passage
 

@@ -1,24 +1,32 @@
-"""Content parts in which other gateways and models mark sources and questions.
+"""Content parts in which other gateways and models mark sources and questions; marked text.
 
 LiteLLM: ``{"type": "grounding_source", "text": …}`` and ``{"type": "query", "text": …}``.
-Bedrock: ``{"guardContent": {"text": {"text": …, "qualifiers": ["grounding_source"]}}}``, and of its
+Bedrock: ``{"guardContent": {"text": {"text": …, "qualifiers": ["grounding_source"]}}}``, and in
 ``converse`` ``{"searchResult": {"source", "title", "content"}}`` and ``{"document": …}``.
-Azure: ``groundingSources`` beside the messages, or in a part.
+Azure: ``groundingSources`` at the top level of the request, or in a part.
 Anthropic: ``{"type": "document", "source": …, "title": …}`` and ``search_result``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from chains.evidence.base import Found, Source
+from chains.evidence.base import EvidenceSettings, Found, Source
 from guardrail.core.types import Passage
 from guardrail.sources.tables import few_enough
 
-__all__ = ["parts_of_messages", "plain_body", "sources_of_body", "text_of", "visible_parts"]
+__all__ = [
+    "marked_evidence",
+    "parts_of_messages",
+    "plain_body",
+    "sources_of_body",
+    "text_of",
+    "visible_parts",
+    "without_marked",
+]
 
 GROUNDING, QUERY = "grounding_source", "query"
-"""Roles of a part, in the words of LiteLLM and Bedrock."""
+"""Roles of a part, as LiteLLM and Bedrock call them."""
 
 
 def parts_of_messages(messages: object) -> Found:
@@ -27,41 +35,42 @@ def parts_of_messages(messages: object) -> Found:
     Args:
         messages: Messages as objects, oldest first; anything else holds nothing.
     """
-    passages: list[Passage] = []
-    questions: list[str] = []
-    seen = False
-    for message in messages if isinstance(messages, list) else []:
-        content = message.get("content") if isinstance(message, Mapping) else None
-        for part in content if isinstance(content, list) else []:
-            if not isinstance(part, Mapping):
-                continue
-            for role, passage in _marked(part):
-                if role == GROUNDING:
-                    seen = True
-                    passages.append(passage)
-                    few_enough(len(passages), "the content parts")
-                else:
-                    questions.append(passage.text)
-    found = Found.of(Source.PARTS, passages if seen else None)
-    return found._replace(question=questions[-1] if questions else None)
+    marked = [
+        found
+        for message in (messages if isinstance(messages, list) else [])
+        if isinstance(message, Mapping) and isinstance(content := message.get("content"), list)
+        for part in content
+        if isinstance(part, Mapping)
+        for found in _marked(part)
+    ]
+    passages = [passage for role, passage in marked if role == GROUNDING]
+    few_enough(len(passages), "the content parts")
+    questions = [passage.text for role, passage in marked if role == QUERY]
+    return Found.of(Source.PARTS, passages or None)._replace(
+        question=questions[-1] if questions else None
+    )
 
 
 def sources_of_body(body: Mapping[str, object]) -> Found:
-    """Azure's ``groundingSources``, with its ``qna.query``, beside the messages of a request."""
-    sources = body.get("groundingSources")
-    if not isinstance(sources, list):
+    """Azure's ``groundingSources``, with its ``qna.query``, at the top level of a request."""
+    if not isinstance(body.get("groundingSources"), list):
         return Found()
-    few_enough(len(sources), "groundingSources")
-    asked = body.get("qna")
-    question = asked.get("query") if isinstance(asked, Mapping) else None
-    found = Found.of(
-        Source.PARTS, [Passage(text=source) for source in sources if isinstance(source, str)]
+    request = body.get("qna")
+    question = request.get("query") if isinstance(request, Mapping) else None
+    return Found.of(Source.PARTS, _grounding_sources(body))._replace(
+        question=question if isinstance(question, str) else None
     )
-    return found._replace(question=question if isinstance(question, str) else None)
+
+
+def _grounding_sources(fields: Mapping[str, object]) -> list[Passage]:
+    sources = fields.get("groundingSources")
+    sources = sources if isinstance(sources, list) else []
+    few_enough(len(sources), "groundingSources")
+    return [Passage(text=source) for source in sources if isinstance(source, str)]
 
 
 def visible_parts(content: object) -> object:
-    """A message's content without parts that are sources, for reading the question in it."""
+    """A message's content without its sources, to read the question from."""
     if not isinstance(content, list):
         return content
     kept: list[object] = []
@@ -74,7 +83,7 @@ def visible_parts(content: object) -> object:
 
 
 def text_of(content: object) -> str:
-    """The text of a message's content: a string, or parts of which those with text count."""
+    """The text of a message's content: a string, or the texts of its parts."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -88,9 +97,9 @@ def text_of(content: object) -> str:
 
 
 def plain_body(body: dict[str, object]) -> dict[str, object]:
-    """A request whose marked parts are plain text, as any server takes them.
+    """A request with marked parts as plain text, which any server accepts.
 
-    Azure's ``groundingSources`` stay here: they are for the guardrail, not for the model.
+    Azure's ``groundingSources`` are removed: they are for the guardrail, not for the model.
     """
     if "groundingSources" in body:
         body = {key: value for key, value in body.items() if key not in ("groundingSources", "qna")}
@@ -130,12 +139,8 @@ def _marked(part: Mapping[str, object]) -> Iterator[tuple[str, Passage]]:
         for role in qualifiers if isinstance(qualifiers, list) else []:
             if role in (GROUNDING, QUERY):
                 yield role, _passage(str(block["text"]), block)
-    sources = part.get("groundingSources")
-    sources = sources if isinstance(sources, list) else []
-    few_enough(len(sources), "groundingSources")
-    for text in sources:
-        if isinstance(text, str):
-            yield GROUNDING, Passage(text=text)
+    for passage in _grounding_sources(part):
+        yield GROUNDING, passage
     if kind in ("document", "search_result"):
         yield from _document(part)
     for name in ("document", "searchResult"):
@@ -173,3 +178,33 @@ def _passage(text: str, fields: Mapping[str, object]) -> Passage:
         return value if isinstance(value, str) else None
 
     return Passage(text=text, id=named("id"), title=named("title"), url=named("url"))
+
+
+def marked_evidence(texts: Iterable[str], settings: EvidenceSettings) -> Found:
+    """The marked spans of texts (``<context>…</context>``), each a passage."""
+    if settings.marks is None:
+        return Found()
+    spans = [span for text in texts for span in _split(text, settings.marks)[1]]
+    few_enough(len(spans), "the marked text")
+    passages = [Passage(text=span.strip()) for span in spans if span.strip()]
+    return Found.of(Source.MARKED, passages if spans else None)
+
+
+def without_marked(text: str, settings: EvidenceSettings) -> str:
+    """A text without its marked spans, to read the question from."""
+    return text if settings.marks is None else _split(text, settings.marks)[0]
+
+
+def _split(text: str, marks: tuple[str, str]) -> tuple[str, list[str]]:
+    """The text outside the marks, and the spans inside; unclosed spans do not count."""
+    opening, closing = marks
+    outside, inside = [], []
+    position = 0
+    while (start := text.find(opening, position)) >= 0:
+        end = text.find(closing, start + len(opening))
+        if end < 0:
+            break
+        outside.append(text[position:start])
+        inside.append(text[start + len(opening) : end])
+        position = end + len(closing)
+    return "".join([*outside, text[position:]]), inside

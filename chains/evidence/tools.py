@@ -1,51 +1,70 @@
-"""What tools returned in a conversation, as evidence: texts, documents, rows, objects as facts."""
+"""Tool results as evidence: texts and documents as passages, rows and other objects as facts."""
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from itertools import chain, islice
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple, TypeVar, cast
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from chains.evidence.base import EvidenceSettings, Found, Source
-from chains.evidence.rows import Reading, rows_of_text, table_of_result
 from guardrail import Table
 from guardrail.core.cancellation import stop_if_given_up
+from guardrail.core.errors import InputError
 from guardrail.core.incoming import cut_text
+from guardrail.core.rows import cell_text
 from guardrail.core.types import Evidence, Passage, Problem, Triple
 from guardrail.evidence.bounds import MOST_CHARS, too_long
-from guardrail.sources.tables import MOST_CELLS
+from guardrail.sources.tables import MOST_CELLS, row_size
 
 __all__ = ["ToolResult", "evidence_of_tools", "result_evidence"]
 
 TEXT_KEYS = ("text", "content", "page_content", "snippet", "body")
-"""Keys of an object under which a document's text stands."""
-TITLE_KEYS = ("title", "filename", "name")
-URL_KEYS = ("url", "source", "link", "uri")
-ID_KEYS = ("id", "file_id", "document_id", "doc_id")
-SUBJECT_KEYS = Table.subject_columns
-"""Keys of an object that say what its other keys tell of."""
-LISTS = ("results", "documents", "items", "data", "hits")
-"""Keys under which a tool's reply holds a list of results."""
+"""Keys of a document's text; the other keys of an object with one are its fields and facts."""
+FIELD_KEYS = {
+    "id": ("id", "file_id", "document_id", "doc_id"),
+    "title": ("title", "filename", "name"),
+    "url": ("url", "source", "link", "uri"),
+}
+"""Keys of the other fields of a passage."""
+METADATA_KEYS = ("metadata", "attributes")
+"""Keys of a document that hold more of its fields."""
+LIST_KEYS = ("results", "documents", "items", "data", "hits")
+"""Keys of a reply that hold a list of results."""
+COLUMNS, ROWS = "columns", ("rows", "data")
+"""Keys of a result's columns, and of its rows with cells in that order."""
 PART_KEYS = frozenset({"type", "text", "id", "index"})
-"""Keys of a content part that tell of the part, not of what its text is about."""
+"""Keys of a content part that describe the part itself, not the subject of its text."""
+PART_TYPES = ("text", "input_text", "output_text")
 RESULT, VALUE = "result", "value"
 """Subject and property of facts that name none."""
-METADATA_KEYS = ("metadata", "attributes")
-"""Keys of a document under which more is told of it."""
 MAX_DEPTH = 4
-"""Objects within objects that are read as facts; deeper ones are read as text."""
+"""Nested objects that are read as facts; deeper ones are read as text."""
 LEAST_CHARS = len(Triple(subject="s", property="", value="v").text)
-"""Of a fact: so many of them, and no more, may find room."""
+"""Length of the shortest fact."""
+MAX_LITERAL_CHARS = 200_000
+"""Longer text is not read as rows of Python or Markdown: Python's parser takes a hundred times as
+much memory, and a Markdown table of that length is cut in any case."""
+LITERAL_TYPES: Mapping[str, Callable[..., object]] = {
+    kind.__name__: kind for kind in (Decimal, UUID, date, datetime, timedelta, timezone, ZoneInfo)
+}
+"""Types of values in rows that Python prints, such as ``[('Fjell 3', Decimal('2490.00'))]``."""
+
+Row = TypeVar("Row")
 
 
 class ToolResult(NamedTuple):
-    """What one call of a tool returned.
+    """The result of one tool call.
 
     Attributes:
         content: Text, or data.
-        tool: The tool's name, where the conversation tells it.
-        documents: Documents beside the content, such as LangChain's artifact; read once.
+        tool: The tool's name, if known.
+        documents: Documents that come with the content, such as LangChain's artifact; read once.
     """
 
     content: object
@@ -53,160 +72,155 @@ class ToolResult(NamedTuple):
     documents: Iterable[Evidence] = ()
 
 
+class _Limit:
+    """Bounds the cells of a table that become facts, and counts those left out."""
+
+    def __init__(self, most: int = MOST_CELLS) -> None:
+        self._most = most
+        self.left_out = 0
+
+    def first(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """The first rows of a table, up to the limit of cells."""
+        room = self._most
+        for place, row in enumerate(rows):
+            room -= row_size(row)
+            if room < 0:
+                self.left_out += sum(max(1, row_size(row) - 1) for row in rows[place:])
+                return rows[:place]
+        return rows
+
+
 def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings) -> Found:
     """Read the results of tools, newest first, within the settings' bounds.
 
     Args:
         results: In the order of the conversation.
-        settings: Whether and how much is read.
+        settings: Whether and how much to read.
 
     Returns:
-        What they hold; nothing where there is no result, or none that says anything. A text that
-        is too long is cut behind a paragraph, a line or a sentence; what was not read is told as
-        a problem.
+        Their evidence, or nothing. A text that is too long is cut after a paragraph, a line or a
+        sentence; everything that was not read is reported as a problem.
     """
     if not settings.tools:
         return Found()
     found: list[Evidence] = []
     room, cut, left_out = settings.tool_chars, 0, 0
-    newest = list(reversed(results))
-    reading = Reading(min(MOST_CELLS, room // LEAST_CHARS + 1))
+    limit = _Limit(min(MOST_CELLS, room // LEAST_CHARS + 1))
     items = chain.from_iterable(
-        chain(result.documents, result_evidence(result.content, result.tool, reading))
-        for result in newest[: settings.tool_results]
+        chain(result.documents, result_evidence(result.content, result.tool, limit))
+        for result in results[: -settings.tool_results - 1 : -1]
     )
     for item in islice(items, MOST_CELLS):
         stop_if_given_up()
-        kept = _within(item, room)
-        if kept is None:
+        fitting = _within(item, room)
+        if fitting is None:
             left_out += 1
             continue
-        cut += kept is not item
-        room -= len(kept.text)
-        found.append(kept)
-    more = next(items, None) is not None
-    evidence = Found.of(Source.TOOLS, found or None)
-    problems = _unread(settings, cut, left_out + reading.left_out, len(newest), more=more)
-    return evidence._replace(problems=problems)
-
-
-def result_evidence(
-    content: object, tool: str | None = None, reading: Reading | None = None
-) -> Iterator[Evidence]:
-    """Read one result: texts and documents as passages, rows and all else as facts.
-
-    Args:
-        content: Text, JSON in a text, content parts, or data.
-        tool: Names the subject of facts where the object itself does not.
-        reading: How much of its tables is read.
-    """
-    reading = reading or Reading()
-    if isinstance(content, str):
-        data = _json(content)
-        data = rows_of_text(content) if data is None else data
-        if data is not None:
-            yield from _facts(data, tool, 0, reading)
-        elif content.strip():
-            yield Passage(text=content, title=tool)
-    elif isinstance(content, list) and content and all(map(_is_text_part, content)):
-        for part in content:
-            text = part if isinstance(part, str) else part["text"]
-            yield from result_evidence(text, tool, reading)
-    else:
-        yield from _facts(content, tool, 0, reading)
+        cut += fitting is not item
+        room -= len(fitting.text)
+        found.append(fitting)
+    rest = " and everything after them" if next(items, None) is not None else ""
+    left_out += limit.left_out
+    problems = []
+    if cut or left_out or rest:
+        problems.append(
+            f"tools returned more than the limit of {settings.tool_chars:,} characters, or "
+            f"names of more than {MOST_CHARS:,}; texts that were cut: {cut}, texts and facts left "
+            f"out: {left_out}{rest}; let the tools return less, or raise tool_chars of "
+            "EvidenceSettings"
+        )
+    if len(results) > settings.tool_results:
+        problems.append(
+            f"of {len(results)} tool results the newest {settings.tool_results} were read; send "
+            "fewer, or raise tool_results of EvidenceSettings"
+        )
+    return Found.of(Source.TOOLS, found or None)._replace(
+        problems=tuple(Problem(part="evidence", message=message) for message in problems)
+    )
 
 
 def _within(item: Evidence, room: int) -> Evidence | None:
-    """The item if there is room for it, else what can be kept of it; None for nothing.
-
-    A tool may return what others wrote: a name of any length in it is no fault of the caller's.
-    """
-    if too_long(item):
+    """The item, or as much of its text as there is room for; None for nothing."""
+    if too_long(item):  # not the caller's fault: the tool may return anybody's text
         return None
     if len(item.text) <= room:
         return item
-    if not isinstance(item, Passage):
-        return None
-    text = cut_text(item.text, room)
+    text = cut_text(item.text, room) if isinstance(item, Passage) else ""
     return item.model_copy(update={"text": text}) if text else None
 
 
-def _unread(
-    settings: EvidenceSettings, cut: int, left_out: int, results: int, *, more: bool
-) -> tuple[Problem, ...]:
-    """What is told of results that were not read, or not to their end."""
-    problems = []
-    if cut or left_out or more:
-        behind = " and all behind them" if more else ""
-        problems.append(
-            f"tools returned more than the {settings.tool_chars:,} characters that are read, or "
-            f"names of more than {MOST_CHARS:,}; texts that were cut: {cut}, texts and facts left "
-            f"out: {left_out}{behind}; let the tools return less, or raise tool_chars where you "
-            "give EvidenceSettings"
-        )
-    if results > settings.tool_results:
-        problems.append(
-            f"of {results} results of tools the newest {settings.tool_results} were read; send "
-            "fewer, or raise tool_results where you give EvidenceSettings"
-        )
-    return tuple(Problem(part="evidence", message=message) for message in problems)
+def result_evidence(
+    content: object, tool: str | None = None, limit: _Limit | None = None
+) -> Iterator[Evidence]:
+    """Read one result.
+
+    Args:
+        content: Text, JSON or rows as text, content parts, or data.
+        tool: Subject of facts that name none.
+        limit: Bounds the cells of tables.
+    """
+    limit = limit or _Limit()
+    if isinstance(content, str):
+        data = _json(content)
+        data = _rows_of_text(content) if data is None else data
+        if data is not None:
+            yield from _facts(data, tool, 0, limit)
+        elif content.strip():
+            yield Passage(text=content, title=tool)
+    elif isinstance(content, list) and content and all(_part_text(item) for item in content):
+        for part in content:
+            yield from result_evidence(_part_text(part), tool, limit)
+    else:
+        yield from _facts(content, tool, 0, limit)
 
 
-def _facts(data: object, subject: str | None, depth: int, reading: Reading) -> Iterator[Evidence]:
+def _facts(data: object, subject: str | None, depth: int, limit: _Limit) -> Iterator[Evidence]:
     if isinstance(data, str):
         if data.strip():
             yield Passage(text=data, title=subject)
-    elif isinstance(data, int | float):
-        yield Triple(subject=subject or RESULT, property=VALUE, value=_written(data))
-    elif (table := _rows(data, subject, reading)) is not None:
+    elif (value := _cell(data)) is not None:
+        yield Triple(subject=subject or RESULT, property=VALUE, value=value)
+    elif (table := _table(data, subject, limit)) is not None:
         yield from table
     elif depth > MAX_DEPTH:
-        if data and (text := _as_json(data)):
+        if data and (text := cell_text(data)):
             yield Passage(text=text, title=subject)
     elif isinstance(data, list | tuple):
         for item in data:
-            yield from _facts(item, subject, depth + 1, reading)
-    elif _is_plain_part(data):
-        yield from result_evidence(data["text"], subject, reading)
+            yield from _facts(item, subject, depth + 1, limit)
     elif isinstance(data, Mapping):
-        yield from _object(data, subject, depth, reading)
-
-
-def _rows(data: object, name: str | None, reading: Reading) -> Table | None:
-    """The rows that a query returned; documents with a text of their own are no rows."""
-    if isinstance(data, list) and any(
-        isinstance(row, Mapping) and {*row} & {*TEXT_KEYS} for row in data
-    ):
-        return None
-    return table_of_result(data, name, reading)
+        text = _part_text(data)
+        if text and all(key in PART_KEYS or _cell(value) is None for key, value in data.items()):
+            yield from result_evidence(text, subject, limit)
+        else:
+            yield from _object(data, subject, depth, limit)
 
 
 def _object(
-    data: Mapping[str, object], subject: str | None, depth: int, reading: Reading
+    data: Mapping[str, object], subject: str | None, depth: int, limit: _Limit
 ) -> Iterator[Evidence]:
     documents, data = _documents(data)
     yield from documents
-    named = next((key for key in SUBJECT_KEYS if _scalar(data.get(key))), None)
-    about = _written(data[named]) if named else subject or RESULT
-    if documents:
-        data = _beside(documents[0], data)
+    named = next((key for key in Table.subject_columns if _cell(data.get(key)) is not None), None)
+    about = (_cell(data[named]) if named else subject) or RESULT
+    read = {name: getattr(documents[0], name) for name in FIELD_KEYS} if documents else {}
     for key, value in data.items():
-        if key == named:
+        known = any(key in FIELD_KEYS[name] and _cell(value) == read[name] for name in read)
+        if key == named or known:
             continue
-        if _scalar(value):
-            yield Triple(subject=about, property=str(key), value=_written(value))
-        elif isinstance(value, list) and value and all(map(_scalar, value)):
-            for item in value:
-                yield Triple(subject=about, property=str(key), value=_written(item))
-        elif key not in LISTS and (table := _rows(value, str(key), reading)) is not None:
+        values = value if isinstance(value, list) else [value]
+        if not _nested(values):
+            for cell in filter(None, map(_cell, values)):
+                yield Triple(subject=about, property=str(key), value=cell)
+        elif key not in LIST_KEYS and (table := _table(value, str(key), limit)) is not None:
             yield from table
         else:
-            inner = about if named or key in LISTS else f"{about} {key}" if subject else str(key)
-            yield from _facts(value, inner, depth + 1, reading)
+            inner = about if named or key in LIST_KEYS else f"{about} {key}" if subject else key
+            yield from _facts(value, str(inner), depth + 1, limit)
 
 
 def _documents(data: Mapping[str, object]) -> tuple[list[Passage], Mapping[str, object]]:
-    """The texts of an object, each with where it is from, and what else the object tells."""
+    """The texts of an object as passages, and the rest of the object."""
     texts = {
         key: text for key in TEXT_KEYS if isinstance(text := data.get(key), str) and text.strip()
     }
@@ -218,72 +232,110 @@ def _documents(data: Mapping[str, object]) -> tuple[list[Passage], Mapping[str, 
             rest = {**value, **rest}
         elif key not in texts:
             rest[key] = value
-
-    def first(keys: Sequence[str]) -> str | None:
-        value = next((rest[key] for key in keys if _scalar(rest.get(key))), None)
-        return None if value is None else _written(value)
-
-    fields = {"id": first(ID_KEYS), "title": first(TITLE_KEYS), "url": first(URL_KEYS)}
+    fields = {
+        name: next((cell for key in keys if (cell := _cell(rest.get(key))) is not None), None)
+        for name, keys in FIELD_KEYS.items()
+    }
     return [Passage(text=text, **fields) for text in dict.fromkeys(texts.values())], rest
 
 
-def _beside(document: Passage, data: Mapping[str, object]) -> Mapping[str, object]:
-    """What an object tells beside what its document holds."""
-    document_fields = (
-        (ID_KEYS, document.id),
-        (TITLE_KEYS, document.title),
-        (URL_KEYS, document.url),
-    )
-    read = {
-        key
-        for keys, value in document_fields
-        for key in keys
-        if _scalar(data.get(key)) and _written(data[key]) == value
-    }
-    return {key: value for key, value in data.items() if key not in read}
+def _table(data: object, name: str | None, limit: _Limit) -> Table | None:
+    """Data as a table: flat objects with the same keys, or columns and rows. Documents are not."""
+    if isinstance(data, Mapping):
+        rows = next((data[key] for key in ROWS if isinstance(data.get(key), list)), None)
+        columns = data.get(COLUMNS)
+        if not rows or not isinstance(columns, list):
+            return None
+        # Some drivers give the type of a column next to its name.
+        names = [item.get("name") if isinstance(item, Mapping) else item for item in columns]
+        return _listed(names, rows, name, limit) if isinstance(rows[0], list) else None
+    if not isinstance(data, list) or len(data) < 2:
+        return None
+    if all(isinstance(row, Mapping) and not _nested(row.values()) for row in data):
+        keys, *others = {frozenset(row) for row in data}
+        if others or not keys.isdisjoint(TEXT_KEYS):
+            return None
+        return Table(limit.first(data), name=name, of=len(data))
+    if all(isinstance(row, tuple) for row in data):
+        # Rows without the names of their columns, as the SQL tool of LangChain returns them.
+        width = len(data[0])
+        names = ["name", "value"] if width == 2 else [f"value {n}" for n in range(1, width + 1)]
+        return _listed(names, data, name, limit)
+    return None
+
+
+def _listed(
+    names: Sequence[object], rows: Sequence[Sequence[object]], name: str | None, limit: _Limit
+) -> Table | None:
+    try:
+        return Table.from_columns(names, limit.first(rows), name=name, of=len(rows))
+    except InputError:
+        return None
+
+
+def _rows_of_text(text: str) -> Sequence[object] | None:
+    """The rows in a text as Markdown or Python prints them; None for any other text."""
+    text = text.strip()
+    if not text.startswith(("|", "[(", "[{")) or len(text) > MAX_LITERAL_CHARS:
+        return None
+    if text.startswith("|"):
+        return Table.rows_of_markdown(text)
+    try:
+        rows = _literal(ast.parse(text, mode="eval").body)
+    except (
+        SyntaxError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError,
+        MemoryError, OSError,
+    ):  # fmt: skip
+        return None
+    return rows if isinstance(rows, list) else None
+
+
+def _literal(node: ast.AST) -> object:
+    """The value of a literal as Python prints it, dates and decimals included.
+
+    Raises:
+        ValueError: It is something else.
+        LookupError: It calls an unknown type.
+    """
+    match node:
+        case ast.List():
+            return [*map(_literal, node.elts)]
+        case ast.Tuple():
+            return tuple(map(_literal, node.elts))
+        case ast.Dict():
+            keys = [ast.literal_eval(key) for key in node.keys if key is not None]
+            return dict(zip(keys, map(_literal, node.values), strict=True))
+        case ast.Attribute(attr="utc" | "UTC"):
+            return UTC
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            named = {word.arg or "": _literal(word.value) for word in node.keywords}
+            return LITERAL_TYPES[name](*map(_literal, node.args), **named)
+        case ast.expr():
+            return ast.literal_eval(node)
+    raise ValueError("not a literal")
 
 
 def _json(text: str) -> object | None:
-    """The object or list that a text is; None for any other text."""
+    """The object or list in a text; None for any other text."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        data = json.loads(text)
+        return cast("object", json.loads(text))
     except (ValueError, RecursionError):
         return None
-    return data if isinstance(data, dict | list) else None
 
 
-def _as_json(data: object) -> str | None:
-    """Data as JSON; None where it cannot be written."""
-    try:
-        return json.dumps(data, ensure_ascii=False, default=str)
-    except (TypeError, ValueError, RecursionError):
-        return None
+def _part_text(part: object) -> str | None:
+    """The text of a content part."""
+    if isinstance(part, Mapping) and part.get("type") in PART_TYPES:
+        part = part.get("text")
+    return part if isinstance(part, str) else None
 
 
-def _is_plain_part(data: object) -> TypeGuard[Mapping[str, object]]:
-    """Whether an object is a content part with text and tells no more."""
-    return (
-        isinstance(data, Mapping)
-        and _is_text_part(data)
-        and all(key in PART_KEYS or not _scalar(value) for key, value in data.items())
-    )
+def _cell(value: object) -> str | None:
+    """The text of a value as in a table; None for empty and nested ones."""
+    return None if _nested([value]) else cell_text(value)
 
 
-def _is_text_part(part: object) -> bool:
-    if isinstance(part, str):
-        return True
-    return (
-        isinstance(part, Mapping)
-        and part.get("type") in ("text", "input_text", "output_text")
-        and isinstance(part.get("text"), str)
-    )
-
-
-def _scalar(value: object) -> bool:
-    return isinstance(value, str | int | float) and str(value).strip() != ""
-
-
-def _written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _nested(values: Iterable[object]) -> bool:
+    return any(isinstance(value, Mapping | list | tuple | set) for value in values)

@@ -20,6 +20,7 @@ PUBLIC_MODULES = {
         "core.http_clients",
         "core.lazy",
         "core.reasoning",
+        "core.rows",
         "core.secrets",
         "core.text.lexicon",
         "core.text.sentences",

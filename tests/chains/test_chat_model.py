@@ -44,3 +44,22 @@ async def test_messages_and_streams_are_judged(guard):
 async def test_events_of_the_model_itself_show_no_unjudged_text(guard):
     events = GuardedChatModel(guard, model()).astream_events(QUESTION, version="v2")
     assert CANARY not in str([event async for event in events])
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+async def test_a_run_brings_its_own_evidence_and_policy(guard, way):
+    """In the config's metadata, as for a guarded Runnable."""
+    field = {"evidence": ["The Kestrel has 42 rooms."], "policy": "annotate"}
+    config = {"metadata": {"guardrail": field}}
+    guarded = GuardedChatModel(guard, model("The Kestrel has 42 rooms. She was a writer."))
+    found = getattr(guarded, way)("How many rooms has the Kestrel?", config)
+    if way == "ainvoke":
+        message = await found
+    elif way == "invoke":
+        message = found
+    else:
+        first, *rest = list(found) if way == "stream" else [piece async for piece in found]
+        message = sum(rest, first)
+    verdict = message.response_metadata["guardrail"]
+    assert verdict["action"] == "annotate"
+    assert verdict["evidence"] == {"from": ["caller"], "count": 1}

@@ -43,6 +43,11 @@ def agent(*answers, middleware=(), tools=()):
     return create_agent(scripted(*answers), list(tools), middleware=list(middleware))
 
 
+def test_an_unknown_option_is_an_error(guard):
+    with pytest.raises(ValueError):
+        GuardrailMiddleware(guard, polcy="strict")
+
+
 def test_the_final_answer_is_judged_and_the_verdict_is_in_the_state(guard):
     state = agent(ANSWER, middleware=[GuardrailMiddleware(guard)]).invoke(ASKED)
     assert len(state["messages"]) == 2  # the guarded message replaced the raw one
@@ -184,7 +189,7 @@ def test_grounding_puts_facts_into_the_system_prompt(exact_guard):
         prompts.append(request.system_message.text)
         return handler(request)
 
-    middleware = [GuardrailMiddleware(exact_guard, ground=True), spy]
+    middleware = [GuardrailMiddleware(exact_guard, inject="facts"), spy]
     create_agent(
         scripted("She was a writer."), [], system_prompt="Be brief.", middleware=middleware
     ).invoke({"messages": [("user", "Who was Ada Lovelace?")]})

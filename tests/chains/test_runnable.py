@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.load import dumps
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
@@ -268,9 +267,3 @@ def test_the_question_of_a_conversation_is_resolved(exact_guard):
     ]
     message = GuardrailRunnable(exact_guard, model("She was born in London.")).invoke(conversation)
     assert "place of birth: London" in message.text
-
-
-def test_it_is_serialised_with_its_settings(guard):
-    text = dumps(GuardrailRunnable(guard, model(), style="footnotes"))
-    assert '"id": ["chains", "runnable", "GuardrailRunnable"]' in text
-    assert '"style": "footnotes"' in text

@@ -159,7 +159,7 @@ def test_a_result_with_a_name_that_is_too_long_is_left_out_and_told():
 def test_results_beyond_the_newest_are_told():
     found = read("One.", "Two.", "Three.", tool_results=2)
     assert [item.text for item in found.evidence] == ["Three.", "Two."]
-    assert "of 3 results of tools the newest 2 were read" in told(found)[0]
+    assert "of 3 tool results the newest 2 were read" in told(found)[0]
     assert read("One.", "Two.").problems == ()
 
 
@@ -213,7 +213,7 @@ def test_reading_stops_at_the_bound_and_tells_it(monkeypatch):
     result = ToolResult(None, documents=documents)
     found = evidence_of_tools([result], EvidenceSettings())
     assert len(found.evidence) == 10
-    assert "and all behind them" in told(found)[0]
+    assert "and everything after them" in told(found)[0]
     assert len(list(items)) == 89
 
 
