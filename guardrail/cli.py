@@ -55,7 +55,7 @@ class _Commands(LazyGroup):
             f"{COMMANDS}.answers:link", "Link the entities that questions name or ask for."
         ),
         "kg": LazyCommand(f"{COMMANDS}.graph:app", "Load, query and count knowledge graphs."),
-        "log": LazyCommand(f"{COMMANDS}.log:app", "Search a score log, or back it up."),
+        "log": LazyCommand(f"{COMMANDS}.log:app", "Search, export or back up a score log."),
         "report": LazyCommand(f"{COMMANDS}.log:report", "Make one HTML page of a score log."),
         "tune": LazyCommand(
             f"{COMMANDS}.tuning:tune", "Learn thresholds from labelled answers or feedback."

@@ -151,20 +151,14 @@ class LogConfig(_Section):
     """Where responses are recorded, how many of them, and for how long.
 
     Attributes:
-        path: The file: ``.jsonl`` is JSON lines, all else SQLite.
+        path: The SQLite file.
         sample: Share of responses to record, 0 to 1; those with errors are always recorded.
-        retention_days: Days to keep records; None keeps them. JSON lines are deleted per rotated
-            file.
-        whole: Record all evidence and linking candidates (about fifty times larger).
-        wait_s: Seconds that an answer waits for its record; later ones are reported in ``errors``
-            and written when possible.
+        retention_days: Days to keep records; None keeps them.
     """
 
     path: Path
     sample: Probability = 1.0
     retention_days: float | None = Field(default=None, gt=0, le=MOST_DAYS)
-    whole: bool = False
-    wait_s: Seconds = 2.0
 
 
 class LimitsConfig(_Section):
@@ -219,7 +213,7 @@ class GuardrailConfig(_Section):
         strictness: How certain the judge must be: ``lenient``, ``balanced``, ``strict``, or a table
             of thresholds.
         policy: A policy or its name.
-        log: The score log or its file (``.sqlite`` or ``.jsonl``).
+        log: The score log or its file.
         judge_cache: Number of cached verdicts; concurrent callers share them and are batched (2 ms
             wait). 0 disables the cache. Default of the gateway: 65,536.
         checks: Which checks run.

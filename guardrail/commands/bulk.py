@@ -136,7 +136,7 @@ def score(
 @app.command()
 @grouped
 def replay(
-    log: Annotated[Path, typer.Argument(help="Score log: SQLite, or .jsonl.")],
+    log: Annotated[Path, typer.Argument(help="A score log.")],
     target: Target,
     *,
     work: Work,

@@ -34,9 +34,7 @@ CURVE_ROWS = 12
 def tune(
     path: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="LOG", help="A score log with feedback: .sqlite or .jsonl.", dir_okay=False
-        ),
+        typer.Argument(metavar="LOG", help="A score log with feedback.", dir_okay=False),
     ] = None,
     labelled: Annotated[
         Path | None,
@@ -128,11 +126,12 @@ def tune(
 
 
 def _by_feedback(path: Path, score: str, false_pass: float) -> tuple[Tuning, list[WeightAdvice]]:
-    from guardrail.commands.log import opened
+    from guardrail.log.records import open_log
     from guardrail.tuning.feedback import learn_sck_weights, read_labels
     from guardrail.tuning.feedback import tune as choose
 
-    labels = read_labels(opened(path))
+    with open_log(path, read_only=True) as log:
+        labels = read_labels(log)
     return choose(labels, score=score, false_pass=false_pass), learn_sck_weights(labels)
 
 

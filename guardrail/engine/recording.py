@@ -25,10 +25,10 @@ WRITERS = 2
 HELD_UP = 32
 """Writes that hang and are no longer waited for, before further ones are not begun."""
 HANGS = f"{HELD_UP} records before it still wait for the score log; look for what holds its file"
-LATE = """the score log took no record within {:g} s; it may come yet. Look for what holds the \
-file, or raise log.wait_s"""
 WAIT_S = 2.0
-"""Seconds that answers wait for a log handed in."""
+"""Seconds that an answer waits for its record."""
+LATE = f"the score log took no record within {WAIT_S:g} s; it may come yet. Look for what holds \
+its file"
 
 
 class Recorder:
@@ -45,7 +45,6 @@ class Recorder:
         self._settings = settings
         self._log = log
         self._owns_log = log is None
-        self._wait_s = settings.wait_s if settings else WAIT_S
         self._workers = Workers(WRITERS, HELD_UP)
         self._opening = threading.Lock()
 
@@ -64,7 +63,6 @@ class Recorder:
                     self._settings.path,
                     sample=self._settings.sample,
                     retention=None if days is None else timedelta(days=days),
-                    whole=self._settings.whole,
                 )
             return self._log
 
@@ -74,12 +72,12 @@ class Recorder:
         if self._log is not None or self._settings is not None:
             with stage("record"):
                 try:
-                    async with asyncio.timeout(self._wait_s):
+                    async with asyncio.timeout(WAIT_S):
                         finished = await self._workers.run(
                             lambda: [self._write(answer) for answer in answers]
                         )
                 except TimeoutError:
-                    late = RecordError(LATE.format(self._wait_s))
+                    late = RecordError(LATE)
                     finished = [_unrecorded(item, late) for item in answers]
                 except GuardrailError as error:
                     told = RecordError(HANGS) if isinstance(error, OverloadedError) else error

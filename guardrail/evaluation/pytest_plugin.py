@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypedDict
 
 import pytest
@@ -26,7 +27,6 @@ MARKER = "grounded"
 CONFIG = "guardrail_config"
 HTML = "guardrail_html"
 SHARES: Final = ("supported", "contradicted")
-ANSWERS_SHOWN = 200
 """Most answers that the HTML page shows whole."""
 
 
@@ -240,9 +240,8 @@ def _judged_of(reporter: pytest.TerminalReporter) -> list[tuple[str, _Judged]]:
 
 def _write_page(path: Path, judged: Sequence[tuple[str, _Judged]]) -> None:
     from guardrail.core.types import GuardedAnswer
-    from guardrail.log.entries import Record
-    from guardrail.report.page import page
-    from guardrail.report.summary import summarise
+    from guardrail.log.records import Record, SQLiteLog
+    from guardrail.report import report_html
 
     records = [
         Record(
@@ -252,6 +251,6 @@ def _write_page(path: Path, judged: Sequence[tuple[str, _Judged]]) -> None:
         )
         for place, (test, row) in enumerate(judged)
     ]
-    worst = 3 * ANSWERS_SHOWN // 4
-    summary = summarise(records, [], worst=worst, recent=ANSWERS_SHOWN - worst)
-    path.write_text(page(summary, "Tests of answers"), "utf-8")
+    with TemporaryDirectory() as folder, SQLiteLog(Path(folder, "log.sqlite")) as log:
+        log.write_records(records)
+        path.write_text(report_html(log, title="Tests of answers"), "utf-8")

@@ -1,9 +1,8 @@
-"""What the score log holds: records, readers' feedback, and the conditions to find them by."""
+"""What the score log holds: records, readers' feedback, and the conditions to find them."""
 
 from __future__ import annotations
 
 import json
-import random
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from guardrail.core.errors import InputError, RecordError
 from guardrail.core.types import Category, GuardedAnswer, Triple, Value
+from guardrail.core.types.answers import CHANGING
 
 __all__ = [
     "LOST",
@@ -27,22 +27,19 @@ __all__ = [
     "Redact",
     "ScoreBound",
     "from_json",
-    "prepare",
-    "slim",
+    "record_of",
     "tagged",
     "tagged_lost",
     "to_json",
 ]
 
 BOUND = re.compile(r"\s*(?P<name>[\w.]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>[-+.\deE]+)\s*")
-
-
 THUMBS = {"up": 1, "down": -1, "1": 1, "+1": 1, "-1": -1, "0": 0}
-"""Words for a reader's verdict."""
-
 
 LOST: Mapping[str, str] = MappingProxyType({"candidate": "lost"})
-"""The tag of an answer that was sampled, and that nobody was given: another one was better."""
+"""The tag of a sampled answer that was not returned, since another one was better."""
+INTENT = "Intent of the question: "
+"""Begins the line in the evidence of an SCK score that names the intent."""
 
 _TAGS: ContextVar[Mapping[str, str]] = ContextVar("guardrail_tags", default=MappingProxyType({}))
 
@@ -70,11 +67,6 @@ class Record(Value):
         score = card.scores.get(name)
         return None if score is None else score.value
 
-    @property
-    def lost(self) -> bool:
-        """Whether nobody was given the answer, since another one that was sampled is better."""
-        return _is_lost(self.tags)
-
 
 def _as_thumb(value: object) -> int:
     thumb = THUMBS.get(value.strip().lower()) if isinstance(value, str) else value
@@ -91,16 +83,15 @@ Thumb = Annotated[
 
 
 class Feedback(Value):
-    """What a reader said of a response or of one of its sentences.
+    """A reader's opinion of a response or of one of its sentences.
 
     Attributes:
         record_id: The record it belongs to: its own id, or the answer's ``id``.
         sentence: Index of the sentence; None for the whole response.
-        thumb: 1 or ``up``, -1 or ``down``; 0 for a correction without verdict.
+        thumb: 1 or ``up``, -1 or ``down``; 0 for a correction alone.
         correction: What the text should have said.
         created: UTC.
-        tenant: Whose record it may speak of, by the record's tag of that name; None for anybody's.
-            The gateway fills it in.
+        tenant: Only records with this tag ``tenant`` are meant; None for any. Set by the gateway.
     """
 
     record_id: str = Field(max_length=256)
@@ -116,12 +107,12 @@ Redact = Callable[[Record], Record | None]
 
 
 class ScoreBound(Value):
-    """A bound on one score; a record whose score has no value is outside every bound.
+    """A bound on one score; a record without a value for the score is outside every bound.
 
     Attributes:
         name: The score, ``overall`` included.
         sign: ``<``, ``<=``, ``>`` or ``>=``.
-        limit: The number compared with.
+        limit: The number to compare with.
     """
 
     name: str
@@ -133,7 +124,7 @@ class ScoreBound(Value):
         """Read ``overall<0.5``.
 
         Raises:
-            InputError: It is no such expression.
+            InputError: The text is not such an expression.
         """
         found = BOUND.fullmatch(text)
         try:
@@ -141,32 +132,23 @@ class ScoreBound(Value):
                 raise ValueError(text)
             return cls(name=found["name"], sign=found["sign"], limit=float(found["limit"]))
         except (ValueError, ValidationError) as error:
-            raise InputError(f"{text!r} is no bound on a score; write overall<0.5") from error
-
-    def holds(self, record: Record) -> bool:
-        """Whether a record's score is within the bound."""
-        value = record.score(self.name)
-        if value is None:
-            return False
-        if self.limit == value:
-            return self.sign.endswith("=")
-        return (value < self.limit) == self.sign.startswith("<")
+            raise InputError(f"{text!r} is not a bound on a score; write overall<0.5") from error
 
 
 class RecordFilter(Value):
     """Which records to read; every condition that is given must hold.
 
     Attributes:
-        id: The record's own id, or the answer's, or how either begins.
-        since: Created at or after this moment.
-        until: Created before this moment.
+        id: The record's own id, or the answer's, or the beginning of either.
+        since: Created at or after this time.
+        until: Created before this time.
         action: The policy's action.
-        category: At least one sentence has it, shown or taken out.
-        entity: An entity id or label that was linked.
-        max_overall: The overall score is at most this.
+        category: At least one sentence, shown or removed, has it.
+        entity: Id or label of a linked entity.
         bounds: Bounds on scores.
-        would_block: A dry run alone let it leave as the model wrote it.
+        would_block: Only a dry run let the answer leave unchanged.
         tag: ``name=value`` among the caller's tags.
+        returned: Leave out sampled candidates that lost to a better one.
     """
 
     id: str | None = Field(default=None, min_length=1)
@@ -175,41 +157,64 @@ class RecordFilter(Value):
     action: str | None = None
     category: Category | None = None
     entity: str | None = None
-    max_overall: float | None = None
     bounds: tuple[ScoreBound, ...] = ()
     would_block: bool = False
     tag: str | None = None
+    returned: bool = False
 
-    def accepts(self, record: Record) -> bool:
-        """Whether a record meets every condition."""
-        answer = record.answer
-        overall = answer.scorecard.overall.value
-        name, _, value = (self.tag or "").partition("=")
-        return (
-            (self.id is None or record.id.startswith(self.id) or answer.id.startswith(self.id))
-            and (self.since is None or record.created >= self.since)
-            and (self.until is None or record.created < self.until)
-            and (self.action is None or answer.action == self.action)
-            and (
-                self.category is None
-                or self.category in {one.category for one in (*answer.sentences, *answer.removed)}
-            )
-            and (
-                self.entity is None
-                or any(self.entity in (e.entity.id, e.entity.label) for e in answer.entities)
-            )
-            and (self.max_overall is None or (overall is not None and overall <= self.max_overall))
-            and all(bound.holds(record) for bound in self.bounds)
-            and (answer.would_block or not self.would_block)
-            and (self.tag is None or record.tags.get(name) == value)
-        )
+    def sql(self) -> tuple[str, list[object]]:
+        """The conditions on the table ``responses``, with their parameters."""
+        tests: list[str] = []
+        values: list[object] = []
+
+        def test(condition: str, *parameters: object) -> None:
+            tests.append(condition)
+            values.extend(parameters)
+
+        if self.id is not None:
+            test("? IN (substr(id, 1, ?), substr(answer_id, 1, ?))",
+                 self.id, len(self.id), len(self.id))  # fmt: skip
+        if self.since is not None:
+            test("created >= ?", self.since.astimezone(UTC).isoformat())
+        if self.until is not None:
+            test("created < ?", self.until.astimezone(UTC).isoformat())
+        if self.action is not None:
+            test("action = ?", self.action)
+        if self.category is not None:
+            test(f"EXISTS (SELECT 1 FROM ({JUDGED}) WHERE json_extract(value, '$.category') = ?)",
+                 self.category.value)  # fmt: skip
+        if self.entity is not None:
+            test("EXISTS (SELECT 1 FROM json_each(payload, '$.answer.entities') WHERE ? IN"
+                 " (json_extract(value, '$.entity.id'), json_extract(value, '$.entity.label')))",
+                 self.entity)  # fmt: skip
+        for bound in self.bounds:
+            if bound.name == "overall":
+                test(f"overall {bound.sign} ?", bound.limit)
+            else:
+                test("EXISTS (SELECT 1 FROM json_each(payload, '$.answer.scorecard.scores') WHERE"
+                     f" key = ? AND json_extract(value, '$.value') {bound.sign} ?)",
+                     bound.name, bound.limit)  # fmt: skip
+        if self.would_block:
+            changing = ", ".join(f"'{action.value}'" for action in sorted(CHANGING))
+            test(f"json_extract(payload, '$.answer.would') IN ({changing})")
+        if self.tag is not None:
+            name, _, value = self.tag.partition("=")
+            test(f"EXISTS ({TAG})", name, value)
+        if self.returned:
+            test(f"NOT EXISTS ({TAG})", *next(iter(LOST.items())))
+        return " AND ".join(tests) or "1", values
+
+
+JUDGED = """SELECT value FROM json_each(payload, '$.answer.sentences')
+    UNION ALL SELECT value FROM json_each(payload, '$.answer.removed')"""
+TAG = "SELECT 1 FROM json_each(payload, '$.tags') WHERE key = ? AND value = ?"
 
 
 @contextmanager
 def tagged(**tags: str) -> Iterator[None]:
     """Tag every answer that is recorded inside the block, in this task or thread.
 
-    Blocks may stand in one another; the inner one's tags are added.
+    Nested blocks add their tags.
 
     Example:
         >>> from guardrail import Guardrail
@@ -225,23 +230,18 @@ def tagged(**tags: str) -> Iterator[None]:
 
 
 def tagged_lost() -> bool:
-    """Whether answers that are recorded here are tagged as lost candidates."""
-    return _is_lost(_TAGS.get())
+    """True if answers that are recorded here are tagged as lost candidates."""
+    return _TAGS.get().items() >= LOST.items()
 
 
-def _is_lost(tags: Mapping[str, str]) -> bool:
-    return tags.items() >= LOST.items()
+def _slim(answer: GuardedAnswer) -> GuardedAnswer:
+    """The answer with only the evidence that its sentences cite or contradict.
 
-
-def slim(answer: GuardedAnswer) -> GuardedAnswer:
-    """The answer with the evidence that its sentences rest on alone.
-
-    An answer is judged against all facts round its entities, often hundreds; the log keeps
-    those that carry or contradict a sentence, shown or taken out, and of each linked entity the
-    node that was chosen. Passages and triples without an id came with the call: no graph has them,
-    so all are kept.
+    An answer is judged against all facts about its entities, often hundreds. Of each linked entity
+    the chosen node stays. Passages and triples without an id came with the call and are in no
+    graph, so all of them stay.
     """
-    sentences = (*answer.sentences, *answer.removed)
+    sentences = answer.judged
     carrying = {item for one in sentences for item in (*one.citations, *one.uncited)}
     named = {span.triple for sentence in sentences for span in sentence.spans}
     evidence = tuple(
@@ -264,31 +264,28 @@ def slim(answer: GuardedAnswer) -> GuardedAnswer:
     return answer.model_copy(update={"evidence": evidence, "entities": entities})
 
 
-def prepare(
-    answer: GuardedAnswer,
-    tags: Mapping[str, str] | None,
-    redact: Redact | None,
-    sample: float,
-    whole: bool,
-) -> Record | None:
-    """The record of an answer; None where it was not sampled or the redaction drops it.
+def record_of(answer: GuardedAnswer, tags: Mapping[str, str] | None = None) -> Record:
+    """The record of an answer: slimmed, with the caller's tags and the question's intent.
 
     Args:
-        answer: The answer; one with errors is always sampled.
-        tags: The caller's labels.
-        redact: Changes or drops the record.
-        sample: Share of answers to record.
-        whole: Keep all evidence, not only what the sentences rest on.
+        answer: The answer.
+        tags: Tags beyond those of ``tagged``.
     """
-    if sample < 1.0 and not answer.errors and random.random() >= sample:
-        return None
-    labels = {**_TAGS.get(), **(tags or {})}
-    record = Record(answer=answer if whole else slim(answer), tags=labels)
-    return record if redact is None else redact(record)
+    intent = {"intent": found} if (found := _intent(answer)) else {}
+    return Record(answer=_slim(answer), tags={**intent, **_TAGS.get(), **(tags or {})})
+
+
+def _intent(answer: GuardedAnswer) -> str | None:
+    """The intent that the SCK score names."""
+    for name, score in answer.scorecard.scores.items():
+        for line in score.evidence if name.startswith("sck") else ():
+            if line.startswith(INTENT):
+                return line.removeprefix(INTENT).partition(" (")[0]
+    return None
 
 
 def to_json(record: Record) -> str:
-    """One line of JSON; a lone surrogate in a model's answer is kept as an escape."""
+    """One line of JSON; a lone surrogate in a model's answer becomes an escape."""
     try:
         return record.model_dump_json()
     except ValueError:
@@ -296,17 +293,17 @@ def to_json(record: Record) -> str:
 
 
 def from_json(text: str) -> Record:
-    """Read what ``to_json`` wrote.
+    """Read the output of ``to_json``.
 
     Raises:
-        RecordError: It is no record.
+        RecordError: The text is not a record.
     """
     try:
         return Record.model_validate_json(text)
     except ValidationError:
         pass
     try:
-        # The standard parser reads the escape of a lone surrogate, which pydantic's refuses.
+        # Python's parser reads the escape of a lone surrogate, which pydantic's refuses.
         return Record.model_validate(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise RecordError("the score log holds a record of another shape") from error

@@ -1,4 +1,4 @@
-"""What was found of an answer, as evaluations: events of OpenTelemetry, and scores for trackers."""
+"""Verdicts and scores of an answer as evaluations: OpenTelemetry events, scores for trackers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
 from pydantic import Field, FiniteFloat
 
 from guardrail.core.types import GuardedAnswer, Sentence, Value
-from guardrail.log import conventions
-from guardrail.log.conventions import NAME, own
 from guardrail.log.entries import tagged_lost
-from guardrail.log.tracing import instruments
+from guardrail.log.tracing import NAME, instruments, own
 
 __all__ = ["Evaluation", "evaluations_of", "record_answer"]
 
-Attribute = str | int | float
+EVENT = "gen_ai.evaluation.result"
+EVALUATION_NAME = "gen_ai.evaluation.name"
 
 
 class Evaluation(Value):
@@ -25,11 +24,10 @@ class Evaluation(Value):
 
     Attributes:
         name: ``groundedness`` of a sentence; ``verdict``, ``overall`` or a score of an answer.
-        value: The number, where there is one.
-        label: The word for it, where there is one.
+        value: The number, if there is one.
+        label: The word for it, if there is one.
         explanation: Counts and names of checks; never words of the answer or of its evidence.
-        sentence: Which sentence, counted from 0: those shown first, then those removed. None for
-            the answer.
+        sentence: Index of the sentence, shown ones first, then removed ones. None for the answer.
         start: Offset of the sentence's first character in the answer.
         end: Offset past its last.
     """
@@ -42,14 +40,14 @@ class Evaluation(Value):
     start: int | None = None
     end: int | None = None
 
-    def attributes(self, answer: GuardedAnswer) -> dict[str, Attribute]:
+    def attributes(self, answer: GuardedAnswer) -> dict[str, str | int | float]:
         """The attributes of its event, by the names of the conventions."""
-        found: dict[str, Attribute | None] = {
-            conventions.EVALUATION_NAME: self.name,
-            conventions.EVALUATION_VALUE: self.value,
-            conventions.EVALUATION_LABEL: self.label,
-            conventions.EVALUATION_EXPLANATION: self.explanation or None,
-            conventions.RESPONSE_ID: answer.id,
+        found: dict[str, str | int | float | None] = {
+            EVALUATION_NAME: self.name,
+            "gen_ai.evaluation.score.value": self.value,
+            "gen_ai.evaluation.score.label": self.label,
+            "gen_ai.evaluation.explanation": self.explanation or None,
+            "gen_ai.response.id": answer.id,
             own("answer.id"): answer.id,
             own("policy"): answer.versions.get("policy", "unknown"),
             own("sentence.index"): self.sentence,
@@ -68,12 +66,12 @@ def evaluations_of(answer: GuardedAnswer) -> tuple[Evaluation, ...]:
     action = answer.decided
     counts = Counter(item.verdict.value for item in answer.judged)
     whole = Evaluation(
-        name=conventions.VERDICT,
+        name="verdict",
         label=action,
         explanation="; ".join(f"{number} {kind}" for kind, number in counts.items()),
     )
     overall = answer.scorecard.overall
-    # Counts only: reasons quote the answer, which no trace should hold.
+    # Counts only: reasons quote the answer, which must not be traced.
     scores = [
         Evaluation(
             name=name,
@@ -89,17 +87,17 @@ def evaluations_of(answer: GuardedAnswer) -> tuple[Evaluation, ...]:
 
 
 def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:
-    """Count an answer that is about to be returned, and put what was found on the current span.
+    """Count an answer that is about to be returned, and add its evaluations to the current span.
 
     Each judged sentence, the verdict, and each score that has a value is an event
-    ``gen_ai.evaluation.result``: on the span, and as a record of the logs where they are exported;
-    a score is a point of ``guardrail.score`` as well. Sentences are counted by category, problems
-    by part. Nothing is told of a candidate that lost.
+    ``gen_ai.evaluation.result`` on the span and a log record if logs are exported; a score is also
+    a point of ``guardrail.score``. Sentences are counted by category, problems
+    by part. Candidates that lost are left out.
 
     Args:
         answer: The answer.
-        alone: Whether the span is this answer's alone, which then has its action and scores as
-            attributes too: not every reader of traces shows events.
+        alone: Whether the span belongs to this answer only. Action and scores then are attributes
+            too, since not every reader of traces shows events.
     """
     if tagged_lost():
         return
@@ -114,16 +112,16 @@ def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:
     logger = get_logger(NAME)
     for evaluation in evaluations_of(answer):
         if evaluation.sentence is None and evaluation.value is not None:
-            metrics.scores.record(evaluation.value, {conventions.EVALUATION_NAME: evaluation.name})
+            metrics.scores.record(evaluation.value, {EVALUATION_NAME: evaluation.name})
         attributes = evaluation.attributes(answer)
         if span.is_recording():
-            span.add_event(conventions.EVALUATION, attributes)
+            span.add_event(EVENT, attributes)
             if alone and evaluation.sentence is None and evaluation.value is not None:
                 span.set_attribute(own(f"score.{evaluation.name}"), evaluation.value)
-        # It takes trace and span from the context, by which readers put the two together.
+        # Trace and span come from the context; readers join the two by them.
         logger.emit(
             LogRecord(
-                event_name=conventions.EVALUATION,
+                event_name=EVENT,
                 timestamp=time.time_ns(),
                 severity_number=SeverityNumber.INFO,
                 attributes=attributes,
@@ -139,7 +137,7 @@ def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:
 def _of_sentence(place: int, sentence: Sentence) -> Evaluation:
     found = [f"{item.check}: {item.effect.value}" for item in sentence.findings]
     return Evaluation(
-        name=conventions.GROUNDEDNESS,
+        name="groundedness",
         value=sentence.support,
         label=sentence.verdict.value,
         explanation="; ".join(found),

@@ -1,38 +1,37 @@
-"""The score log: one record per response, in SQLite or JSON lines.
+"""The score log: one record per response, in one SQLite file.
 
-A record is with the operating system before ``write`` returns, so that killing the process
-afterwards loses nothing, and several processes may write to one file.
+A record is with the operating system before ``write`` returns, so a killed process loses nothing,
+and several processes may write to one file.
 """
 
 from __future__ import annotations
 
-import json
+import random
 import re
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol, Unpack
+from typing import Protocol
 
-from guardrail.core.errors import RecordError
+from guardrail.core.closing import Closing
+from guardrail.core.errors import InputError, RecordError
 from guardrail.core.types import GuardedAnswer
-from guardrail.log.base import Kept, RecordLog
 from guardrail.log.entries import (
     Feedback,
     Record,
     RecordFilter,
+    Redact,
     from_json,
+    record_of,
     tagged,
     to_json,
 )
-from guardrail.log.line_log import JSONLinesLog
-from guardrail.log.schema import file_at, open_to_write
 
 __all__ = [
     "Feedback",
-    "JSONLinesLog",
-    "Readable",
     "Record",
     "RecordFilter",
     "SQLiteLog",
@@ -42,15 +41,28 @@ __all__ = [
 ]
 
 BUSY_TIMEOUT_S = 30.0
-"""How long a writer waits for another process's transaction before it gives up."""
+"""How long a writer waits for another process's transaction."""
 SHORTEST_ID = 8
-"""Characters by which a person may name an answer."""
+"""Least characters of an abbreviated id."""
 MADE_ID = re.compile(r"[0-9a-f]{32}(\.\d+)?")
-"""Ids that a guardrail makes: a record of such an answer may be on its way."""
-NO_LOG = ("no such table: responses", "file is not a database")
-"""What SQLite says of a file that is something else."""
+"""Ids that a guardrail makes: the record of such an answer may still be on its way."""
+NOT_A_LOG = ("no such table: responses", "file is not a database")
+"""SQLite's messages about a file of another kind."""
 PURGE_EVERY = 1000
-"""Old records are looked for after this many writes."""
+"""Writes between two deletions of old records."""
+VERSION = 4
+SCHEMA = (
+    """CREATE TABLE responses (
+        id TEXT PRIMARY KEY, created TEXT NOT NULL, action TEXT NOT NULL, overall REAL,
+        payload TEXT NOT NULL, answer_id TEXT, tenant TEXT)""",
+    "CREATE INDEX responses_created ON responses (created)",
+    "CREATE INDEX responses_answer ON responses (answer_id, created)",
+    """CREATE TABLE feedback (
+        record_id TEXT NOT NULL, sentence INTEGER, thumb INTEGER NOT NULL,
+        correction TEXT, created TEXT NOT NULL, tenant TEXT)""",
+    "CREATE INDEX feedback_record ON feedback (record_id)",
+    f"PRAGMA user_version = {VERSION}",
+)
 
 
 class ScoreLog(Protocol):
@@ -69,45 +81,54 @@ class ScoreLog(Protocol):
         ...
 
 
-class Readable(Protocol):
-    """A score log that can be read: what reports, exports and tuning need."""
-
-    def records(self, where: RecordFilter | None = None) -> Iterator[Record]:
-        """Stream the records that meet the conditions, oldest first."""
-        ...
-
-    def feedback(self) -> Iterator[Feedback]:
-        """Stream all feedback, oldest first."""
-        ...
-
-
-class SQLiteLog(RecordLog):
+class SQLiteLog(Closing):
     """A score log in one SQLite file (WAL), safe for many writing processes and threads.
 
     Args:
-        path: The file; made with its tables when it does not exist.
+        path: The file; created with its tables if missing.
+        redact: Applied to every record before it is written.
+        sample: Share of responses to record, in [0, 1]; those with errors are always recorded.
+        retention: Age at which records are deleted; None keeps them.
         read_only: Open an existing log for reading.
-        kept: As of ``RecordLog``; records older than ``retention`` are deleted now and then.
 
     Raises:
-        RecordError: The file cannot be opened, or a newer version of this package made it.
+        RecordError: The file cannot be opened, or another version of this package made it.
     """
 
-    def __init__(self, path: str | Path, *, read_only: bool = False, **kept: Unpack[Kept]) -> None:
-        super().__init__(path, **kept)
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        redact: Redact | None = None,
+        sample: float = 1.0,
+        retention: timedelta | None = None,
+        read_only: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self._redact = redact
+        self._sample = sample
+        self._retention = retention
         self._read_only = read_only
         self._writes = 0
-        with self._reported("open"):
-            if read_only:
-                self._db = self._reader()
-            else:
-                self._db = open_to_write(self.path, BUSY_TIMEOUT_S)
-        self._file = file_at(self.path)
+        self._lock = threading.Lock()
+        with self._errors("open"):
+            self._db = self._reader() if read_only else self._writer()
+        self._file = self._file_id()
         if not read_only:
             self.purge()
 
+    def write(self, answer: GuardedAnswer, *, tags: Mapping[str, str] | None = None) -> None:
+        """Record one response; it is with the operating system when this returns."""
+        if self._sample < 1.0 and not answer.errors and random.random() >= self._sample:
+            return
+        record: Record | None = record_of(answer, tags)
+        if record is not None and self._redact is not None:
+            record = self._redact(record)
+        if record is not None:
+            self.write_record(record)
+
     def write_record(self, record: Record) -> None:
-        """Write a finished record; one whose id is there already is left as it is."""
+        """Write a finished record; one whose id exists is left unchanged."""
         self.write_records([record])
 
     def write_records(self, records: Iterable[Record]) -> None:
@@ -124,62 +145,49 @@ class SQLiteLog(RecordLog):
             )
             for record in records
         ]
-        with self._lock, self._reported("write"), self._current():
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(
+        with self._writing("write") as db:
+            db.executemany(
                 "INSERT OR IGNORE INTO responses (id, created, action, overall, payload, answer_id,"
                 " tenant) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 rows,
             )
             # Feedback that came before its record waits under the id of the answer.
-            self._db.executemany(
+            db.executemany(
                 "UPDATE feedback SET record_id = ? WHERE record_id = ?"
                 " AND (tenant IS NULL OR tenant = ?)",
                 [(row[0], *row[-2:]) for row in rows if row[0] != row[-2]],
             )
             before = self._writes
             self._writes += len(rows)
-        if self._retention is not None and before // PURGE_EVERY != self._writes // PURGE_EVERY:
+        if before // PURGE_EVERY != self._writes // PURGE_EVERY:
             self.purge()
 
     def write_feedback(self, feedback: Feedback) -> bool:
-        """Store a reader's verdict beside its record.
+        """Store a reader's opinion of a record.
 
         ``record_id`` may be the record's own id or that of the answer; of several answers with one
-        id the newest is meant. The first eight characters or more are enough where they begin the
-        id of one answer alone. Feedback on an answer that another writer is about to record is
-        kept, and goes to the record once that is there.
+        id the newest is meant. The first eight characters or more are enough if only one answer's
+        id begins with them. Feedback on an answer that is still being recorded is stored and
+        attached later.
 
         Returns:
-            Whether the record is there.
+            Whether the record exists.
 
         Raises:
-            RecordError: There is no such record, or it cannot be written.
+            RecordError: There is no such record, or the feedback cannot be written.
         """
-        with self._lock, self._reported("write feedback to"), self._current():
-            self._db.execute("BEGIN IMMEDIATE")
-            known = self._db.execute(
-                "SELECT id FROM responses WHERE (id = ?1 OR answer_id = ?1)"
-                " AND (?2 IS NULL OR tenant = ?2)"
-                " ORDER BY id = ?1 DESC, created DESC LIMIT 1",
-                (feedback.record_id, feedback.tenant),
-            ).fetchone()
-            whole = MADE_ID.fullmatch(feedback.record_id) is not None
-            if known is None and not whole and len(feedback.record_id) >= SHORTEST_ID:
-                begun = self._db.execute(
-                    "SELECT id FROM responses WHERE (substr(id, 1, ?1) = ?2"
-                    " OR substr(answer_id, 1, ?1) = ?2) AND (?3 IS NULL OR tenant = ?3) LIMIT 2",
-                    (len(feedback.record_id), feedback.record_id, feedback.tenant),
-                ).fetchall()
-                known = begun[0] if len(begun) == 1 else None
-            taken = known is None and self._there(feedback.record_id)
-            if taken or (known is None and not whole):
+        with self._writing("write feedback to") as db:
+            found = self._find(db, feedback.record_id, feedback.tenant)
+            if found is None and (
+                MADE_ID.fullmatch(feedback.record_id) is None
+                or self._find(db, feedback.record_id, None) is not None  # another tenant's
+            ):
                 raise RecordError(f"there is no record {feedback.record_id} in {self.path}")
-            self._db.execute(
+            db.execute(
                 "INSERT INTO feedback (record_id, sentence, thumb, correction, created, tenant)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 (
-                    feedback.record_id if known is None else known[0],
+                    found or feedback.record_id,
                     feedback.sentence,
                     feedback.thumb,
                     feedback.correction,
@@ -187,101 +195,145 @@ class SQLiteLog(RecordLog):
                     feedback.tenant,
                 ),
             )
-        return known is not None
+        return found is not None
 
-    def _there(self, name: str) -> bool:
-        """Whether a record has an id, whoever it belongs to."""
-        query = "SELECT 1 FROM responses WHERE id = ?1 OR answer_id = ?1"
-        return self._db.execute(query, (name,)).fetchone() is not None
+    @staticmethod
+    def _find(db: sqlite3.Connection, name: str, tenant: str | None) -> str | None:
+        """The record that an id, or the beginning of one, names."""
+        found = db.execute(
+            "SELECT id FROM responses WHERE (id = ?1 OR answer_id = ?1)"
+            " AND (?2 IS NULL OR tenant = ?2) ORDER BY id = ?1 DESC, created DESC LIMIT 1",
+            (name, tenant),
+        ).fetchall()
+        if not found and len(name) >= SHORTEST_ID and MADE_ID.fullmatch(name) is None:
+            found = db.execute(
+                "SELECT id FROM responses WHERE ?1 IN (substr(id, 1, ?3), substr(answer_id, 1, ?3))"
+                " AND (?2 IS NULL OR tenant = ?2) LIMIT 2",
+                (name, tenant, len(name)),
+            ).fetchall()
+        return found[0][0] if len(found) == 1 else None
 
     def records(self, where: RecordFilter | None = None) -> Iterator[Record]:
         """Stream the records that meet the conditions, oldest first.
 
-        A connection of its own reads the log as it was at the first record, whatever is written
-        meanwhile.
+        A separate connection reads the log as of the first record, whatever is written meanwhile.
         """
-        where = where or RecordFilter()
-        with self._reported("read"), closing(self._reader()) as db:
-            for (payload,) in db.execute(*_query("payload", where, "ORDER BY created, rowid")):
-                record = from_json(payload)
-                if where.accepts(record):
-                    yield record
+        tests, values = (where or RecordFilter()).sql()
+        query = f"SELECT payload FROM responses WHERE {tests} ORDER BY created, rowid"
+        with self.reading() as db:
+            for (payload,) in db.execute(query, values):
+                yield from_json(payload)
 
     def latest(self, number: int, where: RecordFilter | None = None) -> list[Record]:
         """The newest n records that meet the conditions, oldest first."""
-        where = where or RecordFilter()
-        found: list[Record] = []
-        order = "ORDER BY created DESC, rowid DESC"
-        with self._reported("read"), closing(self._reader()) as db:
-            for (payload,) in db.execute(*_query("payload", where, order)):
-                record = from_json(payload)
-                if where.accepts(record):
-                    found.append(record)
-                if len(found) >= number:
-                    break
-        return found[::-1]
-
-    def record(self, record_id: str) -> Record | None:
-        """The record with an id, or None."""
-        with self._lock, self._reported("read"):
-            row = self._db.execute(
-                "SELECT payload FROM responses WHERE id = ?", (record_id,)
-            ).fetchone()
-        return None if row is None else from_json(row[0])
+        tests, values = (where or RecordFilter()).sql()
+        query = f"SELECT payload FROM responses WHERE {tests} ORDER BY created DESC, rowid DESC"
+        with self.reading() as db:
+            rows = db.execute(f"{query} LIMIT ?", [*values, number]).fetchall()
+        return [from_json(payload) for (payload,) in reversed(rows)]
 
     def feedback(self) -> Iterator[Feedback]:
         """Stream all feedback, oldest first."""
-        with self._reported("read"), closing(self._reader()) as db:
-            for row in db.execute(
-                "SELECT record_id, sentence, thumb, correction, created, tenant FROM feedback"
-                " ORDER BY rowid"
-            ):
-                yield Feedback(
-                    record_id=row[0],
-                    sentence=row[1],
-                    thumb=row[2],
-                    correction=row[3],
-                    created=datetime.fromisoformat(row[4]),
-                    tenant=row[5],
-                )
+        names = ("record_id", "sentence", "thumb", "correction", "created", "tenant")
+        with self.reading() as db:
+            for row in db.execute(f"SELECT {', '.join(names)} FROM feedback ORDER BY rowid"):
+                yield Feedback.model_validate(dict(zip(names, row, strict=True)))
 
     def count(self) -> int:
         """Number of records."""
-        with self._lock, self._reported("read"):
-            return int(self._db.execute("SELECT count(*) FROM responses").fetchone()[0])
+        with self.reading() as db:
+            return int(db.execute("SELECT count(*) FROM responses").fetchone()[0])
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A separate connection for reading, for SQL of one's own."""
+        with self._errors("read"), closing(self._reader()) as db:
+            yield db
+
+    def back_up(self, target: Path) -> int:
+        """Write a whole copy of the log to one file, even while others write to the log.
+
+        Args:
+            target: The file; an existing one is replaced.
+
+        Returns:
+            Number of records in the copy.
+
+        Raises:
+            InputError: The target is the log itself.
+            RecordError: The log cannot be read or the file not written.
+        """
+        if target.resolve() == self.path.resolve():
+            raise InputError(f"{target} is the log itself; name another file")
+        part = target.with_name(f"{target.name}.part")
+        with self._errors(f"write to {target} a copy of"):
+            part.unlink(missing_ok=True)
+            with self.reading() as source, closing(sqlite3.connect(part)) as copy:
+                source.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a WAL file
+                found = int(copy.execute("SELECT count(*) FROM responses").fetchone()[0])
+            part.replace(target)
+        return found
 
     def purge(self) -> int:
-        """Delete records older than the retention allows; returns how many."""
+        """Delete records older than the retention; returns how many."""
         if self._retention is None:
             return 0
-        limit = (datetime.now(UTC) - self._retention).isoformat()
-        with self._lock, self._reported("purge"), self._db:
-            self._db.execute(
+        limit = ((datetime.now(UTC) - self._retention).isoformat(),)
+        with self._writing("purge") as db:
+            db.execute(
                 "DELETE FROM feedback WHERE record_id IN"
                 " (SELECT id FROM responses WHERE created < ?1)"
                 " OR (created < ?1 AND record_id NOT IN (SELECT id FROM responses))",
-                (limit,),
+                limit,
             )
-            return self._db.execute("DELETE FROM responses WHERE created < ?", (limit,)).rowcount
+            return db.execute("DELETE FROM responses WHERE created < ?", limit).rowcount
 
     def close(self) -> None:
-        """Release the file, which holds all of the log by itself then, unless others write."""
+        """Release the file, which then holds the whole log unless others write to it."""
         with self._lock:
             if not self._read_only:
                 with suppress(sqlite3.Error):
                     self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._db.close()
 
-    def _current(self) -> sqlite3.Connection:
-        """The connection to the file at the log's path. Holds the lock.
+    @contextmanager
+    def _writing(self, what: str) -> Iterator[sqlite3.Connection]:
+        """A transaction on the file that is at the log's path now.
 
-        SQLite would go on writing to a file that was moved or deleted, where nobody looks.
+        SQLite would continue to write to a file that was moved or deleted.
         """
-        if file_at(self.path) != self._file:
-            self._db.close()
-            self._db = open_to_write(self.path, BUSY_TIMEOUT_S)
-            self._file = file_at(self.path)
-        return self._db
+        with self._lock, self._errors(what):
+            if self._file_id() != self._file:
+                self._db.close()
+                self._db = self._writer()
+                self._file = self._file_id()
+            with self._db as db:
+                db.execute("BEGIN IMMEDIATE")
+                yield db
+
+    def _writer(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            # In WAL mode, NORMAL survives the death of the process; only a power cut may lose the
+            # last commits.
+            db.execute("PRAGMA synchronous = NORMAL")
+            if _version(db) != VERSION:
+                with db:
+                    db.execute("BEGIN IMMEDIATE")
+                    found = _version(db)  # again, under the lock
+                    if found not in (0, VERSION):
+                        raise RecordError(
+                            f"{self.path} has schema version {found}, this package {VERSION}; use "
+                            "the version of kg-guardrail that made it, or another file"
+                        )
+                    for statement in SCHEMA if found == 0 else ():
+                        db.execute(statement)
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def _reader(self) -> sqlite3.Connection:
         uri = f"{self.path.resolve().as_uri()}?mode=ro"
@@ -289,22 +341,29 @@ class SQLiteLog(RecordLog):
         try:
             db.execute("SELECT 1 FROM responses LIMIT 1")
         except sqlite3.OperationalError:
-            # On a medium that cannot be written, SQLite reads a WAL file that is at rest only
-            # when told that nothing changes it.
+            # On a read-only medium, SQLite reads a WAL file at rest only as immutable.
             db.close()
             if self.path.with_name(f"{self.path.name}-wal").exists():
                 raise
             db = sqlite3.connect(f"{uri}&immutable=1", uri=True, check_same_thread=False)
         return db
 
+    def _file_id(self) -> tuple[int, int] | None:
+        """Identity of the file at the log's path; None if there is none."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
     @contextmanager
-    def _reported(self, what: str) -> Iterator[None]:
-        """Turn SQLite's errors into one that names the file and what was tried."""
+    def _errors(self, what: str) -> Iterator[None]:
+        """Turn SQLite's errors into one that names the file and the operation."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            if any(message in str(error) for message in NO_LOG):
-                raise RecordError(f"{self.path} is no score log") from error
+            if any(message in str(error) for message in NOT_A_LOG):
+                raise RecordError(f"{self.path} is not a score log") from error
             raise RecordError(f"cannot {what} the score log {self.path}: {error}") from error
 
 
@@ -314,45 +373,28 @@ def open_log(
     read_only: bool = False,
     sample: float = 1.0,
     retention: timedelta | None = None,
-    whole: bool = False,
-) -> SQLiteLog | JSONLinesLog:
-    """Open a score log by its file name: ``.jsonl`` is JSON lines, all else SQLite.
+) -> SQLiteLog:
+    """Open a score log.
 
     Args:
-        location: The file; made where there is none, unless ``read_only``.
+        location: The file; created if missing, unless ``read_only``.
         read_only: Open an existing log for reading.
-        sample: Share of responses to record, in [0, 1]; those with errors are always kept.
-        retention: How long records are kept; None for ever.
-        whole: Keep all evidence and all candidates of linking.
+        sample: Share of responses to record, in [0, 1]; those with errors are always recorded.
+        retention: Age at which records are deleted; None keeps them.
 
     Raises:
         RecordError: It cannot be opened.
     """
     path = Path(location)
+    if path.suffix in {".jsonl", ".ndjson"}:
+        raise RecordError(
+            f"{path}: a score log is a SQLite file; JSON lines are an export: guardrail log LOG "
+            "--export FILE.jsonl"
+        )
     if read_only and not path.is_file():
         raise RecordError(f"there is no score log {path}; set log = {str(path)!r} to record one")
-    if path.suffix in {".jsonl", ".ndjson"}:
-        return JSONLinesLog(path, sample=sample, retention=retention, whole=whole)
-    return SQLiteLog(path, sample=sample, retention=retention, whole=whole, read_only=read_only)
+    return SQLiteLog(path, sample=sample, retention=retention, read_only=read_only)
 
 
-def _query(what: str, where: RecordFilter, order: str) -> tuple[str, tuple[object, ...]]:
-    """The conditions that SQLite can test; those on the payload narrow down, no more."""
-    tests = ["1"]
-    bounds: list[object] = []
-    for test, bound in (
-        ("created >= ?", where.since and where.since.astimezone(UTC).isoformat()),
-        ("created < ?", where.until and where.until.astimezone(UTC).isoformat()),
-        ("action = ?", where.action),
-        ("overall <= ?", where.max_overall),
-        ("instr(payload, ?)", '"would":"' if where.would_block else None),
-        ("instr(payload, ?)", where.category and f'"{where.category.value}"'),
-    ):
-        if bound is not None:
-            tests.append(test)
-            bounds.append(bound)
-    for text, end in ((where.entity, None), (where.id, -1)):
-        if text is not None:
-            tests.append("(instr(payload, ?) OR instr(payload, ?))")
-            bounds += [json.dumps(text)[:end], json.dumps(text, ensure_ascii=False)[:end]]
-    return f"SELECT {what} FROM responses WHERE {' AND '.join(tests)} {order}", tuple(bounds)
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])

@@ -12,50 +12,37 @@ from pydantic import ValidationError
 from guardrail.core.errors import InputError
 from guardrail.core.fields import field_problems
 from guardrail.log.entries import Feedback, RecordFilter
-from guardrail.log.records import JSONLinesLog, Readable, SQLiteLog
+from guardrail.log.records import SQLiteLog
 from guardrail.report.page import page
 from guardrail.report.summary import Summary, summarise
 
-__all__ = [
-    "Summary",
-    "dashboard_html",
-    "read_feedback",
-    "report_html",
-    "summarise",
-]
+__all__ = ["Summary", "dashboard_html", "read_feedback", "report_html", "summarise"]
 
-LIVE_RECORDS = 2000
-"""The dashboard looks at the newest answers alone, so that it is there in a second or two."""
+DASHBOARD_RECORDS = 2000
+"""Newest answers that the dashboard covers, so that it is built in a second or two."""
+DASHBOARD_ANSWERS = 100
 
 
 def report_html(
-    log: Readable,
-    where: RecordFilter | None = None,
-    *,
-    title: str = "Guardrail report",
-    answers: int = 200,
+    log: SQLiteLog, where: RecordFilter | None = None, *, title: str = "Guardrail report"
 ) -> str:
-    """A page on all records that meet the conditions, read once, whatever their number.
+    """A page on all records that meet the conditions.
 
     Args:
         log: The score log.
         where: Which records.
         title: The page's heading.
-        answers: Answers shown whole: three quarters the worst, the rest the most recent.
 
     Raises:
         RecordError: The log cannot be read.
     """
-    worst = 3 * answers // 4
-    summary = summarise(log.records(where), log.feedback(), worst=worst, recent=answers - worst)
-    return page(summary, title)
+    return page(summarise(log, where), title)
 
 
 def dashboard_html(
-    log: SQLiteLog | JSONLinesLog,
+    log: SQLiteLog,
     *,
     feedback_url: str = "/v1/feedback",
-    latest: int = LIVE_RECORDS,
     title: str = "Guardrail dashboard",
     tag: str | None = None,
 ) -> str:
@@ -63,17 +50,15 @@ def dashboard_html(
 
     Args:
         log: The score log.
-        feedback_url: Where the page posts feedback: the JSON of ``guardrail.log.records.Feedback``,
-            ``{record_id, sentence, thumb, correction}``, for ``log.write_feedback``.
-        latest: Number of answers looked at.
+        feedback_url: Where the page posts feedback, ``{record_id, sentence, thumb, correction}``.
         title: The page's heading.
-        tag: ``name=value`` among the tags of the records that are shown; None for all.
+        tag: Only records with this tag, ``name=value``; None for all.
 
     Raises:
         RecordError: The log cannot be read.
     """
-    records = log.latest(latest, RecordFilter(tag=tag))
-    summary = summarise(records, log.feedback(), worst=40, recent=60)
+    where = RecordFilter(tag=tag)
+    summary = summarise(log, where, latest=DASHBOARD_RECORDS, shown=DASHBOARD_ANSWERS)
     return page(summary, title, feedback_url)
 
 
@@ -84,7 +69,7 @@ def read_feedback(body: str | bytes) -> Feedback:
         body: JSON of ``{record_id, sentence?, thumb?, correction?}``.
 
     Raises:
-        InputError: It is no feedback, or says nothing.
+        InputError: It is not feedback, or neither thumb nor correction is given.
     """
     try:
         feedback = Feedback.model_validate_json(body)

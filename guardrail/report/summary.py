@@ -1,44 +1,41 @@
-"""A score log in numbers: one pass over the records, memory that does not grow with them."""
+"""A score log in numbers, computed by SQLite."""
 
 from __future__ import annotations
 
-import heapq
-import random
-from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from itertools import count
 
 from pydantic import FiniteFloat
 
 from guardrail.core.types import Category, Value
-from guardrail.log.entries import Feedback, Record
-from guardrail.report.gaps import GapFinder, Gaps
+from guardrail.log.entries import Feedback, Record, RecordFilter, from_json
+from guardrail.log.records import SQLiteLog
 
 __all__ = [
     "NO_CLAIM",
+    "Phrase",
     "ProblemCount",
     "ScoreSummary",
     "StageSummary",
     "Summary",
     "TrendPoint",
-    "intent_of",
     "summarise",
 ]
 
 NO_CLAIM = "no claim"
 BINS = 20
-SAMPLE = 10_000
-"""Values kept of each score; of more, a random sample stands for all in bins and quantiles."""
 POINTS = 60
-"""Most points of a trend."""
-FIRST_WIDTH_S = 60
-"""Records of one minute share a point until the log spans too many of them."""
-INTENT_LINE = "Intent of the question: "
+"""Maximum points of a trend."""
+LEAST_WIDTH_S = 60.0
+"""Minimum distance of two points of a trend."""
+PHRASES = 40
+"""Maximum phrases without support that are listed."""
 
 
 class TrendPoint(Value):
-    """Mean of a score over the records of a stretch of time."""
+    """Mean of a score over the records of a time interval."""
 
     start: datetime
     mean: FiniteFloat
@@ -52,12 +49,12 @@ class ScoreSummary(Value):
         name: Of the score.
         count: Records with a value.
         missing: Records without.
-        reason: The most frequent reason for having none.
+        reason: The most frequent reason for a missing value.
         mean: Of all values.
         low: Lower end of the first bin.
         high: Upper end of the last.
-        bins: Number of (sampled) values in equal bins.
-        quantiles: The values below which lie 10, 50 and 90 of 100.
+        bins: Number of values in equal bins.
+        quantiles: 10th, 50th and 90th percentile.
         trend: By time.
     """
 
@@ -91,27 +88,49 @@ class ProblemCount(Value):
     message: str
 
 
+class Phrase(Value):
+    """A phrase without support: what a graph may lack.
+
+    Attributes:
+        entity: Label of the linked entity that its sentence names, else of the answer's first.
+        entity_id: Its id.
+        text: The phrase.
+        sentence: A sentence with it.
+        count: Answers with it.
+        record_id: The newest record with it.
+    """
+
+    entity: str | None
+    entity_id: str | None
+    text: str
+    sentence: str
+    count: int
+    record_id: str
+
+
 class Summary(Value):
-    """What a report shows.
+    """The contents of a report.
 
     Attributes:
         records: Number of records.
-        first: Moment of the oldest; None for an empty log.
-        last: Moment of the newest.
-        actions: Records by the policy's action.
-        categories: Sentences by category, ``no claim`` for those that have none.
-        intents: The same by the question's intent, for records whose intent is known.
+        first: Time of the oldest; None for an empty log.
+        last: Time of the newest.
+        actions: Records by action.
+        categories: Sentences by category, ``no claim`` for those without.
+        intents: The same by the question's intent, for records with a tag ``intent``.
         scores: ``overall`` first, then by name.
         stages: In the order of the work; ``total`` last.
-        gaps: What the graph lacks.
-        problems: What failed.
-        versions: Names and versions of the parts seen, newest last.
-        thumbs_up: Feedback of that kind.
-        thumbs_down: Feedback of that kind.
+        phrases: The most frequent phrases without support.
+        unsupported: Number of phrases without support.
+        problems: Failures by part.
+        versions: Names and versions of the parts, newest last.
+        thumbs_up: Positive feedback on these records.
+        thumbs_down: Negative feedback.
         corrections: Feedback with a correction.
-        worst: Records of the lowest overall score, the lowest first.
-        recent: The newest records, the newest first.
-        feedback: Feedback on the records shown, by their id.
+        failing: Records with the lowest overall score, lowest first, without those that passed with
+            1.0.
+        others: The newest of the other records, newest first.
+        feedback: Feedback on these records, by record id.
     """
 
     records: int
@@ -122,253 +141,225 @@ class Summary(Value):
     intents: Mapping[str, Mapping[str, int]]
     scores: tuple[ScoreSummary, ...]
     stages: tuple[StageSummary, ...]
-    gaps: Gaps
+    phrases: tuple[Phrase, ...]
+    unsupported: int
     problems: tuple[ProblemCount, ...]
     versions: tuple[str, ...]
     thumbs_up: int = 0
     thumbs_down: int = 0
     corrections: int = 0
-    worst: tuple[Record, ...] = ()
-    recent: tuple[Record, ...] = ()
+    failing: tuple[Record, ...] = ()
+    others: tuple[Record, ...] = ()
     feedback: Mapping[str, tuple[Feedback, ...]]
 
 
 def summarise(
-    records: Iterable[Record],
-    feedback: Iterable[Feedback] = (),
+    log: SQLiteLog,
+    where: RecordFilter | None = None,
     *,
-    worst: int = 150,
-    recent: int = 50,
+    latest: int | None = None,
+    shown: int = 200,
 ) -> Summary:
-    """Read records once and summarise them.
+    """Summarise the records that meet the conditions, without candidates that lost.
 
     Args:
-        records: Any number, in order of time.
-        feedback: What readers said of them.
-        worst: Number of records of the lowest overall score to keep whole.
-        recent: Number of the newest records to keep whole.
+        log: The score log.
+        where: Which records.
+        latest: Only the newest n; None for all.
+        shown: Number of records to return whole, at most three quarters of them failing ones.
+
+    Raises:
+        RecordError: The log cannot be read.
     """
-    return _Tally(worst, recent).read(records).summary(feedback)
-
-
-def intent_of(record: Record) -> str | None:
-    """The question's intent: the tag ``intent``, else what the SCK score tells of it."""
-    tagged = record.tags.get("intent")
-    if tagged:
-        return tagged
-    for name, score in record.answer.scorecard.scores.items():
-        if name.startswith("sck"):
-            for line in score.evidence:
-                if line.startswith(INTENT_LINE):
-                    return line.removeprefix(INTENT_LINE).partition(" (")[0]
-    return None
-
-
-class _Tally:
-    """Counts of a stream of records."""
-
-    def __init__(self, worst: int, recent: int) -> None:
-        self._records = 0
-        self._first: datetime | None = None
-        self._last: datetime | None = None
-        self._actions: Counter[str] = Counter()
-        self._categories: Counter[str] = Counter()
-        self._intents: dict[str, Counter[str]] = defaultdict(Counter)
-        self._scores: dict[str, _Series] = defaultdict(_Series)
-        self._stages: dict[str, _Sample] = defaultdict(_Sample)
-        self._gaps = GapFinder()
-        self._problems: Counter[str] = Counter()
-        self._messages: dict[str, str] = {}
-        self._versions: dict[str, None] = {}
-        self._worst: list[tuple[float, int, Record]] = []
-        self._keep = worst
-        self._recent: deque[Record] = deque(maxlen=recent)
-        self._serial = count()
-
-    def read(self, records: Iterable[Record]) -> _Tally:
-        for record in records:
-            if not record.lost:
-                self._add(record)
-        return self
-
-    def _add(self, record: Record) -> None:
-        answer, when = record.answer, record.created
-        self._records += 1
-        self._first = when if self._first is None else min(self._first, when)
-        self._last = when if self._last is None else max(self._last, when)
-        self._actions[answer.decided] += 1
-        kinds = Counter(
-            sentence.category.value if sentence.category else NO_CLAIM for sentence in answer.judged
-        )
-        self._categories.update(kinds)
-        intent = intent_of(record)
-        if intent is not None:
-            self._intents[intent].update(kinds)
-        card = answer.scorecard
-        for name, score in (("overall", card.overall), *card.scores.items()):
-            if score.value is None:
-                self._scores[name].miss(score.reason or "")
-            else:
-                self._scores[name].add(score.value, when.timestamp())
-        for stage, spent in answer.timings_ms.items():
-            self._stages[stage].add(spent)
-        for problem in answer.errors:
-            self._problems[problem.part] += 1
-            self._messages[problem.part] = problem.message
-        for part, name in answer.versions.items():
-            self._versions[f"{part}: {name}"] = None
-        self._gaps.add(record)
-        self._recent.append(record)
-        overall = card.overall.value
-        if overall is not None and self._keep:
-            # The heap holds the highest of the lowest on top; of equal scores the older goes.
-            item = (-overall, next(self._serial), record)
-            if len(self._worst) < self._keep:
-                heapq.heappush(self._worst, item)
-            else:
-                heapq.heappushpop(self._worst, item)
-
-    def summary(self, feedback: Iterable[Feedback]) -> Summary:
-        worst = tuple(
-            record for _, _, record in sorted(self._worst, key=lambda item: (-item[0], -item[1]))
-        )
-        recent = tuple(reversed(self._recent))
-        shown = {record.id for record in (*worst, *recent)}
-        said: dict[str, list[Feedback]] = defaultdict(list)
-        thumbs: Counter[int] = Counter()
-        corrections = 0
-        for item in feedback:
-            thumbs[item.thumb] += 1
-            corrections += bool(item.correction)
-            if item.record_id in shown:
-                said[item.record_id].append(item)
-        names = sorted(self._scores, key=lambda name: (name != "overall", name))
-        stages = sorted(self._stages, key=lambda name: name == "total")
+    where = (where or RecordFilter()).model_copy(update={"returned": True})
+    with log.reading() as db:
+        # The escape of a lone surrogate in JSON becomes bytes that are not UTF-8.
+        db.text_factory = lambda data: data.decode("utf-8", "replace")
+        db.isolation_level = None
+        db.execute("BEGIN")  # one snapshot for all queries
+        _select(db, where, latest)
+        records, first, last = db.execute(
+            "SELECT count(*), min(created), max(created) FROM chosen"
+        ).fetchone()
+        by_intent: dict[str | None, dict[str, int]] = defaultdict(dict)
+        for intent, kind, count in db.execute(SENTENCES_BY_KIND, {"none": NO_CLAIM}):
+            by_intent[intent][kind] = count
+        kinds = [*(category.value for category in Category), NO_CLAIM]
+        up, down, corrections = db.execute(THUMBS).fetchone()
+        failing = _records(db, FAILING, 3 * shown // 4)
+        others = _records(db, OTHERS, shown - len(failing), {record.id for record in failing})
         return Summary(
-            records=self._records,
-            first=self._first,
-            last=self._last,
-            actions=dict(self._actions.most_common()),
+            records=records,
+            first=first and datetime.fromisoformat(first),
+            last=last and datetime.fromisoformat(last),
+            actions=dict(db.execute(ACTIONS)),
             categories={
-                name: self._categories[name]
-                for name in (*(category.value for category in Category), NO_CLAIM)
+                kind: sum(counts.get(kind, 0) for counts in by_intent.values()) for kind in kinds
             },
-            intents={name: dict(self._intents[name]) for name in sorted(self._intents)},
-            scores=tuple(self._scores[name].summary(name) for name in names),
-            stages=tuple(self._stages[name].stage(name) for name in stages),
-            gaps=self._gaps.result(),
+            intents={name: by_intent[name] for name in sorted(filter(None, by_intent))},
+            scores=_scores(db),
+            stages=tuple(
+                StageSummary(name=name, count=count, p50=p50, p95=p95, p99=p99)
+                for name, count, (p50, p95, p99) in _quantiles(db, "stages", (0.5, 0.95, 0.99))
+            ),
+            phrases=tuple(
+                Phrase(**dict(zip(Phrase.model_fields, row, strict=False)))
+                for row in db.execute(PHRASES_BY_ENTITY)
+            ),
+            unsupported=db.execute("SELECT count(*) FROM phrases").fetchone()[0],
             problems=tuple(
-                ProblemCount(part=part, count=number, message=self._messages[part])
-                for part, number in self._problems.most_common()
+                ProblemCount(part=part, count=count, message=message)
+                for part, count, message, _ in db.execute(PROBLEMS)
             ),
-            versions=tuple(self._versions),
-            thumbs_up=thumbs[1],
-            thumbs_down=thumbs[-1],
-            corrections=corrections,
-            worst=worst,
-            recent=recent,
-            feedback={key: tuple(value) for key, value in said.items()},
+            versions=tuple(name for name, _ in db.execute(VERSIONS)),
+            thumbs_up=up or 0,
+            thumbs_down=down or 0,
+            corrections=corrections or 0,
+            failing=failing,
+            others=others,
+            feedback=_feedback(log, {record.id for record in (*failing, *others)}),
         )
 
 
-class _Sample:
-    """A random sample of a stream of numbers, exact while the stream is short."""
+CHOSEN = """CREATE TEMP TABLE chosen AS SELECT rowid AS number, id, action, overall, created,
+        CAST(strftime('%s', created) AS REAL) AS at,
+        json_extract(payload, '$.tags.intent') AS intent
+    FROM responses WHERE {tests} ORDER BY created DESC, rowid DESC LIMIT ?"""
+TABLES = (
+    """CREATE TEMP VIEW answers AS SELECT chosen.*, payload
+        FROM chosen JOIN responses ON responses.rowid = number""",
+    """CREATE TEMP TABLE sentences AS
+        SELECT number, answers.id AS record, intent, value AS sentence
+            FROM answers, json_each(payload, '$.answer.sentences')
+        UNION ALL SELECT number, answers.id, intent, value
+            FROM answers, json_each(payload, '$.answer.removed')""",
+    """CREATE TEMP TABLE scores AS
+        SELECT 'overall' AS name, overall AS value, at,
+            json_extract(payload, '$.answer.scorecard.overall.reason') AS reason, 0 AS place
+            FROM answers
+        UNION ALL SELECT key, json_extract(value, '$.value'), at, json_extract(value, '$.reason'), 1
+            FROM answers, json_each(payload, '$.answer.scorecard.scores')""",
+    """CREATE TEMP TABLE stages AS SELECT key AS name, value, stage.id AS place
+        FROM answers, json_each(payload, '$.answer.timings_ms') AS stage""",
+    """CREATE TEMP VIEW phrases AS SELECT number, record,
+            json_extract(sentence, '$.text') AS sentence, json_extract(value, '$.text') AS text
+        FROM sentences, json_each(sentence, '$.spans') WHERE json_extract(value, '$.kind') = 'na'
+            AND json_extract(sentence, '$.category') IS NOT NULL""",
+)
+ACTIONS = """SELECT coalesce('would ' || json_extract(payload, '$.answer.would'), action), count(*)
+    FROM answers GROUP BY 1 ORDER BY 2 DESC, 1"""
+SENTENCES_BY_KIND = """SELECT intent, coalesce(json_extract(sentence, '$.category'), :none),
+        count(*)
+    FROM sentences GROUP BY 1, 2"""
+PHRASES_BY_ENTITY = f"""SELECT json_extract(entity, '$.entity.label') AS label,
+        json_extract(entity, '$.entity.id') AS id, text, sentence, count(DISTINCT number) AS count,
+        record, max(number) AS newest
+    FROM (SELECT phrases.*, coalesce(
+            (SELECT value FROM responses, json_each(payload, '$.answer.entities')
+                WHERE responses.rowid = number
+                    AND (instr(sentence, json_extract(value, '$.mention.text'))
+                        OR instr(sentence, json_extract(value, '$.entity.label'))) LIMIT 1),
+            (SELECT json_extract(payload, '$.answer.entities[0]') FROM responses
+                WHERE responses.rowid = number)) AS entity
+        FROM phrases)
+    GROUP BY label, text ORDER BY count DESC, newest DESC LIMIT {PHRASES}"""
+PROBLEMS = """SELECT json_extract(value, '$.part'), count(*), json_extract(value, '$.message'),
+        max(number)
+    FROM answers, json_each(payload, '$.answer.errors') GROUP BY 1 ORDER BY 2 DESC, 1"""
+VERSIONS = """SELECT key || ': ' || value, max(number)
+    FROM answers, json_each(payload, '$.answer.versions') GROUP BY 1 ORDER BY 2, 1"""
+THUMBS = """SELECT sum(thumb > 0), sum(thumb < 0), sum(coalesce(correction, '') != '')
+    FROM feedback JOIN chosen ON record_id = id"""
+FAILING = """SELECT payload FROM answers WHERE overall < 1 OR (action != 'pass' AND overall = 1)
+    ORDER BY overall, number LIMIT ?"""
+OTHERS = "SELECT payload FROM answers ORDER BY at DESC, number DESC LIMIT ?"
+QUANTILES = """SELECT name, count, {shares} FROM (
+        SELECT name, value, place, row_number() OVER (PARTITION BY name ORDER BY value) - 1 AS rank,
+            count(*) OVER (PARTITION BY name) AS count
+        FROM {table} WHERE value IS NOT NULL)
+    GROUP BY name ORDER BY name = 'total', min(place), name"""
+QUANTILE = "avg(value) FILTER (WHERE abs(rank - {} * (count - 1)) < 1)"
+"""The value at a share of the ranks, or the mean of the two around it."""
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.total = 0.0
-        self._values: list[float] = []
-        self._dice = random.Random(0)
 
-    def add(self, value: float) -> None:
-        self.count += 1
-        self.total += value
-        if len(self._values) < SAMPLE:
-            self._values.append(value)
-        else:
-            place = self._dice.randrange(self.count)
-            if place < SAMPLE:
-                self._values[place] = value
-
-    def ordered(self) -> list[float]:
-        return sorted(self._values)
-
-    def stage(self, name: str) -> StageSummary:
-        values = self.ordered()
-        p50, p95, p99 = (quantile(values, share) for share in (0.5, 0.95, 0.99))
-        return StageSummary(name=name, count=self.count, p50=p50, p95=p95, p99=p99)
+def _select(db: sqlite3.Connection, where: RecordFilter, latest: int | None) -> None:
+    """Make temporary tables of the chosen records, their sentences, scores and stages."""
+    tests, values = where.sql()
+    db.execute(CHOSEN.format(tests=tests), [*values, -1 if latest is None else latest])
+    for statement in TABLES:
+        db.execute(statement)
 
 
-class _Series:
-    """The values of one score over time."""
+def _records(
+    db: sqlite3.Connection,
+    query: str,
+    number: int,
+    without: set[str] | frozenset[str] = frozenset(),
+) -> tuple[Record, ...]:
+    found = (from_json(payload) for (payload,) in db.execute(query, [number + len(without)]))
+    return tuple(record for record in found if record.id not in without)[:number]
 
-    def __init__(self) -> None:
-        self._sample = _Sample()
-        self._missing: Counter[str] = Counter()
-        self._width = FIRST_WIDTH_S
-        self._points: dict[int, tuple[float, int]] = {}
 
-    def miss(self, reason: str) -> None:
-        self._missing[reason] += 1
+def _feedback(log: SQLiteLog, ids: set[str]) -> dict[str, tuple[Feedback, ...]]:
+    found: dict[str, tuple[Feedback, ...]] = {}
+    for item in log.feedback():
+        if item.record_id in ids:
+            found[item.record_id] = (*found.get(item.record_id, ()), item)
+    return found
 
-    def add(self, value: float, when: float) -> None:
-        self._sample.add(value)
-        place = int(when // self._width)
-        total, number = self._points.get(place, (0.0, 0))
-        self._points[place] = (total + value, number + 1)
-        # Twice as many as are shown, so that the last doubling still leaves enough.
-        while len(self._points) > 2 * POINTS:
-            self._widen()
 
-    def _widen(self) -> None:
-        self._width *= 2
-        wider: dict[int, tuple[float, int]] = {}
-        for place, (total, number) in self._points.items():
-            weight, before = wider.get(place // 2, (0.0, 0))
-            wider[place // 2] = (weight + total, before + number)
-        self._points = wider
+def _quantiles(
+    db: sqlite3.Connection, table: str, shares: tuple[float, ...]
+) -> list[tuple[str, int, tuple[float, ...]]]:
+    """Name, number of values, and quantiles of the values by name."""
+    query = QUANTILES.format(table=table, shares=", ".join(map(QUANTILE.format, shares)))
+    return [(name, count, tuple(values)) for name, count, *values in db.execute(query)]
 
-    def summary(self, name: str) -> ScoreSummary:
-        missing = self._missing.total()
-        reason = self._missing.most_common(1)[0][0] if missing else None
-        values = self._sample.ordered()
-        if not values:
-            return ScoreSummary(name=name, count=0, missing=missing, reason=reason)
-        low, high = (0.0, 1.0) if values[0] >= 0 and values[-1] <= 1 else (values[0], values[-1])
-        while len(self._points) > POINTS:
-            self._widen()
-        return ScoreSummary(
-            name=name,
-            count=self._sample.count,
-            missing=missing,
-            reason=reason,
-            mean=self._sample.total / self._sample.count,
-            low=low,
-            high=high,
-            bins=_bins(values, low, high),
-            quantiles=tuple(quantile(values, share) for share in (0.1, 0.5, 0.9)),
-            trend=tuple(
-                TrendPoint(
-                    start=datetime.fromtimestamp(place * self._width, UTC),
-                    mean=total / number,
-                    count=number,
+
+def _scores(db: sqlite3.Connection) -> tuple[ScoreSummary, ...]:
+    quantiles = {name: values for name, _, values in _quantiles(db, "scores", (0.1, 0.5, 0.9))}
+    reasons = dict(
+        db.execute(
+            "SELECT name, reason FROM scores WHERE value IS NULL AND reason IS NOT NULL"
+            " GROUP BY name, reason ORDER BY count(*)"
+        )
+    )
+    first, last = db.execute("SELECT min(at), max(at) FROM chosen").fetchone()
+    width = max(LEAST_WIDTH_S, ((last or 0.0) - (first or 0.0)) / (POINTS - 1))
+    trends: dict[str, list[TrendPoint]] = defaultdict(list)
+    for name, start, mean, count in db.execute(
+        "SELECT name, min(at), avg(value), count(*) FROM scores WHERE value IS NOT NULL"
+        " GROUP BY name, CAST((at - ?) / ? AS INT) ORDER BY 2",
+        (first, width),
+    ):
+        trends[name].append(
+            TrendPoint(start=datetime.fromtimestamp(start, UTC), mean=mean, count=count)
+        )
+    found = []
+    for name, count, missing, mean, least, most in db.execute(
+        "SELECT name, count(value), count(*) - count(value), avg(value), min(value), max(value)"
+        " FROM scores GROUP BY name ORDER BY min(place), name"
+    ).fetchall():
+        score = ScoreSummary(name=name, count=count, missing=missing, reason=reasons.get(name))
+        if count:
+            low, high = (0.0, 1.0) if least >= 0 and most <= 1 else (least, most)
+            step = (high - low) / BINS or 1.0
+            bins = dict(
+                db.execute(
+                    "SELECT min(?, CAST((value - ?) / ? AS INT)), count(*) FROM scores"
+                    " WHERE name = ? AND value IS NOT NULL GROUP BY 1",
+                    (BINS - 1, low, step, name),
                 )
-                for place, (total, number) in sorted(self._points.items())
-            ),
-        )
-
-
-def quantile(ordered: Sequence[float], share: float) -> float:
-    """The value below which a share of ordered values lies, by linear interpolation."""
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
-
-
-def _bins(values: Sequence[float], low: float, high: float) -> tuple[int, ...]:
-    bins = [0] * BINS
-    width = (high - low) / BINS or 1.0
-    for value in values:
-        bins[min(BINS - 1, int((value - low) / width))] += 1
-    return tuple(bins)
+            )
+            score = score.model_copy(
+                update={
+                    "mean": mean,
+                    "low": low,
+                    "high": high,
+                    "bins": tuple(bins.get(place, 0) for place in range(BINS)),
+                    "quantiles": quantiles[name],
+                    "trend": tuple(trends[name]),
+                }
+            )
+        found.append(score)
+    return tuple(found)

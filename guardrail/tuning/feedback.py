@@ -16,8 +16,7 @@ from pydantic import Field
 from guardrail.core.errors import InputError
 from guardrail.core.types import Probability, Value
 from guardrail.log.entries import Feedback, Record
-from guardrail.log.records import Readable
-from guardrail.report.summary import intent_of
+from guardrail.log.records import SQLiteLog
 from guardrail.tuning.curve import (
     LEAST_LABELS,
     Scored,
@@ -77,7 +76,7 @@ class WeightAdvice(Value):
     auc_equal: Probability
 
 
-def read_labels(log: Readable) -> list[Label]:
+def read_labels(log: SQLiteLog) -> list[Label]:
     """The answers that readers judged.
 
     Args:
@@ -148,7 +147,7 @@ def learn_sck_weights(labels: Sequence[Label]) -> list[WeightAdvice]:
         known = tuple(part for part in parts if part is not None)
         if len(known) == len(SCK_PARTS):
             groups["all"].append((known, label.right))
-            groups[intent_of(label.record) or "none"].append((known, label.right))
+            groups[label.record.tags.get("intent") or "none"].append((known, label.right))
     mixes = [
         tuple(part / WEIGHT_STEP for part in mix)
         for mix in product(range(WEIGHT_STEP + 1), repeat=len(SCK_PARTS))

@@ -96,10 +96,7 @@ def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
 def test_a_score_log_may_be_sampled_and_purged(tmp_path: Path) -> None:
     path = tmp_path / "guardrail.toml"
     held = tmp_path / "scores.sqlite"
-    path.write_text(
-        f'judge = "none"\n[log]\npath = "{held}"\n'
-        "sample = 0.0\nretention_days = 0.5\nwhole = true\n"
-    )
+    path.write_text(f'judge = "none"\n[log]\npath = "{held}"\nsample = 0.0\nretention_days = 0.5\n')
     config = GuardrailConfig.from_toml(path, environ={})
     assert config.log is not None
     assert config.log.retention_days == 0.5
@@ -118,7 +115,7 @@ def test_a_score_log_may_be_sampled_and_purged(tmp_path: Path) -> None:
 
 
 def test_a_share_outside_its_bounds_is_told(tmp_path: Path) -> None:
-    environ = {"GUARDRAIL_LOG": "scores.jsonl", "GUARDRAIL_LOG__SAMPLE": "1.5"}
+    environ = {"GUARDRAIL_LOG": "scores.sqlite", "GUARDRAIL_LOG__SAMPLE": "1.5"}
     with pytest.raises(ConfigError, match=r"log\.sample: Input should be less"):
         GuardrailConfig.from_env(environ)
 

@@ -4,6 +4,7 @@ import json
 import random
 import re
 import shutil
+import statistics
 import struct
 import subprocess
 import zlib
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from guardrail import Guardrail, GuardrailConfig, Passage, Table
+from guardrail import Passage
 from guardrail.core.errors import InputError, RecordError
 from guardrail.core.types import (
     Action,
@@ -27,10 +28,8 @@ from guardrail.core.types import (
     SpanKind,
     Triple,
 )
-from guardrail.log.records import Feedback, Record, SQLiteLog
+from guardrail.log.records import Feedback, Record, RecordFilter, SQLiteLog
 from guardrail.report import dashboard_html, read_feedback, report_html, summarise
-from guardrail.report.page import page
-from kg import open_graph
 from tests.program import python
 
 MOZART = (
@@ -84,7 +83,7 @@ def made(number, overall=None, text="Ada lived in Rome.", **changes):
 
 def test_the_summary_counts_what_was_logged(log):
     log.write_feedback(Feedback(record_id="r0", sentence=1, thumb=-1, correction="in 1756"))
-    summary = summarise(log.records(), log.feedback(), worst=5, recent=3)
+    summary = summarise(log, shown=8)
     assert (summary.records, summary.first, summary.last) == (
         40,
         START,
@@ -94,87 +93,49 @@ def test_the_summary_counts_what_was_logged(log):
     # One of each record's sentences; the filtered ones count what was removed.
     assert summary.categories["contradictory"] == 40
     assert set(summary.intents) == {"factoid", "reason"}
+    assert sum(counts["contradictory"] for counts in summary.intents.values()) == 40
     overall = summary.scores[0]
     assert (overall.name, overall.count, sum(overall.bins)) == ("overall", 40, 40)
     assert sum(point.count for point in overall.trend) == 40
     assert [stage.name for stage in summary.stages][-1] == "total"
-    assert [record.id for record in summary.recent] == ["r39", "r38", "r37"]
-    assert len(summary.worst) == 5
+    assert len(summary.failing) == 6
+    assert [record.id for record in summary.others] == ["r39", "r38"]
     assert (summary.thumbs_down, summary.corrections) == (1, 1)
+    assert summarise(log, RecordFilter(since=START + timedelta(hours=30))).records == 10
+    assert summarise(log, latest=3).records == 3
 
 
-def test_what_readers_said_is_shown_where_they_can_say_it(log):
-    untold = summarise(log.records(), log.feedback(), worst=5, recent=3)
-    assert "readers said" not in page(untold, "Tests of answers")
-    assert "readers said" in page(untold, "Dashboard", "/feedback")
+def test_feedback_is_shown_where_readers_can_give_it_or_have(log):
+    assert ">feedback<" not in report_html(log)
+    assert ">feedback<" in dashboard_html(log)
     log.write_feedback(Feedback(record_id="r0", thumb="up"))
-    told = summarise(log.records(), log.feedback(), worst=5, recent=3)
-    assert "▲ 1 ▼ 0" in page(told, "Report")
+    assert "▲ 1 ▼ 0" in report_html(log)
 
 
-def test_the_worst_are_the_lowest_and_a_missing_score_is_none():
+def test_quantiles_are_those_of_the_values_and_a_missing_score_is_none(tmp_path):
     dice = random.Random(7)
-    scores = [dice.random() for _ in range(300)]
-    records = [made(number, overall) for number, overall in enumerate(scores)] + [made(300)]
-    summary = summarise(records, worst=10, recent=0)
-    assert [record.score("overall") for record in summary.worst] == sorted(scores)[:10]
+    scores = [dice.random() for _ in range(301)]
+    with SQLiteLog(tmp_path / "log.sqlite") as log:
+        log.write_records(made(number, overall) for number, overall in enumerate(scores))
+        log.write_record(made(301))
+        summary = summarise(log, shown=12)
+    scores.sort()
+    assert [record.score("overall") for record in summary.failing] == scores[:9]
     overall = summary.scores[0]
-    assert (overall.count, overall.missing, overall.reason) == (300, 1, "no claim")
-    assert overall.quantiles[1] == pytest.approx(sorted(scores)[150], abs=0.02)
+    assert (overall.count, overall.missing, overall.reason) == (301, 1, "no claim")
+    assert overall.quantiles == pytest.approx((scores[30], scores[150], scores[270]))
+    assert overall.mean == pytest.approx(statistics.mean(scores))
     assert len(overall.trend) <= 60
 
 
-def test_the_gap_list_names_facts_that_were_removed_from_the_graph(tmp_path):
-    """A graph without two facts is asked for them; one is still there."""
-    people = open_graph()
-    facts = {
-        (fact.subject, fact.property): fact
-        for entity in people.find(["Ada Lovelace", "Mary Shelley"])
-        for fact in people.subgraphs([entity[0].id])[0].triples
-    }
-    removed = [("Ada Lovelace", "place of birth"), ("Mary Shelley", "spouse")]
-    assert set(removed) <= set(facts)
-    kept = [fact for key, fact in facts.items() if key not in removed]
-    texts = [
-        "Ada Lovelace was born in London. She died in London.",
-        "Ada Lovelace was born in London, England.",
-        "Mary Shelley was married to Percy Bysshe Shelley. She was born in London.",
-    ]
-    with (
-        SQLiteLog(tmp_path / "log.sqlite") as log,
-        Guardrail(GuardrailConfig(judge="none"), log=log) as guard,
-    ):
-        for text in texts:
-            guard.check(question=f"Who was {text[:12]}?", answer=text, evidence=kept)
-        gaps = summarise(log.records()).gaps
-    assert [(gap.entity, gap.property) for gap in gaps.facts[:2]] == removed
-    assert gaps.facts[0].count == 2
-
-
-def test_a_gap_is_named_without_the_unit_of_its_column(tmp_path):
-    rows = [{"name": "Fjell 3", "price_eur": 2490}, {"name": "Tarn City", "price_eur": None}]
-    with (
-        SQLiteLog(tmp_path / "log.sqlite") as log,
-        Guardrail(GuardrailConfig(judge="none"), log=log) as guard,
-    ):
-        guard.check("What is it?", "The Tarn City has a price of 1,790.", evidence=Table(rows))
-        gaps = summarise(log.records()).gaps
-    assert [gap.property for gap in gaps.facts] == ["price"]
-
-
-def test_phrases_that_name_nobody_are_counted_all_the_same(tmp_path):
-    """They ask the graph for no fact, but a page that said that none lacked support would lie."""
-    with (
-        SQLiteLog(tmp_path / "log.sqlite") as log,
-        Guardrail(GuardrailConfig(judge="none"), log=log) as guard,
-    ):
-        guard.check(
-            question="May I?", answer="cats may come along.", evidence=[Passage("Dogs may.")]
-        )
-        gaps = summarise(log.records()).gaps
-        shown = report_html(log)
-    assert (gaps.facts, gaps.phrases) == ((), 1)
-    assert "Phrases that lacked support: 1" in shown
+def test_phrases_without_support_are_listed_by_entity(tmp_path, exact_guard):
+    with SQLiteLog(tmp_path / "log.sqlite") as log:
+        for text in ("He was born in Graz. Mozart lived in Graz.", "Mozart lived in Graz."):
+            log.write(exact_guard.check(question="Who was Mozart?", answer=text))
+        summary = summarise(log)
+    found = {(phrase.entity, phrase.count) for phrase in summary.phrases if phrase.text == "Graz"}
+    assert ("Wolfgang Amadeus Mozart", 2) in found
+    assert summary.unsupported >= 2
 
 
 class Addresses(HTMLParser):
@@ -221,7 +182,7 @@ def test_the_page_needs_no_network_and_its_links_lead_somewhere(log, make):
     assert not re.search(r"url\((?!#)|@import|https?://(?!www\.w3\.org)", html)
     assert len(found.ids) == len(set(found.ids))
     assert set(found.links) <= set(found.ids)
-    assert "date of birth ✓ ✗" in html or "date of birth ✗" in html
+    assert re.search(r"date of birth( ✓)? ✗", html)
 
 
 def test_hostile_text_is_shown_and_never_run(tmp_path):
@@ -258,9 +219,9 @@ def test_what_the_buttons_post_is_stored_and_shown(log):
     log.write_feedback(read_feedback(posted))
     assert "a reader found this wrong: in 1756" in dashboard_html(log)
     for body in (b"{", b"{}", b'{"record_id": "r39"}', b'{"record_id": "r39", "thumb": 7}'):
-        with pytest.raises(InputError, match="no feedback"):
+        with pytest.raises(InputError):
             read_feedback(body)
-    with pytest.raises(RecordError, match="no record"):
+    with pytest.raises(RecordError):
         log.write_feedback(read_feedback(b'{"record_id": "gone", "thumb": 1}'))
 
 

@@ -8,8 +8,8 @@ from guardrail import CheckRequest, Guardrail, GuardrailConfig, JudgeError, Trip
 from guardrail.config import GraphConfig
 from guardrail.core.types import AttributedAnswer
 from guardrail.engine.scoring import ScoringRequest
+from guardrail.log.entries import INTENT
 from guardrail.markers.grammar import parse
-from guardrail.report.summary import INTENT_LINE
 from guardrail.scorers import SCKGuardScorer, sck_input, sck_scorer
 from judges.encoder import create_encoder
 from judges.sck import SCKScorer
@@ -22,8 +22,8 @@ def test_the_sck_score_names_the_intent_by_which_reports_group_answers() -> None
     scorer = sck_scorer()
     cards = scorer.score([ScoringRequest(question, answer, (), ()) for question in questions])
     lines = [card["sck"].evidence[-1] for card in cards]
-    assert lines[0].startswith(f"{INTENT_LINE}instruction (")
-    assert lines[1].startswith((f"{INTENT_LINE}debate (", f"{INTENT_LINE}comparison ("))
+    assert lines[0].startswith(f"{INTENT}instruction (")
+    assert lines[1].startswith((f"{INTENT}debate (", f"{INTENT}comparison ("))
     assert all(card["sck"].value is not None for card in cards)
 
 

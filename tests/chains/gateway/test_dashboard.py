@@ -7,7 +7,7 @@ import pytest
 
 from chains.gateway import GatewaySettings, create_app
 from guardrail import GuardrailConfig
-from guardrail.log.records import open_log
+from guardrail.log.records import RecordFilter, open_log
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
 
@@ -78,7 +78,7 @@ async def test_feedback_takes_the_id_that_the_caller_was_given(recording, path, 
     assert stored.status_code == 200, stored.text
     log = open_log(log_path)
     (kept,) = log.feedback()
-    assert log.record(kept.record_id).answer.id == first
+    assert [item.answer.id for item in log.records(RecordFilter(id=kept.record_id))] == [first]
     log.close()
 
 

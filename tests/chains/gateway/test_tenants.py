@@ -8,7 +8,7 @@ import pytest
 from chains.gateway import GatewaySettings, create_app
 from chains.gateway.serving import settings_json
 from guardrail import STRICT, ConfigError, GuardrailConfig
-from guardrail.log.records import open_log
+from guardrail.log.records import RecordFilter, open_log
 from tests.chains.conftest import CANARY, FALSE_MIDDLE, QUESTION, TRUE_START, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.chains.gateway.protocols.test_protocols import (
@@ -100,7 +100,9 @@ async def test_of_equal_ids_each_means_its_own(gateway, tmp_path):
     for key in ("blue-key", "own"):
         assert (await gateway.post("/v1/feedback", json=said, headers=by(key))).status_code == 200
     log = open_log(tmp_path / "scores.sqlite")
-    told = [log.record(one.record_id).tags["tenant"] for one in log.feedback()]
+    told = [
+        log.latest(1, RecordFilter(id=one.record_id))[0].tags["tenant"] for one in log.feedback()
+    ]
     assert told == ["blue", "key-1"]
     log.close()
 

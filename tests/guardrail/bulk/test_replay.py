@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -263,13 +265,12 @@ def test_equal_sentences_are_compared_each_with_itself() -> None:
 
 
 def test_a_refusal_from_before_its_sentences_were_kept_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "scores.jsonl"
+    path = tmp_path / "scores.sqlite"
     config = prices(tmp_path, "950 euros")
     with Guardrail(config, log=open_log(path)) as guard:
         guard.check("Fjell Tourer?", "The price of the Fjell Tourer is 900 euros.")
-    record = json.loads(path.read_text())
-    del record["answer"]["removed"]
-    path.write_text(json.dumps(record) + "\n")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE responses SET payload = json_remove(payload, '$.answer.removed')")
     [unjudged, none] = replay_log(path, config, str(tmp_path / "out"))
     assert none is None
     assert isinstance(unjudged, Unjudged)

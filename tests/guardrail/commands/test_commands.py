@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from guardrail import Guardrail, GuardrailConfig, Triple
 from guardrail.cli import app
+from guardrail.core.errors import RecordError
 from guardrail.core.types import GuardedAnswer, Sentence, Span
 from judges.conner import ConnerReport
 from judges.sck import Intent, SCKReport
@@ -252,11 +253,11 @@ def test_a_key_that_means_a_field_is_an_error_and_any_other_is_passed_over(lines
 
 
 @pytest.mark.parametrize("command", ["log", "report", "tune"])
-def test_a_file_that_is_no_score_log_is_refused(command, tmp_path):
-    other = tmp_path / "rows.jsonl"
-    other.write_text('{"question": "Who?"}\n')
+def test_a_file_that_is_not_a_score_log_is_refused(command, tmp_path):
+    other = tmp_path / "rows.txt"
+    other.write_text("not a database")
     done = CliRunner().invoke(app, [command, str(other)])
-    assert "holds no record of a response" in str(done.exception)
+    assert (done.exit_code, type(done.exception)) == (1, RecordError)
 
 
 @pytest.mark.parametrize(
@@ -264,34 +265,34 @@ def test_a_file_that_is_no_score_log_is_refused(command, tmp_path):
     [
         ("--score overal<0.5", "no answer has a score 'overal'; did you mean 'overall'?"),
         ("--action refuse", "no record meets these conditions"),
-        ("--tag blue", "'blue' is no tag; write NAME=VALUE"),
+        ("--tag blue", "write NAME=VALUE"),
         ("--action foo", "'foo' is not one of 'pass'"),
     ],
 )
 def test_a_log_says_why_nothing_is_found(condition, said, lines, tmp_path, monkeypatch):
-    monkeypatch.setenv("GUARDRAIL_LOG__PATH", str(tmp_path / "log.jsonl"))
+    monkeypatch.setenv("GUARDRAIL_LOG__PATH", str(tmp_path / "log.sqlite"))
     lines("check --judge none", [{"answer": "It was opened in 1932.", "triples": FACTS}])
-    done = CliRunner().invoke(app, ["log", str(tmp_path / "log.jsonl"), *condition.split()])
+    done = CliRunner().invoke(app, ["log", str(tmp_path / "log.sqlite"), *condition.split()])
     assert said in f"{done.stderr}{done.exception}"
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("name", ["log.jsonl", "log.sqlite"])
-def test_an_answer_of_the_log_is_shown_by_its_id(name, lines, tmp_path, monkeypatch):
-    monkeypatch.setenv("GUARDRAIL_LOG__PATH", str(tmp_path / name))
+def test_an_answer_of_the_log_is_shown_by_its_id(lines, tmp_path, monkeypatch):
+    log = str(tmp_path / "log.sqlite")
+    monkeypatch.setenv("GUARDRAIL_LOG__PATH", log)
     answers = [("réf-7", "It was opened in 1932."), ("réf-8", "It was closed in 1990.")]
     rows = [{"id": id, "answer": answer, "triples": FACTS} for id, answer in answers]
     lines("check --judge none", rows)
-    shown = CliRunner().invoke(app, ["log", str(tmp_path / name), "--id", "réf-7"])
+    shown = CliRunner().invoke(app, ["log", log, "--id", "réf-7"])
     assert "opened in 1932" in shown.stdout
     assert "scores: overall" in shown.stdout
     assert "closed" not in shown.stdout
-    both = CliRunner().invoke(app, ["log", str(tmp_path / name), "--id", "réf-", "--json"])
+    both = CliRunner().invoke(app, ["log", log, "--id", "réf-", "--json"])
     assert [json.loads(line)["answer"]["id"] for line in both.stdout.splitlines()] == [
         "réf-7",
         "réf-8",
     ]
-    assert CliRunner().invoke(app, ["log", str(tmp_path / name), "--id", "ref"]).exit_code == 1
+    assert CliRunner().invoke(app, ["log", log, "--id", "ref"]).exit_code == 1
 
 
 def test_questions_of_another_shape_are_told_by_line(tmp_path):
@@ -303,27 +304,26 @@ def test_questions_of_another_shape_are_told_by_line(tmp_path):
     assert str(done.exception).startswith(f"{other}, line 2, is no question: Invalid JSON")
 
 
-@pytest.mark.parametrize("name", ["log.jsonl", "log.sqlite"])
-def test_each_id_that_a_log_lists_names_one_record(name, tmp_path):
+def test_each_id_that_a_log_lists_names_one_record(tmp_path):
     """Candidates of one request share the beginning of their ids, a repeated call all of it."""
-    made = uuid4().hex
+    made, log = uuid4().hex, str(tmp_path / "log.sqlite")
     facts = [Triple(*fact) for fact in FACTS]
-    with Guardrail(GuardrailConfig(judge="none", log=tmp_path / name)) as guard:
+    with Guardrail(GuardrailConfig(judge="none", log=log)) as guard:
         guard.rank(
             "", ["It was opened in 1932.", "It was closed in 1990."], evidence=facts, id=made
         )
         for answer in ("It was opened in 1932.", "It is open."):
             guard.check("", answer, evidence=facts, id="call-of-2026-11-26")
-    shown = CliRunner().invoke(app, ["log", str(tmp_path / name)], env={"COLUMNS": "140"}).stdout
+    shown = CliRunner().invoke(app, ["log", log], env={"COLUMNS": "140"}).stdout
     assert shown.count("call-of-2026-11-26: ") == 2
     ids = [line.split()[-1] for line in shown.splitlines()[1:]]
     assert len(set(ids)) == 4
     for one in ids:
-        whole = CliRunner().invoke(app, ["log", str(tmp_path / name), "--id", one]).stdout
+        whole = CliRunner().invoke(app, ["log", log, "--id", one]).stdout
         assert f"id {one}" in whole, "shown whole, so that it is one record"
-    several = CliRunner().invoke(app, ["log", str(tmp_path / name), "--id", made]).stdout
+    several = CliRunner().invoke(app, ["log", log, "--id", made]).stdout
     assert "overall" in several.splitlines()[0], "a list: the id of an answer names two"
-    best = CliRunner().invoke(app, ["log", str(tmp_path / name), "--id", f"{made}.0"]).stdout
+    best = CliRunner().invoke(app, ["log", log, "--id", f"{made}.0"]).stdout
     assert f"answer {made}.0" in best
 
 

@@ -124,8 +124,8 @@ def test_a_bad_policy_is_told_before_loading() -> None:
     [
         (("kg", "load", "missing", "--kg", "g"), "cannot read missing: there is no such file"),
         (("kg", "load", "empty.nt", "--kg", "g"), "empty.nt holds no triples; nothing was loaded"),
-        (("log", "empty.sqlite"), "empty.sqlite is no score log"),
-        (("log", "bytes.sqlite"), "bytes.sqlite is no score log"),
+        (("log", "empty.sqlite"), "empty.sqlite is not a score log"),
+        (("log", "bytes.sqlite"), "bytes.sqlite is not a score log"),
         (("bulk", "check", "missing", "-o", "o"), "cannot read missing: there is no such file"),
         (("bulk", "check", "empty.jsonl", "-o", "o"), "no rows in empty.jsonl"),
         (("bulk", "check", "bad.jsonl", "-o", "o", "--judge", "none"), "all 1 rows failed"),

@@ -18,7 +18,7 @@ from guardrail import (
     Triple,
 )
 from guardrail.engine import flow
-from guardrail.log.entries import from_json, prepare, to_json
+from guardrail.log.entries import from_json, record_of, to_json
 from guardrail.markers.grammar import parse, strip
 from guardrail.markers.grammar import render as rendered
 from guardrail.models import Completion, SampleRequest
@@ -130,7 +130,7 @@ def test_the_fields_of_a_reply_tell_it_but_not_what_stood_there_where_reasons_ar
 
 def test_the_log_keeps_it(guard):
     answer = guard.check(QUESTION, WRONG, evidence=FACTS, policy=STRICT_CORRECT)
-    record = prepare(answer, None, None, 1.0, whole=True)
+    record = record_of(answer)
     assert from_json(to_json(record)) == record
     assert record.answer.sentences[0].correction.against == ("Fjell 3, price: 2,490 euros.",)
 

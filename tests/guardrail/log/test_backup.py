@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from guardrail import GuardrailConfig, InputError
 from guardrail.cli import app
 from guardrail.core.errors import RecordError
-from guardrail.log.backup import back_up
 from guardrail.log.records import open_log
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
 from tests.chains.gateway.process import until_ready
@@ -32,11 +31,8 @@ def written(tmp_path):
 
 
 def count(path):
-    log = open_log(path, read_only=True)
-    try:
+    with open_log(path, read_only=True) as log:
         return log.count()
-    finally:
-        log.close()
 
 
 def test_a_closed_log_is_whole_in_its_file_though_somebody_reads_it(tmp_path):
@@ -52,22 +48,20 @@ def test_a_closed_log_is_whole_in_its_file_though_somebody_reads_it(tmp_path):
 def test_a_copy_of_a_log_in_use(written, tmp_path):
     target = tmp_path / "copy.sqlite"
     target.write_text("an older one")
-    assert back_up(written, target) == 2
+    with open_log(written, read_only=True) as log:
+        assert log.back_up(target) == 2
     assert count(target) == 2
     assert sorted(path.name for path in tmp_path.glob("copy*")) == ["copy.sqlite"]
 
 
-def test_what_cannot_be_copied_is_told(written, tmp_path):
-    with pytest.raises(InputError, match="the log itself"):
-        back_up(written, written)
-    with pytest.raises(RecordError, match="there is no score log"):
-        back_up(tmp_path / "none.sqlite", tmp_path / "copy")
-    lines = tmp_path / "log.jsonl"
-    lines.write_text("")
-    with pytest.raises(InputError, match="JSON lines"):
-        back_up(lines, tmp_path / "copy")
-    with pytest.raises(RecordError, match="cannot back up"):
-        back_up(written, tmp_path / "no folder" / "copy")
+def test_what_cannot_be_copied_is_an_error(written, tmp_path):
+    with open_log(written, read_only=True) as log:
+        with pytest.raises(InputError):
+            log.back_up(written)
+        with pytest.raises(RecordError):
+            log.back_up(tmp_path / "no folder" / "copy")
+    with pytest.raises(RecordError):
+        open_log(tmp_path / "none.sqlite", read_only=True)
 
 
 def test_the_command(written, tmp_path, monkeypatch):

@@ -14,13 +14,11 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
-import typer
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from guardrail import Guardrail, GuardrailConfig
-from guardrail.commands.log import log as log_command
-from guardrail.commands.log import report
+from guardrail.cli import app
 from guardrail.core.errors import InputError, RecordError
 from guardrail.core.types import (
     Action,
@@ -38,7 +36,6 @@ from guardrail.core.types import (
 from guardrail.log.entries import ScoreBound, from_json, to_json
 from guardrail.log.records import (
     Feedback,
-    JSONLinesLog,
     Record,
     RecordFilter,
     SQLiteLog,
@@ -61,11 +58,10 @@ def answer(answer_id="a", text="Ada was born in London.", overall=0.5, **changes
     )
 
 
-@pytest.fixture(params=["log.sqlite", "log.jsonl"])
-def log(request, tmp_path):
-    with_file = open_log(tmp_path / request.param)
-    yield with_file
-    with_file.close()
+@pytest.fixture
+def log(tmp_path):
+    with open_log(tmp_path / "log.sqlite") as log:
+        yield log
 
 
 def test_a_response_comes_back_as_it_was_written(log):
@@ -81,19 +77,27 @@ def test_filters(log):
         entity=Entity(id="Q7259", label="Ada Lovelace"),
         matched="label",
     )
-    log.write(answer("good", overall=0.9, entities=(ada,)), tags={"run": "1"})
+    good = answer("good", overall=0.9, entities=(ada,))
+    card = good.scorecard.model_copy(update={"scores": {"sck": Score(value=0.0)}})
+    log.write(good.model_copy(update={"scorecard": card}), tags={"run": "1"})
     log.write(answer("bad", overall=0.1, action=Action.REFUSE))
 
     def found(**conditions):
         return [record.answer.id for record in log.records(RecordFilter(**conditions))]
 
     assert found() == ["good", "bad"]
-    assert found(max_overall=0.2) == ["bad"]
+    assert found(bounds=[ScoreBound.parse("overall<=0.1")]) == ["bad"]
+    assert found(bounds=[ScoreBound.parse("overall > 0.1")]) == ["good"]
+    assert found(bounds=[ScoreBound.parse("sck>=0")]) == ["good"]
+    assert found(id="goo") == ["good"]
     assert found(action="refuse") == ["bad"]
     assert found(entity="Q7259") == found(entity="Ada Lovelace") == ["good"]
     assert found(tag="run=1") == ["good"]
     assert found(category=Category.CONTRADICTORY) == []
+    assert found(category=Category.SUPPORTIVE) == ["good", "bad"]
     assert found(since=datetime.now(UTC) + timedelta(hours=1)) == []
+    with pytest.raises(InputError):
+        ScoreBound.parse("overall=1")
 
 
 def test_redaction_changes_or_drops_records(tmp_path):
@@ -143,19 +147,19 @@ def test_feedback_stands_beside_its_record(tmp_path):
         log.write_feedback(Feedback(record_id=record.id, sentence=0, thumb=-1, correction="Paris"))
         (kept,) = log.feedback()
         assert (kept.record_id, kept.thumb, kept.correction) == (record.id, -1, "Paris")
-        with pytest.raises(RecordError, match="no record"):
+        with pytest.raises(RecordError):
             log.write_feedback(Feedback(record_id="missing", thumb=1))
 
 
-@pytest.mark.parametrize("name", ["log.sqlite", "log.jsonl"])
-def test_feedback_may_name_the_answer_in_place_of_its_record(tmp_path, name):
-    log = open_log(tmp_path / name)
+def test_feedback_may_name_the_answer_in_place_of_its_record(log):
     for text in ("first", "second"):
         log.write(answer("q1", text))
     assert log.write_feedback(Feedback(record_id="q1", thumb=-1))
     log.write(answer("q1", "third"))
     (kept,) = log.feedback()
-    assert log.record(kept.record_id).answer.text == "second"
+    assert [record.answer.text for record in log.records(RecordFilter(id=kept.record_id))] == [
+        "second"
+    ]
 
 
 def test_feedback_takes_the_beginning_of_one_answers_id(tmp_path):
@@ -167,19 +171,16 @@ def test_feedback_takes_the_beginning_of_one_answers_id(tmp_path):
         assert not log.write_feedback(Feedback(record_id=f"{made}.1", thumb=1))
         log.write(answer(f"{made}.2"))
         for short in (made[:12], made[:7]):
-            with pytest.raises(RecordError, match="no record"):
+            with pytest.raises(RecordError):
                 log.write_feedback(Feedback(record_id=short, thumb=1))
 
 
-@pytest.mark.parametrize("name", ["log.sqlite", "log.jsonl"])
-def test_feedback_that_comes_before_its_record_waits_for_it(tmp_path, name):
-    log = open_log(tmp_path / name)
+def test_feedback_that_comes_before_its_record_waits_for_it(log):
     made = uuid4().hex
     log.write_feedback(Feedback(record_id=made, thumb="down"))
     log.write(answer(made))
     (record,), (kept,) = log.records(), log.feedback()
     assert (kept.record_id, kept.thumb) == (record.id, -1)
-    log.close()
 
 
 def test_what_waits_for_no_record_goes_with_the_retention(tmp_path):
@@ -200,46 +201,25 @@ def test_a_thumb_is_a_number_or_a_word(told, thumb):
 
 
 @pytest.mark.parametrize("told", ["sideways", 2, True, None, [], 0.5])
-def test_what_is_no_thumb_is_told_in_words(told):
-    with pytest.raises(ValidationError, match='1 or -1, "up" or "down"'):
+def test_anything_else_is_not_a_thumb(told):
+    with pytest.raises(ValidationError):
         Feedback(record_id="r", thumb=told)
 
 
-def test_a_file_of_the_first_version_is_migrated(tmp_path):
-    path = tmp_path / "log.sqlite"
-    from guardrail.log.schema import MIGRATIONS
-
-    with sqlite3.connect(path) as db:
-        for statement in MIGRATIONS[0]:
-            db.execute(statement)
-        db.execute("PRAGMA user_version = 1")
-    record = Record(answer=answer())
-    with SQLiteLog(path) as log:
-        log.write_record(record)
-        log.write_feedback(Feedback(record_id=record.id, thumb=1))
-        assert log.count() == 1
-
-
-def test_a_file_of_a_newer_version_is_refused(tmp_path):
+@pytest.mark.parametrize("version", [1, 999])
+def test_a_file_of_another_version_is_refused(tmp_path, version):
     path = tmp_path / "log.sqlite"
     with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 999")
-    with pytest.raises(RecordError, match="upgrade"):
+        db.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(RecordError, match=f"version {version}"):
         SQLiteLog(path)
 
 
-def test_json_lines_are_rotated_and_read_in_order(tmp_path):
-    log = JSONLinesLog(tmp_path / "log.jsonl", rotate_bytes=1500)
-    for number in range(10):
-        log.write(answer(str(number)))
-    assert len(list(tmp_path.iterdir())) > 1
-    assert [record.answer.id for record in log.records()] == [str(n) for n in range(10)]
-
-
-@pytest.mark.parametrize("name", ["missing/log.sqlite", "missing/log.jsonl"])
-def test_a_place_that_cannot_be_written_is_a_typed_error(tmp_path, name):
-    with pytest.raises(RecordError, match="cannot"):
-        open_log(tmp_path / name).write(answer())
+@pytest.mark.parametrize("name", ["missing/log.sqlite", "log.jsonl", "other.txt"])
+def test_a_place_that_cannot_be_a_log_is_a_typed_error(tmp_path, name):
+    (tmp_path / "other.txt").write_text("not a database, but a text of some length" * 10)
+    with pytest.raises(RecordError):
+        open_log(tmp_path / name)
 
 
 WRITER = """
@@ -257,16 +237,16 @@ for n in range(100_000):
 
 
 def test_kill_9_amid_concurrent_writes_loses_no_acknowledged_record(tmp_path):
-    """Four processes write until they are killed without warning."""
+    """Two processes write until they are killed without warning."""
     path = tmp_path / "log.sqlite"
     SQLiteLog(path).close()
     acknowledged = []
     writers = []
-    for number in range(4):
+    for number in range(2):
         acknowledged.append(tmp_path / f"ack{number}")
         with acknowledged[-1].open("w") as out:
             writers.append(subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=out))
-    until(lambda: min(path.stat().st_size for path in acknowledged) >= 5000)
+    until(lambda: min(path.stat().st_size for path in acknowledged) >= 2000)
     for writer in writers:
         os.kill(writer.pid, signal.SIGKILL)
         writer.wait()
@@ -274,7 +254,7 @@ def test_kill_9_amid_concurrent_writes_loses_no_acknowledged_record(tmp_path):
     ids = [line for p in acknowledged for line in p.read_text().split("\n")[:-1]]
     with SQLiteLog(path) as log:
         kept = [record.id for record in log.records()]
-    assert len(ids) > 400
+    assert len(ids) > 100
     assert set(ids) <= set(kept)
     assert len(kept) == len(set(kept))
 
@@ -283,17 +263,12 @@ def test_the_log_keeps_what_sentences_rest_on(exact_guard, tmp_path):
     checked = exact_guard.check(
         question="Who was Mozart?", answer="Wolfgang Amadeus Mozart was born in Salzburg."
     )
-    with (
-        SQLiteLog(tmp_path / "slim.sqlite") as slim,
-        SQLiteLog(tmp_path / "whole.sqlite", whole=True) as whole,
-    ):
+    with SQLiteLog(tmp_path / "slim.sqlite") as slim:
         slim.write(checked)
-        whole.write(checked)
-        (kept,), (all_,) = slim.records(), whole.records()
-    assert all_.answer == checked
+        (kept,) = slim.records()
     cited = kept.answer.sentences[0].citations
     assert tuple(item.citation for item in kept.answer.evidence) == cited
-    assert len(all_.answer.evidence) > 20
+    assert len(checked.evidence) > 20
     assert kept.answer.sentences == checked.sentences
 
 
@@ -345,17 +320,6 @@ def test_a_record_from_before_a_field_still_loads():
     assert from_json(json.dumps(fields)).answer == answer()
 
 
-def test_bounds_on_scores():
-    record = Record(answer=answer(overall=0.5))
-    assert [
-        text
-        for text in ("overall<0.5", "overall<=0.5", "overall > 0.4", "overall>=0.6", "sck>0")
-        if ScoreBound.parse(text).holds(record)
-    ] == ["overall<=0.5", "overall > 0.4"]
-    with pytest.raises(InputError, match="no bound"):
-        ScoreBound.parse("overall=1")
-
-
 def test_a_reader_sees_the_log_as_it_was_while_others_write(tmp_path):
     with SQLiteLog(tmp_path / "log.sqlite") as log:
         log.write_records(Record(answer=answer(str(n))) for n in range(10))
@@ -366,16 +330,6 @@ def test_a_reader_sees_the_log_as_it_was_while_others_write(tmp_path):
             str(n) for n in range(10)
         ]
         assert [item.answer.id for item in log.latest(2)] == ["9", "later"]
-
-
-def test_a_half_line_does_not_swallow_the_next(tmp_path):
-    path = tmp_path / "log.jsonl"
-    log = JSONLinesLog(path)
-    log.write(answer("one"))
-    with path.open("a") as file:
-        file.write('{"id": "cut sh')
-    log.write(answer("two"))
-    assert [record.answer.id for record in log.records()] == ["one", "two"]
 
 
 def test_a_full_disk_does_not_fail_answers_and_is_visible(tmp_path):
@@ -397,14 +351,6 @@ def test_a_full_disk_does_not_fail_answers_and_is_visible(tmp_path):
         assert log.count() == 2
 
 
-@pytest.mark.parametrize("name", ["/dev/full", "/proc/guardrail.jsonl"])
-def test_json_lines_that_cannot_be_written_do_not_fail_answers(name):
-    with exact(JSONLinesLog(name)) as guard:
-        late = guard.check(question="Who was Mozart?", answer="Mozart was born in Salzburg.")
-    assert late.sentences[0].category is Category.SUPPORTIVE
-    assert [problem.part for problem in late.errors] == ["records"]
-
-
 def exact(log):
     return Guardrail(GuardrailConfig(judge="none"), log=log)
 
@@ -414,23 +360,18 @@ def test_export_and_search_from_the_command_line(tmp_path):
     with SQLiteLog(path) as log:
         log.write(answer("good", overall=0.9), tags={"run": "1"})
         log.write(answer("=bad()", text="=HYPERLINK()", overall=0.1))
-    app = typer.Typer()
-    app.command("log")(log_command)
-    app.command("report")(report)
     run = CliRunner().invoke
     shown = run(app, ["log", str(path), "--score", "overall<0.5", "--json"])
     assert [json.loads(line)["answer"]["id"] for line in shown.stdout.splitlines()] == ["=bad()"]
-    for name in ("log.csv", "log.parquet", "log.jsonl"):
+    for name in ("log.csv", "log.jsonl"):
         assert run(app, ["log", str(path), "--export", str(tmp_path / name)]).exit_code == 0
     with (tmp_path / "log.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["score.overall"] for row in rows] == ["0.9", "0.1"]
     assert (rows[0]["tag.run"], rows[1]["text"]) == ("1", "'=HYPERLINK()")
-    assert len(list(JSONLinesLog(tmp_path / "log.jsonl").records())) == 2
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    table = parquet.read_table(tmp_path / "log.parquet").to_pylist()
-    assert [row["text"] for row in table][1] == "=HYPERLINK()"
-    assert table[0]["created"].tzinfo is not None
+    lines = (tmp_path / "log.jsonl").read_text().splitlines()
+    assert [from_json(line).answer.id for line in lines] == ["good", "=bad()"]
+    assert run(app, ["log", str(path), "--export", str(tmp_path / "log.txt")]).exit_code == 1
 
 
 async def test_callers_tag_what_they_ask_for(tmp_path):
@@ -459,7 +400,7 @@ def test_a_log_whose_file_was_taken_away_goes_on_in_a_new_one(tmp_path):
 
 def test_a_log_that_another_process_holds_keeps_no_answer_waiting(tmp_path):
     path = tmp_path / "scores.sqlite"
-    config = GuardrailConfig(judge="none", graph="none", log={"path": path, "wait_s": 0.3})
+    config = GuardrailConfig(judge="none", graph="none", log={"path": path})
     with Guardrail(config) as guard, closing(sqlite3.connect(path)) as other:
         guard.warm_up()
         other.execute("BEGIN IMMEDIATE")

@@ -91,9 +91,8 @@ def test_weights_follow_what_readers_say():
     assert every.auc_equal < 0.95
 
 
-@pytest.mark.parametrize("name", ["log.sqlite", "log.jsonl"])
-def test_labels_come_from_feedback_and_the_command_prints_the_setting(tmp_path, name):
-    path = tmp_path / name
+def test_labels_come_from_feedback_and_the_command_prints_the_setting(tmp_path):
+    path = tmp_path / "log.sqlite"
     log = open_log(path)
     for n in range(24):
         one = record(n / 24)
