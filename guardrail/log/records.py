@@ -388,8 +388,8 @@ def open_log(
     path = Path(location)
     if path.suffix in {".jsonl", ".ndjson"}:
         raise RecordError(
-            f"{path}: a score log is a SQLite file; JSON lines are an export: guardrail log LOG "
-            "--export FILE.jsonl"
+            f"{path}: a score log is a SQLite file; guardrail log show LOG --export FILE writes "
+            "JSON lines"
         )
     if read_only and not path.is_file():
         raise RecordError(f"there is no score log {path}; set log = {str(path)!r} to record one")

@@ -92,7 +92,7 @@ def model_call(model: LanguageModel, choices: int) -> Iterator[Span]:
         "gen_ai.request.model": model.name,
         "gen_ai.provider.name": type(model).__module__.rpartition(".")[2],
     }
-    request = {**labels, "gen_ai.request.choice.count": choices}
+    request: dict[str, str | int] = {**labels, "gen_ai.request.choice.count": choices}
     with (
         _timed(instruments().model_calls, labels),
         _span(f"chat {model.name}", SpanKind.CLIENT, request) as span,
