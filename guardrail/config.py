@@ -125,8 +125,6 @@ class ChecksConfig(_Section):
 
     Attributes:
         typed_values: Compare numbers, money, units, dates, times and versions.
-        aggregates: Compute counts, sums, means and extremes of tables.
-        weekday_hours: Compare opening hours by weekday.
         yes_no: Compare properties that are yes or no.
         unknown_names: Names that occur in no evidence lack support.
         exact_match: Cite triples whose subject, property and value are in the sentence.
@@ -134,8 +132,6 @@ class ChecksConfig(_Section):
     """
 
     typed_values: bool = True
-    aggregates: bool = True
-    weekday_hours: bool = True
     yes_no: bool = True
     unknown_names: bool = True
     exact_match: bool = True

@@ -80,7 +80,7 @@ def judge_cases(
     found: list[Judged] = []
     for first in range(0, len(cases), TOGETHER):
         some = cases[first : first + TOGETHER]
-        answers, problems = grounder.ground([_request(case, thresholds) for case in some])
+        answers, _, problems = grounder.ground([_request(case, thresholds) for case in some])
         if problems:
             raise SystemExit(problems[0].message)
         found += [judged(case, answer) for case, answer in zip(some, answers, strict=True)]

@@ -1,5 +1,1 @@
-"""Correction: a contradicted sentence mended by the least edit that the evidence tells.
-
-An edit is a proposal. ``judged_again`` has it judged in its place, and keeps it only where its
-sentence is then supported.
-"""
+"""Correction: contradicted sentences with the words of the evidence, judged again as they leave."""

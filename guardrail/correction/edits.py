@@ -1,21 +1,89 @@
-"""What an edit is, and a text with its edits made."""
+"""Edits: the words of a contradicted sentence that a statement of the evidence replaces.
+
+A check that finds a contradiction names the statement and the words; the edit writes the
+statement's value there: a number, date or code, yes or no, or, where the judge alone finds the
+contradiction, a name. An edit that is not certain is not made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["Edit", "replaced"]
+from guardrail.core.apart import Span, meets
+from guardrail.core.text.clock_times import ClockTime
+from guardrail.core.text.dates import Date
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.names import part_of_name_in
+from guardrail.core.text.properties import cues
+from guardrail.core.text.quantities import Quantity
+from guardrail.core.text.tagging import parse
+from guardrail.core.text.units import MONEY
+from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
+from guardrail.core.text.words import content_stems, fold, plain, property_words, tokenise
+from guardrail.core.types import Effect
+from guardrail.verdict.checks.alignment import NAMED, named_share
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+    from guardrail.core.types import Finding
+    from guardrail.evidence.statements import Statement
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.combination import Outcome
+    from guardrail.verdict.premises import Premises
+
+__all__ = ["Edit", "Proposal", "proposed", "replaced", "value_edit"]
+
+SURE = 0.5
+"""Least probability at which the judge's score of a word counts."""
+
+LEAST_SHARED = 2
+"""Least number of words that a sentence shares with the sentence of prose whose value it takes."""
+
+MOST_RATIO = 1e4
+"""A number this many times smaller counts in a scale that its column does not name."""
+
+TEN_THOUSAND = 10_000
+LONGEST_NAME = 60
+SPELLING = 0.85
+"""Names this similar are two spellings of one."""
+
+FIGURES = re.compile(r"\d(?:[\d,.' ]*\d)?")
+THOUSANDS = re.compile(r"\d([,' ])\d{3}(?!\d)")
+ARTICLE = re.compile(r"\b(?P<article>an?)\s$", re.IGNORECASE)
+VOWEL_FIGURES = re.compile(r"8|1[18](?!\d)(?!,\d{3},)")
+"""Figures that are spoken with a vowel first: eight, eleven, eighteen."""
+
+JOINTS = (", ", " of ", " of the ", " & ")
+INITIALS = re.compile(r"(?<![\w.])(?:[A-Z]\. ?)+$")
+PARTIAL_NAME = re.compile(r" of (?:the )?[A-Z]")
+REST_OF_NAME = re.compile(r"\b[A-Z][\w'’-]* of (?:the )?$")
+QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
+"""What distinguishes namesakes in labels; prose omits it."""
+
+OPENER = re.compile(r"(?P<word>yes|no)(?=,|\s[-–—])", re.IGNORECASE)
+MODIFIERS = frozenset({"amod", "compound", "nmod"})
+NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
+ADJECTIVES = frozenset({"JJ", "JJR", "JJS", "VBG", "VBN"})
+FINITE = frozenset({"MD", "VBZ", "VBP", "VBD"})
+RELATIVE = frozenset({"WDT", "WP", "WP$", "WRB"})
+"""Tags of the Penn Treebank and dependency labels of spaCy."""
 
 
 class Edit(NamedTuple):
-    """Words of a sentence, and what is written in their place.
+    """Words of a sentence and their replacement.
 
     Attributes:
-        start: Offset of the first character, in the sentence.
+        start: Offset of the first character in the sentence.
         end: Offset past the last.
-        text: What is written; never empty, so that a reader can be shown where.
-        number: Number of the statement that tells it.
+        text: The replacement; never empty.
+        number: Number of the statement that it is taken from.
     """
 
     start: int
@@ -24,13 +92,457 @@ class Edit(NamedTuple):
     number: int
 
 
-def replaced(text: str, edits: Sequence[Edit]) -> str:
-    """A text with edits made; they must not overlap.
+class Proposal(NamedTuple):
+    """A contradicted sentence and how it may be corrected; offsets are those of the clean answer.
 
-    Args:
-        text: The text that their offsets index.
-        edits: The edits, in any order.
+    Attributes:
+        start: Offset of the sentence.
+        end: Offset past it.
+        original: The sentence.
+        edits: The edits; empty if none is certain.
+        sources: The statement of each edit; without edits, the one that contradicts the sentence.
     """
+
+    start: int
+    end: int
+    original: str
+    edits: tuple[Edit, ...]
+    sources: tuple[Statement, ...]
+
+
+def replaced(text: str, edits: Sequence[Edit]) -> str:
+    """A text with edits applied, which must not overlap."""
     for edit in sorted(edits, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
+
+
+def proposed(
+    claim: Claim, evidence: Premises, findings: Sequence[Finding], outcome: Outcome
+) -> Proposal:
+    """How one contradicted sentence may be corrected: every finding against it, or nothing.
+
+    Args:
+        claim: The sentence.
+        evidence: What it is compared with.
+        findings: What the checks found.
+        outcome: The verdict on it.
+    """
+    statements = evidence.indexed.statements
+    each: dict[tuple[int, ...], tuple[Edit, ...]] = {}
+    for finding in findings:
+        if finding.effect is Effect.CONTRADICTS:  # several checks may find one difference
+            known = each.get(finding.statements)
+            each[finding.statements] = known or _of_finding(claim, finding, evidence)
+    edits = sorted({edit for found in each.values() for edit in found})
+    if not each and outcome.against is not None:
+        edits = _of_judge(claim, evidence, outcome.against) or _of_name(
+            claim, evidence, outcome.against
+        )
+    writes = Counter(edit.number for edit in edits)
+    if (
+        not all(each.values())
+        or any(first.end > second.start for first, second in pairwise(edits))
+        or any(meets((edit.start, edit.end), claim.mentions) for edit in edits)
+        or any(len(statements[n].values or "?") < count for n, count in writes.items() if
+               statements[n].yes is None)
+    ):  # fmt: skip
+        edits = []
+    numbers = [edit.number for edit in edits]
+    if not edits and outcome.against is not None:
+        numbers = [outcome.against]
+    sources = tuple(statements[number] for number in numbers)
+    return Proposal(*claim.stretch[1:], claim.stretch.text, tuple(edits), sources)
+
+
+def _of_finding(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edit, ...]:
+    statements = [evidence.indexed.statements[number] for number in finding.statements]
+    if not statements or any(item.fact and not evidence.speaks_of(item) for item in statements):
+        return ()  # a fact about another subject corrects nothing
+    number, statement = finding.statements[0], statements[0]
+    span = finding.start - claim.stretch.start, finding.end - claim.stretch.start
+    if statement.yes is not None:
+        return _of_yes_no(claim, span, number, statement)
+    claimed = next((item for item in claim.values if item.start == span[0]), None)
+    if claimed is None:
+        return ()
+    if statement.fact is None:
+        return _of_prose(claim, claimed, evidence)
+    held = (
+        item
+        for item in statement.values
+        if item.text == finding.instead and compare(claimed, item) is Agreement.CONFLICT
+    )
+    found = (value_edit(claim.text, claimed, item, number) for item in held)
+    return tuple(edit for edit in found if edit is not None)[:1]
+
+
+# --- values ------------------------------------------------------------------------------
+
+
+def value_edit(text: str, claimed: TypedValue, held: TypedValue, number: int) -> Edit | None:
+    """The edit that writes a held value in place of a claimed one.
+
+    Args:
+        text: The sentence.
+        claimed: Its value.
+        held: The value of the evidence.
+        number: The statement that holds it.
+
+    Returns:
+        None if no way to write it gives a sentence that agrees with the held value.
+    """
+    if _is_in_name(text, claimed):
+        return None
+    for new in _written(text, claimed, held):
+        if claimed.text.endswith(".") and claimed.end == len(text):  # of *9 a.m.*
+            new = f"{new.rstrip('.')}."
+        start, words = _with_article(text, claimed.start, new)
+        edit = Edit(start, claimed.end, words, number)
+        end = start + len(words)
+        if words != text[start : claimed.end] and any(
+            item.start < end and start < item.end and compare(item, held) is Agreement.SAME
+            for item in find_values(replaced(text, [edit]))
+        ):
+            return edit
+    return None
+
+
+def _is_in_name(text: str, claimed: TypedValue) -> bool:
+    """True for a bare number right behind a capitalised word: *Gubbio 1910*."""
+    before = re.search(r"(?<!\w)(\w++)\s$", text[: claimed.start])
+    stop = lexicon_set("function_words", "stop_words")
+    return (
+        claimed.text.isdigit()
+        and before is not None
+        and before[1][0].isupper()
+        and fold(before[1]) not in stop
+    )
+
+
+def _of_judge(claim: Claim, evidence: Premises, against: int) -> list[Edit]:
+    """The only value of a sentence that nothing supports, if the judge finds the contradiction."""
+    statement = evidence.indexed.statements[against]
+    known = [value for _, item in evidence.chosen for value in item.values]
+    left = [
+        value
+        for value in claim.values
+        if not meets((value.start, value.end), claim.mentions)
+        and all(compare(value, item) is not Agreement.SAME for item in known)
+    ]
+    if len(left) != 1 or len(statement.values) != 1:
+        return []
+    if statement.fact is None:
+        return [*_of_prose(claim, left[0], evidence)]
+    edit = value_edit(claim.text, left[0], statement.values[0], against)
+    return [] if edit is None else [edit]
+
+
+def _of_prose(claim: Claim, claimed: TypedValue, evidence: Premises) -> tuple[Edit, ...]:
+    """The value of the sentence of prose that shares most words with the claim, if only one does.
+
+    Prose names no property: *within 7 working days* may be about something else than *within 60
+    days*. So the statement must have half of the claim's words, and no other more of those that are
+    not the subject's name.
+    """
+    words = claim.stems - content_stems(claimed.text)
+    own = words - content_stems(" ".join(evidence.subjects))
+    found = []
+    for number, statement in evidence.chosen:
+        held = [item for item in statement.values if _comparable(claimed, item)]
+        if held:
+            found.append((len(words & statement.stems), len(own & statement.stems), number, held))
+    found.sort(key=lambda item: -item[0])
+    if not found or [item[0] for item in found[:2]] == [found[0][0]] * 2:
+        return ()
+    shared, alone, number, held = found[0]
+    if shared < max(LEAST_SHARED, len(words) / 2) or len(held) > 1:
+        return ()
+    edit = value_edit(claim.text, claimed, held[0], number)
+    return () if edit is None or any(item[1] > alone for item in found) else (edit,)
+
+
+def _comparable(claimed: TypedValue, held: TypedValue) -> bool:
+    mine, theirs = claimed.value, held.value
+    if isinstance(mine, Quantity) and isinstance(theirs, Quantity) and mine.per != theirs.per:
+        return False
+    return claimed.kind == held.kind and compare(claimed, held) is Agreement.CONFLICT
+
+
+def _written(text: str, claimed: TypedValue, held: TypedValue) -> Iterator[str]:
+    """Ways to write a held value, the one that is most like the sentence's own first."""
+    mine, theirs = claimed.value, held.value
+    if isinstance(mine, Quantity) and isinstance(theirs, Quantity):
+        yield from _quantities(text, mine, theirs, held.text)
+    elif isinstance(mine, Date) and isinstance(theirs, Date):
+        yield from _dates(claimed.text, mine, theirs.real)
+    elif isinstance(mine, ClockTime) and isinstance(theirs, ClockTime):
+        hours, minutes = divmod(theirs.minutes, 60)
+        half = re.search(r"(\s?)[ap](\.?m\.?)$", claimed.text)
+        if half and (theirs.half or hours >= 12):
+            shown = f"{hours % 12 or 12}:{minutes:02}" if minutes else f"{hours % 12 or 12}"
+            yield f"{shown}{half[1]}{'p' if hours >= 12 else 'a'}{half[2]}"
+        yield held.text
+    else:
+        yield held.text.lstrip("v") if claimed.kind == "version" else held.text
+
+
+def _quantities(text: str, mine: Quantity, held: Quantity, held_text: str) -> Iterator[str]:
+    """Between units only the decimal point may move: 0.75 m is 75 cm, six weeks are no months."""
+    scale = held.unit.factor / mine.unit.factor if mine.unit and held.unit else 1.0
+    moved = math.log10(abs(scale))
+    offset = mine.unit != held.unit and mine.unit and held.unit and mine.unit.offset
+    if (mine.per and held.per and mine.per != held.per) or abs(moved - round(moved)) > 1e-9:
+        return
+    value = round(held.low * scale, 9)
+    counts = (mine.high == 1) is not (value == 1)
+    behind = text[mine.number_end : mine.end] or text[mine.end :][:2]
+    if offset or (value and abs(mine.low / value) > MOST_RATIO):
+        return
+    if held.low != held.high or mine.low != mine.high or (counts and behind[-1:].isalpha()):
+        if mine.unit == held.unit and mine.unit is not None:
+            yield held_text
+        return
+    written = text[mine.start : mine.number_end]
+    figures = FIGURES.search(written)
+    before = "" if mine.words or figures is None else written[: figures.start()].removeprefix("-")
+    number = (mine.words and _in_words(value, written)) or _figures(value, written, held_text, mine)
+    yield f"{'-' if value < 0 else ''}{before}{number}{text[mine.number_end : mine.end]}"
+
+
+def _in_words(value: float, written: str) -> str | None:
+    """A small whole number in words."""
+    units = lexicon("numbers")["units"]
+    word: str | None = next((word for word, size in units.items() if size == value), None)
+    return word and (word.capitalize() if written[0].isupper() else word)
+
+
+def _figures(value: float, written: str, held: str, mine: Quantity) -> str:
+    """A number in figures, with thousands separated as in the sentence or else in the evidence."""
+    places = next((n for n in range(7) if abs(round(value, n) - value) < 1e-9), 6)
+    cents = places == 1 or (not places and re.search(r"\.\d\d$", written))
+    if cents and mine.unit and mine.unit.measure.startswith(MONEY):
+        places = 2
+    mark = "," if abs(value) >= TEN_THOUSAND else ""
+    for like in (held, written):
+        if separated := THOUSANDS.search(like):
+            mark = separated[1]
+        elif re.search(r"\d{4}", like):
+            mark = ""
+    return f"{abs(value):,.{places}f}".replace(",", mark)
+
+
+def _dates(written: str, mine: Date, held: Date) -> Iterator[str]:
+    """A date with as many parts as the sentence gives, if the evidence has them."""
+    periods = max(mine.span, held.span, mine.months, held.months) > 1
+    if periods or held.year is None or held.year < 1:
+        return
+    if mine.month is None:
+        yield str(held.year)
+    if mine.month is None or held.month is None or (mine.day and not held.day):
+        return
+    if re.match(r"\d{4}-", written):
+        yield f"{held.year:04}-{held.month:02}" + (f"-{held.day:02}" if mine.day else "")
+        return
+    month = lexicon("calendar")["months"][held.month - 1].capitalize()
+    year = "" if mine.year is None else f" {held.year}"
+    if mine.day is None:
+        yield f"{month}{year}"
+    elif written[:1].isdigit():
+        yield f"{held.day} {month}{year}"
+    else:
+        yield f"{month} {held.day}{year and ','}{year}"
+
+
+def _with_article(text: str, start: int, new: str) -> tuple[int, str]:
+    """Where a replacement starts and what it writes, with a fitting article before it."""
+    before = ARTICLE.search(text[:start])
+    article = before and before["article"][0] + ("n" if _opens_with_vowel(new) else "")
+    if before is None or article == before["article"]:
+        return start, new
+    return before.start(), f"{article}{text[before.end('article') : start]}{new}"
+
+
+def _opens_with_vowel(words: str) -> bool:
+    """True if the first word is spoken with a vowel at its start."""
+    word = fold(re.split(r"[\s-]", words.lstrip("\"'(*_"))[0])
+    if word[:1].isdigit():
+        return VOWEL_FIGURES.match(word) is not None
+    sounds = lexicon("grammar")
+    vowel = word[:1] in "aeiou" and not word.startswith(tuple(sounds["consonant"]))
+    return vowel or word.startswith(tuple(sounds["silent"]))
+
+
+# --- names -------------------------------------------------------------------------------
+
+
+def _of_name(claim: Claim, evidence: Premises, against: int) -> list[Edit]:
+    """The only name of a sentence that nothing supports becomes the value that contradicts it.
+
+    The property must have one value, and the value must be a name of which the sentence has no
+    word. A country replaces a country only, and a people a people: *French*, not *France*.
+    """
+    statements = evidence.indexed.statements
+    text = plain(claim.text)
+    named = [
+        number
+        for number, item in evidence.chosen
+        if item.fact and named_share(claim, item.fact.property) >= NAMED and _is_name(item)
+        if evidence.speaks_of(item) and not item.stands_in(text, claim.tokens, claim.values)
+    ]
+    against = named[0] if len(named) == 1 else against
+    statement, fact = statements[against], statements[against].fact
+    if fact is None or not evidence.speaks_of(statement) or not _is_name(statement):
+        return []
+    values = {item.fact.value for _, item in evidence.indexed.facts if item.fact and
+              item.fact.property == fact.property and evidence.speaks_of(item)}  # fmt: skip
+    names = _unsupported_names(claim, evidence)
+    if len(values) > 1 or len(names) != 1:
+        return []
+    text = claim.text
+    (start, end), new = names[0], QUALIFIER.sub("", fact.value).strip()
+    if text[:start].lower().endswith("the "):
+        new = new.removeprefix("The ").removeprefix("the ")
+    rest = content_stems(f"{text[:start]} {text[end:]}")
+    alike = SequenceMatcher(a=fold(text[start:end]), b=fold(new), autojunk=False).ratio()
+    nations = _nation(text[start:end]), _nation(new)
+    if alike >= SPELLING or content_stems(new) & rest or nations[0][0] != nations[1][0]:
+        return []
+    if any(
+        {nations[0][1], nations[1][1]} <= {*row["names"], *row["peoples"]}
+        for row in lexicon("nations")["nations"]
+    ):  # what is English is British
+        return []
+    [doc] = parse([text])
+    name = doc.char_span(start, end, alignment_mode="expand")
+    if name is None:
+        return []
+    noun = name.root.head if name.root.dep_ in MODIFIERS else name.root
+    if (
+        not nations[0][0]
+        and noun.idx >= end
+        and content_stems(noun.text).isdisjoint(cues(fact.property))
+    ):
+        return []  # a part of a longer name: the *Brown* of *Brown sauce*
+    start, new = _with_article(text, start, new)
+    return [Edit(start, end, new, against)]
+
+
+def _nation(name: str) -> tuple[str, str]:
+    """``names`` or ``peoples`` if a name is a country's or a people's, and its folded words."""
+    words = " ".join(token.folded for token in tokenise(name))
+    rows = lexicon("nations")["nations"]
+    kinds = (kind for kind in ("names", "peoples") if any(words in row[kind] for row in rows))
+    return next(kinds, ""), words
+
+
+def _is_name(statement: Statement) -> bool:
+    value = statement.value_text.strip()
+    short = len(value) <= LONGEST_NAME and value[:1].isupper()
+    return short and not statement.values and statement.yes is None
+
+
+def _unsupported_names(claim: Claim, evidence: Premises) -> list[Span]:
+    """The names of a sentence that are no subject, value or property of the evidence.
+
+    Names joined by a comma are one: *Glen Ridge, New Jersey*. Of several, those count whose words
+    the judge finds contradicted.
+    """
+    text = plain(claim.text)
+    known = [*claim.mentions, *((value.start, value.end) for value in claim.values)]
+    properties = frozenset[str]()
+    for label in evidence.subjects:
+        known += part_of_name_in(claim.tokens, label)
+    for _, item in evidence.chosen:
+        if evidence.speaks_of(item):
+            known += item.stands_in(text, claim.tokens, claim.values)
+        if item.fact:
+            properties |= content_stems(property_words(item.fact.property))
+    found: list[Span] = []
+    for span in claim.names:
+        if meets(span, known) or content_stems(text[slice(*span)]) & properties:
+            continue
+        if found and text[found[-1][1] : span[0]] in JOINTS:
+            found[-1] = (found[-1][0], span[1])
+        else:
+            initials = INITIALS.search(text[: span[0]])
+            found.append((initials.start() if initials else span[0], span[1]))
+    found = [(start, end) for start, end in found if not PARTIAL_NAME.match(text[end:])
+             and not REST_OF_NAME.search(text[:start])]  # fmt: skip
+    if len(found) < 2 or evidence.grounding is None:
+        return found
+    words = [(word.start, word.end) for word in evidence.grounding.words if
+             word.contradicted >= SURE]  # fmt: skip
+    return [span for span in found if meets(span, words)]
+
+
+# --- yes and no --------------------------------------------------------------------------
+
+
+def _of_yes_no(claim: Claim, span: Span, number: int, statement: Statement) -> tuple[Edit, ...]:
+    """Negate a clause, or take its negation out, from its last verb before the property's words."""
+    assert statement.fact is not None
+    text, opener = claim.stretch.text, OPENER.match(claim.stretch.text)
+    [doc] = parse([text])
+    floor = max(span[0], opener.end() if opener else 0)
+    clause = [token for token in doc if floor <= token.idx < span[1]]
+    wanted = content_stems(property_words(statement.fact.property))
+    named = [place for place, token in enumerate(clause) if content_stems(token.text) & wanted]
+    verbs = [n for n, token in enumerate(clause[: max(named, default=0)]) if token.tag_ in FINITE]
+    clause = clause[verbs[-1] :] if verbs else []
+    if not clause or any(token.tag_ in RELATIVE for token in doc[clause[0].i :]):
+        return ()  # *has a car park, which is free*: the rest would refer to nothing
+    found = _affirmed(clause) if statement.yes else _negated(clause)
+    if found is None:
+        return ()
+    edits = (Edit(found[0], found[1], found[2], number),)
+    word = "yes" if statement.yes else "no"
+    if opener is None or fold(opener["word"]) == word:
+        return edits
+    word = word if opener["word"].islower() else word.capitalize()
+    return (Edit(opener.start("word"), opener.end("word"), word, number), *edits)
+
+
+def _negated(clause: Sequence[Token]) -> tuple[int, int, str] | None:
+    """The first verb negated: *is not*, *cannot*, *has no*, *does not offer*."""
+    verb, after = clause[0], clause[1] if len(clause) > 1 else None
+    start, end, word = verb.idx, verb.idx + len(verb), verb.text
+    if verb.lower_ in lexicon_set("grammar", "be") or verb.tag_ == "MD":
+        return start, end, f"{word}{'' if verb.lower_ == 'can' else ' '}not"
+    if verb.lower_ in lexicon_set("grammar", "have"):
+        if after is None:
+            return None
+        if after.tag_ == "VBN" and after.dep_ not in MODIFIERS:
+            return start, end, f"{word} not"
+        if after.lower_ in lexicon_set("function_words", "articles"):
+            return start, after.idx + len(after), f"{word} no"
+        # *has two*, *has its own*, *has always been* are negated in another way
+        return (start, end, f"{word} no") if after.tag_ in NOUNS | ADJECTIVES else None
+    return (start, end, f"does not {_base(verb.lower_)}") if verb.tag_ == "VBZ" else None
+
+
+def _affirmed(clause: Sequence[Token]) -> tuple[int, int, str] | None:
+    """The only negation taken out: *is not* → *is*, *has no lift* → *has a lift*."""
+    denials = [n for n, token in enumerate(clause) if token.dep_ == "neg" or token.lower_ == "no"]
+    if len(denials) != 1 or not denials[0]:
+        return None
+    verb, word, after = clause[denials[0] - 1], clause[denials[0]], clause[denials[0] + 1 :]
+    end = word.idx + len(word)
+    if word.lower_ == "no":
+        noun = next((token for token in after if token.tag_ in NOUNS), None)
+        if noun is None:
+            return None
+        several = noun.tag_ in ("NNS", "NNPS") and noun.lower_.endswith("s")
+        if several or noun.lower_.endswith(tuple(lexicon("grammar")["uncounted_endings"])):
+            return verb.idx, end, verb.text
+        return word.idx, end, "an" if _opens_with_vowel(after[0].text) else "a"
+    if verb.lower_ in lexicon_set("grammar", "be") or verb.tag_ == "MD":
+        return verb.idx, end, lexicon("grammar")["shortened"].get(verb.lower_, verb.text)
+    return None
+
+
+def _base(verb: str) -> str:
+    """The base of a verb in the third person: *carries* → *carry*, *watches* → *watch*."""
+    if verb.endswith(("sses", "shes", "ches", "xes", "zzes", "oes")):
+        return verb[:-2]
+    return f"{verb[:-3]}y" if verb.endswith("ies") and len(verb) > 4 else verb.removesuffix("s")

@@ -24,7 +24,7 @@ from guardrail.core.types import (
     ScoreCard,
 )
 from guardrail.core.workers import Workers, off_loop
-from guardrail.correction.judged_again import Correcting
+from guardrail.correction.correcting import Correcting
 from guardrail.engine.decision import Decision, as_it_came, decide, dry
 from guardrail.engine.parts import Parts
 from guardrail.engine.pipeline import Checked, Pipeline, Row
@@ -184,9 +184,8 @@ class Engine:
                 scored = scored and self.parts.scoring
                 ahead = partial(read_ahead, self.parts.made_scorers) if scored else None
                 if sound:
-                    checked = await self.workers.run(
-                        self._pipeline.run, sound, grounder, ahead, policy.strictness
-                    )
+                    run = partial(self._pipeline.run, correct=policy.contradicted is Action.CORRECT)
+                    checked = await self.workers.run(run, sound, grounder, ahead, policy.strictness)
                 if policy.contradicted is Action.CORRECT:
                     late_part = "correction"
                     with stage("correct"):
@@ -250,9 +249,6 @@ class Engine:
         return Correcting(
             judge=lambda rows: self.workers.run(
                 self._pipeline.run, rows, grounder, ahead, policy.strictness
-            ),
-            propose=lambda checked: self.workers.run(
-                self._pipeline.propose, checked, grounder, policy.strictness
             ),
             model=lambda: self.workers.run(lambda: self.parts.model),
             at_once=self.config.limits.concurrency,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.types import (
     AttributedAnswer,
-    Category,
     Evidence,
     Problem,
     Strictness,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from guardrail.config import GuardrailConfig
-    from guardrail.correction.proposals import Proposal
+    from guardrail.correction.edits import Proposal
     from guardrail.engine.parts import Parts
     from guardrail.verdict.claims import GroundingRequest
     from guardrail.verdict.grounder import Grounder
@@ -80,6 +79,7 @@ class Checked(NamedTuple):
         timings_ms: Wall time by stage, milliseconds.
         docs: Its texts that were parsed, by text.
         first: The verdicts on it as it came, where sentences of ``answer`` were corrected.
+        proposals: How its contradicted sentences may be corrected, if the policy corrects.
     """
 
     row: Row
@@ -89,6 +89,7 @@ class Checked(NamedTuple):
     timings_ms: dict[str, float]
     docs: Mapping[str, Doc]
     first: AttributedAnswer | None = None
+    proposals: tuple[Proposal, ...] = ()
 
 
 class Pipeline:
@@ -115,6 +116,8 @@ class Pipeline:
         grounder: Callable[[], Grounder] | None = None,
         ahead: Callable[[Sequence[ScoringRequest]], None] | None = None,
         strictness: Strictness | VerdictThresholds | None = None,
+        *,
+        correct: bool = False,
     ) -> list[Checked]:
         """Check n rows in one pass; a part that fails is told in the rows' problems.
 
@@ -127,45 +130,19 @@ class Pipeline:
             ahead: Told the answers before any work is done, and again with what was retrieved for
                 them. Questions are then parsed in any case: scorers read them.
             strictness: How sure the judge must be; None for the configured strictness.
+            correct: True to propose corrections of contradicted sentences.
         """
         thresholds = (strictness or self._config.strictness).thresholds
         chosen = grounder() if grounder else self._parts.grounder
-        checked = self._pass(rows, chosen, ahead, thresholds)
+        checked = self._pass(rows, chosen, ahead, thresholds, correct)
         if len(rows) < 2 or not any(item.problems for item in checked):
             return checked
         alone: list[Checked] = []
         for row in rows:
-            alone += self._pass([row], chosen, ahead, thresholds)
+            alone += self._pass([row], chosen, ahead, thresholds, correct)
             if len(alone) == PROBES and all(item.problems for item in alone):
                 return checked
         return alone
-
-    def propose(
-        self,
-        checked: Sequence[Checked],
-        grounder: Callable[[], Grounder] | None = None,
-        strictness: Strictness | VerdictThresholds | None = None,
-    ) -> list[list[Proposal]]:
-        """How the contradicted sentences of n checked answers may be mended, in their order.
-
-        ``grounder`` and ``strictness`` are those by which they were judged.
-        """
-        thresholds = (strictness or self._config.strictness).thresholds
-        chosen = grounder() if grounder else self._parts.grounder
-        return chosen.propose(
-            [
-                self._request(item.row, _parse(item.row), item.knowledge, thresholds)
-                for item in checked
-            ],
-            [
-                {
-                    sentence.start
-                    for sentence in item.answer.sentences
-                    if sentence.category is Category.CONTRADICTORY
-                }
-                for item in checked
-            ],
-        )
 
     def _pass(
         self,
@@ -173,6 +150,7 @@ class Pipeline:
         grounder: Grounder,
         ahead: Callable[[Sequence[ScoringRequest]], None] | None,
         thresholds: VerdictThresholds,
+        correct: bool,
     ) -> list[Checked]:
         from guardrail.core.text.tagging import parse
 
@@ -205,7 +183,8 @@ class Pipeline:
         clock.lap("retrieve")
         with stage("attribute"):
             each = zip(rows, answers, knowledge, strict=True)
-            attributed, failed = grounder.ground([self._request(*row, thresholds) for row in each])
+            requests = [self._request(*row, thresholds)._replace(correct=correct) for row in each]
+            attributed, proposals, failed = grounder.ground(requests)
         clock.lap("attribute")
         return [
             Checked(
@@ -219,8 +198,11 @@ class Pipeline:
                 ),
                 clock.shares(),
                 {text: docs[text] for text in pair if text in docs},
+                proposals=tuple(some),
             )
-            for row, known, answer, pair in zip(rows, knowledge, attributed, pairs, strict=True)
+            for row, known, answer, pair, some in zip(
+                rows, knowledge, attributed, pairs, proposals, strict=True
+            )
         ]
 
     def _retrieve(

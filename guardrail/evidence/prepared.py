@@ -26,7 +26,6 @@ from judges.base import EVIDENCE_CHARS
 
 if TYPE_CHECKING:
     from guardrail.core.text.values import TypedValue
-    from guardrail.evidence.rows import RowsOfTable
 
 __all__ = ["EvidenceCache", "PreparedEvidence", "Selection", "Window", "prepare"]
 
@@ -224,13 +223,6 @@ class PreparedEvidence:
         )
         prose = " ".join(item.text for item in self.statements if item.triple is None)
         return tuple(name for name in found if name not in self.all_names and name not in prose)
-
-    @cached_property
-    def tables(self) -> tuple[RowsOfTable, ...]:
-        """The tables of which all rows are present."""
-        from guardrail.evidence.rows import tables_of
-
-        return tables_of(self.statements)
 
     def labels_in(self, tokens: Sequence[Token]) -> list[str]:
         """The subjects that a text may name in full: all words of a name are among its words."""

@@ -335,7 +335,7 @@ def judged(
             )
             for row in rows[first : first + TOGETHER]
         ]
-        found, problems = grounder.ground(requests)
+        found, _, problems = grounder.ground(requests)
         if problems:
             raise JudgeError(problems[0].message)
         answers += found

@@ -47,6 +47,7 @@ class GroundingRequest(NamedTuple):
         since: Offset in the clean answer; sentences that end before it are read as context alone.
         thresholds: How sure the judge must be.
         most: Most sentences that are judged; None for all.
+        correct: True to propose corrections of contradicted sentences.
     """
 
     question: str
@@ -56,6 +57,7 @@ class GroundingRequest(NamedTuple):
     since: int = 0
     thresholds: VerdictThresholds = Strictness.BALANCED.thresholds
     most: int | None = None
+    correct: bool = False
 
 
 @dataclass(eq=False)

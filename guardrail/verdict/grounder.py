@@ -27,7 +27,7 @@ from guardrail.core.types import (
     VerdictThresholds,
 )
 from guardrail.core.types.weighing import Weighing
-from guardrail.correction.proposals import Proposal, proposed
+from guardrail.correction.edits import Proposal, proposed
 from guardrail.evidence.prepared import PreparedEvidence, Selection
 from guardrail.evidence.statements import Statement
 from guardrail.markers.rendering import marked_text
@@ -111,27 +111,37 @@ class Grounder:
 
     def ground(
         self, requests: Sequence[GroundingRequest]
-    ) -> tuple[list[AttributedAnswer], list[Problem]]:
+    ) -> tuple[list[AttributedAnswer], list[list[Proposal]], list[Problem]]:
         """Ground n answers: all their sentences go to the judge in one call.
 
         Returns:
-            n attributed answers in order, and what went wrong; a judge that fails leaves exact
-            evidence to decide, a check that fails the others.
+            n attributed answers in order, how the contradicted sentences of each may be corrected
+            (if the request asks for it), and what went wrong; if the judge fails, exact evidence
+            decides, if a check fails, the others.
         """
         problems: list[Problem] = []
         drafts = _drafts(requests, self._chars)
         sentences: list[list[Sentence]] = [[] for _ in requests]
+        proposals: list[list[Proposal]] = [[] for _ in requests]
         for draft, looked in zip(drafts, self._heard(drafts, requests, problems), strict=True):
-            sentence = self._sentence(draft, looked, requests[draft.request])
+            request = requests[draft.request]
+            sentence = self._sentence(draft, looked, request)
             sentences[draft.request].append(sentence)
-        return [
-            AttributedAnswer(
-                text=request.answer.clean,
-                marked=marked_text(request.answer.clean, found),
-                sentences=tuple(found),
-            )
-            for request, found in zip(requests, sentences, strict=True)
-        ], problems
+            contradicted = sentence.verdict is Verdict.CONTRADICTED and draft.claim.answers is None
+            if request.correct and contradicted and looked:
+                proposals[draft.request].append(proposed(draft.claim, *looked[:3]))
+        return (
+            [
+                AttributedAnswer(
+                    text=request.answer.clean,
+                    marked=marked_text(request.answer.clean, found),
+                    sentences=tuple(found),
+                )
+                for request, found in zip(requests, sentences, strict=True)
+            ],
+            proposals,
+            problems,
+        )
 
     def look(
         self, requests: Sequence[GroundingRequest]
@@ -150,39 +160,6 @@ class Grounder:
             found[draft.request].append((grounding, said))
         if problems:
             raise JudgeError(problems[0].message)
-        return found
-
-    def propose(
-        self, requests: Sequence[GroundingRequest], starts: Sequence[Collection[int]]
-    ) -> list[list[Proposal]]:
-        """How contradicted sentences of n answers may be mended; nothing of it is judged yet.
-
-        Args:
-            requests: The answers as they were grounded.
-            starts: For each answer, offsets of its sentences that were found contradicted.
-
-        Returns:
-            For each answer a proposal for each of them, in order; none where the judge fails.
-        """
-        problems: list[Problem] = []
-        drafts = [
-            draft
-            for draft in _drafts(requests, self._chars)
-            # Which sentences the second judge is asked about, the whole answer decides.
-            if self._second or draft.claim.stretch.start in starts[draft.request]
-        ]
-        found: list[list[Proposal]] = [[] for _ in requests]
-        heard = self._heard(drafts, requests, problems)
-        if problems:
-            return found
-        for draft, looked in zip(drafts, heard, strict=True):
-            stretch, clean = draft.claim.stretch, requests[draft.request].answer.clean
-            if stretch.start not in starts[draft.request] or looked is None:
-                continue
-            if looked.outcome.verdict is Verdict.CONTRADICTED and draft.claim.answers is None:
-                elsewhere = f"{clean[: stretch.start]} {clean[stretch.end :]}"
-                proposal = proposed(draft.claim, *looked[:3], elsewhere=elsewhere)
-                found[draft.request].append(proposal)
         return found
 
     def _ask(self, drafts: Sequence[_Draft], problems: list[Problem]) -> list[Grounding | None]:

@@ -8,7 +8,7 @@ from guardrail.core.documents.sections import Page, sections_of
 from guardrail.core.text.layout import laid_out
 from guardrail.core.text.units import unit_of_label
 from guardrail.core.text.values import find_values
-from guardrail.correction.names import QUALIFIER
+from guardrail.correction.edits import QUALIFIER
 from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import parse
 from guardrail.markers.rendering import DOTTED

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 SHAPE = read(ROOT)
 ENGINE = {"engine": 2_195, "core/text": 2_591, "evidence": 1_512, "verdict": 3_485}
 """Rooms of the engine, with their lines when the bound was last looked at."""
-MOST_LINES = 9_830
+MOST_LINES = 8_600
 DEEPEST = {"guardrail.guard": 9, "chains.gateway.app": 13}
 """Modules in the longest chain of imports, of those that run as a module is imported."""
 CORE = ("core", "engine", "markers", "policy.py", "verdict")
@@ -30,7 +30,6 @@ ELSEWHERE = {
     "engine/recording.py": "log/test_records.py",
     "engine/scoring.py": "test_scorers.py",
     "verdict/checks/base.py": "verdict/test_findings.py",
-    "verdict/checks/computing.py": "verdict/checks/test_aggregates.py",
     "verdict/checks/copied.py": "verdict/test_guarantees.py",
     "verdict/checks/stated.py": "verdict/test_guarantees.py",
     "verdict/checks/validity.py": "verdict/test_guarantees.py",
@@ -38,7 +37,6 @@ ELSEWHERE = {
     "verdict/checks/exact.py": "verdict/test_verdicts.py",
     "verdict/checks/names.py": "verdict/test_verdicts.py",
     "verdict/checks/typed_values.py": "verdict/test_verdicts.py",
-    "verdict/checks/weekday_hours.py": "core/text/test_weekdays.py",
     "verdict/checks/yes_no.py": "verdict/test_verdicts.py",
     "verdict/combination.py": "verdict/test_verdicts.py",
     "verdict/grounder.py": "verdict/test_verdicts.py",

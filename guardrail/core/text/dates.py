@@ -13,7 +13,15 @@ from guardrail.core.apart import read_apart
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.words import plain
 
-__all__ = ["Agreement", "Date", "agreement", "calendar_words", "find_dates", "parse_date"]
+__all__ = [
+    "Agreement",
+    "Date",
+    "agreement",
+    "calendar_words",
+    "find_dates",
+    "names_weekday",
+    "parse_date",
+]
 
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>\d{3,4})(?!\d)(?![.,]\d)"
@@ -83,6 +91,22 @@ def _measured() -> str:
             names += [sign for sign in unit.get("symbols", ()) if sign[0].islower() or sign[1:]]
     joined = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     return rf"(?-i:(?:{joined})\b(?! [A-Z]))"
+
+
+@cache
+def _weekdays() -> frozenset[str]:
+    calendar = lexicon("calendar")
+    days = [*calendar["weekdays"], *(f"{day}s" for day in calendar["weekdays"])]
+    return frozenset([*days, *calendar["day_groups"]])
+
+
+def names_weekday(text: str) -> bool:
+    """True if a text names a day of the week, or a group of them: *Mon*, *Saturdays*, *daily*."""
+    short = lexicon("calendar")["weekday_forms"]
+    return any(
+        word.lower() in _weekdays() or (word[0].isupper() and word.lower() in short)
+        for word in re.findall(r"[^\W\d_]+", text)
+    )
 
 
 @cache

@@ -10,7 +10,6 @@ from typing import cast
 
 from guardrail.core.errors import ConfigError
 from guardrail.core.plugins import NOWHERE, made_part, named_part
-from guardrail.verdict.checks.aggregates import Aggregates
 from guardrail.verdict.checks.base import Check, Context
 from guardrail.verdict.checks.copied import Copied
 from guardrail.verdict.checks.exact import ExactMatch
@@ -18,7 +17,6 @@ from guardrail.verdict.checks.names import KnownSubject, UnknownNames
 from guardrail.verdict.checks.stated import Stated
 from guardrail.verdict.checks.typed_values import TypedValues
 from guardrail.verdict.checks.validity import ValidInTime
-from guardrail.verdict.checks.weekday_hours import WeekdayHours
 from guardrail.verdict.checks.yes_no import YesNo
 
 __all__ = ["Check", "Context", "all_checks", "create_check", "guarantees"]
@@ -26,7 +24,7 @@ __all__ = ["Check", "Context", "all_checks", "create_check", "guarantees"]
 
 def all_checks() -> tuple[Check, ...]:
     """All checks with a switch in the configuration, in the order in which they speak."""
-    return (TypedValues(), Aggregates(), WeekdayHours(), YesNo(), UnknownNames(), ExactMatch())
+    return (TypedValues(), YesNo(), UnknownNames(), ExactMatch())
 
 
 def guarantees() -> tuple[Check, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from guardrail.core.apart import Span
-from guardrail.core.text.weekdays import find_days
+from guardrail.core.text.dates import names_weekday
 from guardrail.core.text.words import fold, plain
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.alignment import NAMED, named_share
@@ -41,7 +41,7 @@ class ExactMatch:
         for number, statement in evidence.chosen:
             if statement.triple is None or not evidence.speaks_of(statement):
                 continue
-            if statement.yes is not None or find_days(statement.triple.property):
+            if statement.yes is not None or names_weekday(statement.triple.property):
                 continue  # their values tell nothing without their properties
             share = named_share(claim, statement.triple.property)
             if is_cited(claim, statement) and _unopposed(evidence):

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.text.clock_times import ClockTime
 from guardrail.core.text.contacts import WEB
+from guardrail.core.text.dates import names_weekday
 from guardrail.core.text.quantities import Bound, Quantity
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
-from guardrail.core.text.weekdays import find_days
 from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import Effect, Finding
-from guardrail.verdict.checks.aggregates import computed_of
 from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding
 
@@ -74,17 +73,14 @@ class TypedValues:
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the values that statements carry, contradict, or that none tells."""
         asked = find_values(claim.asked) if claim.values else []
-        days = find_days(claim.text) if claim.values else []
-        computed = computed_of(claim, evidence).spans if claim.values else ()
+        days = bool(claim.values) and names_weekday(claim.text)
         found: list[Finding] = []
         values = claim.values[:COMPARED]
         told_here = cache(lambda known: _agrees(known, values))
         for claimed in values:
             stop_if_given_up()
-            if (claimed.start, claimed.end) in computed:
-                continue  # what is told of rows together has a check of its own
             if days and isinstance(claimed.value, ClockTime):
-                continue  # hours of a weekday have a check of their own
+                continue  # hours of a weekday are for the judge
             span = claimed.start, claimed.end
             if agreeing := _agreeing(claimed, claim, evidence):
                 if _of_a_name(claim.text, claimed):

@@ -50,7 +50,7 @@ wd:P131 rdfs:label "located in the administrative territorial entity"@en .
 def told(text: str, judge: Overlap | None = None, *, verbatim: bool = False) -> Sentence:
     answer = parse(f"Mary Shelley wrote novels. {text}", FACTS)
     request = GroundingRequest("Who was Mary Shelley?", answer, prepare(FACTS, wider=WIDER))
-    (attributed,), problems = Grounder(judge, verbatim=verbatim).ground([request])
+    (attributed,), _, problems = Grounder(judge, verbatim=verbatim).ground([request])
     assert problems == []
     return attributed.sentences[-1]
 

@@ -39,7 +39,7 @@ def test_what_a_check_finds(
 ) -> None:
     answer = ParsedText(clean=sentence, marked=sentence)
     request = GroundingRequest("", answer, prepare(evidence))
-    (attributed,), _ = Grounder(None).ground([request])
+    (attributed,), _, _ = Grounder(None).ground([request])
     found = {(item.check, item.effect) for one in attributed.sentences for item in one.findings}
     names = {check, "stated", "copied"}
     against = {item for item in found if item[1] is Effect.CONTRADICTS}

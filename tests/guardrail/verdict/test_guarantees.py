@@ -78,7 +78,7 @@ def test_a_verdict_that_holds_for_every_judge(
     for judge in (None, Biased(supports=True), Biased(supports=False)):
         parsed = ParsedText(clean=answer, marked=answer)
         request = GroundingRequest(question, parsed, prepare(evidence))
-        (found,), problems = Grounder(judge).ground([request])
+        (found,), _, problems = Grounder(judge).ground([request])
         assert problems == []
         last = found.sentences[-1]
         if mark in MARKS:

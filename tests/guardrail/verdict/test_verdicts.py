@@ -43,7 +43,7 @@ def test_a_sentence_gets_its_verdict(row: dict[str, Any]) -> None:
     request = GroundingRequest(
         row.get("question", ""), ParsedText(clean=text, marked=text), prepare(evidence)
     )
-    (answer,), problems = Grounder(judge).ground([request])
+    (answer,), _, problems = Grounder(judge).ground([request])
     assert problems == []
     one = answer.sentences[-1]
     assert (one.category and one.category.value) == row["category"]
