@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from guardrail.core.types import Category, Complexity
+from guardrail.core.types import Category, Complexity, Value
 from guardrail.core.types.weighing import Weighing
 from judges.calibration import Calibration
 from judges.folder import Card
 
-__all__ = ["HEADS", "STATEMENT_MARK", "TOKEN_HEADS", "JudgeCard"]
+__all__ = ["HEADS", "STATEMENT_MARK", "TOKEN_HEADS", "Ensemble", "JudgeCard"]
 
 HEADS: Mapping[str, tuple[str, ...]] = {
     "nli": ("entailment", "neutral", "contradiction"),
@@ -31,13 +31,29 @@ STATEMENT_MARK = "[unused0]"
 """The token that stands before each numbered statement of the evidence."""
 
 
+class Ensemble(Value):
+    """How two models are pooled.
+
+    Attributes:
+        share: Weight of the larger model; that of the smaller one is the rest.
+        sure: Probability of a verdict from which the smaller model decides alone.
+        grounding: Calibration of the pooled verdicts by kind of evidence.
+    """
+
+    share: float = Field(default=0.6, ge=0, le=1)
+    sure: float = Field(default=1.01, ge=0)
+    grounding: dict[str, Calibration] = Field(default_factory=dict)
+
+
 class JudgeCard(Card):
     """What ``judge.json`` says of a model.
 
     Attributes:
         grounding: Calibration of verdicts by kind of evidence, ``triples`` and ``passages``.
         weighing: How much its probabilities and the findings of checks weigh in a verdict.
+        ensemble: How it is pooled with the larger model in its folder, if there is one.
     """
 
     grounding: dict[str, Calibration] = Field(default_factory=dict)
     weighing: Weighing | None = None
+    ensemble: Ensemble = Ensemble()

@@ -26,10 +26,13 @@ from judges.windows import pair_windows
 if TYPE_CHECKING:
     from judges.evidence_judge import EvidenceJudge
 
-__all__ = ["SHIPPED", "OnnxJudge", "open_judge"]
+__all__ = ["SECOND", "SHIPPED", "OnnxJudge", "open_judge"]
 
 SHIPPED = Path(__file__).parent / "weights" / "judge"
 """Folder of the judge that comes with the package."""
+
+SECOND = "second"
+"""Folder of the larger model of an ensemble, in that of the smaller one."""
 
 SPECIAL_TOKENS = 3
 """[CLS] and two [SEP] of a pair."""
@@ -310,9 +313,12 @@ def open_judge(
         folder: Holds the graph, ``tokenizer.json`` and ``judge.json``; the shipped judge if None.
         threads: Passes computed at the same time; all cores by default.
     """
+    from judges.ensemble import EnsembleJudge
     from judges.evidence_judge import EvidenceJudge
     from judges.window_reader import GRAPH
 
     path = SHIPPED if folder is None else Path(folder)
-    kind = EvidenceJudge if (path / GRAPH).is_file() else OnnxJudge
+    if (path / GRAPH).is_file():
+        return EvidenceJudge(path, threads=threads)
+    kind = EnsembleJudge if (path / SECOND / GRAPH).is_file() else OnnxJudge
     return kind(path, threads=threads)

@@ -15,6 +15,7 @@ __all__ = ["create_attribution", "create_nli", "hint", "kinds", "register"]
 
 _FACTORIES: dict[str, str | Callable[..., object]] = {
     "onnx": "judges.onnx:open_judge",
+    "minilm": "judges.onnx:OnnxJudge",
     "hf": "judges.hf:open_hf",
     "transformers": "judges.transformers_nli:TransformersNLI",
     "t5-true": "judges.t5:T5True",
@@ -49,7 +50,7 @@ def create_nli(name: str = "onnx", **options: object) -> NLIJudge:
     """Make the NLI judge that a name stands for; nothing is loaded yet.
 
     Args:
-        name: ``onnx`` (the shipped judge), ``onnx:FOLDER``, ``hf:MODEL``, ``transformers:MODEL``,
+        name: ``onnx`` (the shipped judge), ``minilm`` (its smaller model alone), ``onnx:FOLDER``, ``hf:MODEL``, ``transformers:MODEL``,
             ``t5-true:MODEL``, ``chat:MODEL``; a model is an id or a path. Of another package, the
             name of an entry point of ``kg_guardrail.judges``, or ``module:Class``.
         options: Passed to the judge, e.g. ``threads=4`` or ``base_url="http://…"``.

@@ -38,7 +38,7 @@ from guardrail.verdict.grounder import Grounder
 from judges.base import Pair
 from judges.calibration import Calibration
 from judges.evidence_judge import PAIRS, EvidenceJudge
-from judges.onnx import open_judge
+from judges.onnx import SECOND, open_judge
 from judges.sums import write_sums
 from training.data import load_nli
 from training.grounding import KINDS, calibrated, fit_calibration, fit_calibrations
@@ -96,6 +96,8 @@ class Seen(NamedTuple):
 def calibrate(folder: Path, data: Path, *, most: int | None = None) -> str:
     """Calibrate the judge of a folder and write its ``judge.json``.
 
+    Of an ensemble the pooled verdicts are calibrated; calibrate its parts before.
+
     Args:
         folder: The judge.
         data: The data folder.
@@ -106,7 +108,10 @@ def calibrate(folder: Path, data: Path, *, most: int | None = None) -> str:
     """
     path = folder / "judge.json"
     card = json.loads(path.read_text("utf-8"))
-    card |= {"grounding": {}, "weighing": None, "thresholds": {}}
+    pooled = (folder / SECOND).is_dir()
+    target = card.setdefault("ensemble", {}) if pooled else card
+    target["grounding"] = {}
+    card |= {"weighing": None, "thresholds": {}}
     _write(folder, card)
     judge = open_judge(folder)
     rows = list(seen(Grounder(judge), _held_out(data, most)))
@@ -129,7 +134,7 @@ def calibrate(folder: Path, data: Path, *, most: int | None = None) -> str:
     lines += [f"{kind}: {item.model_dump()}" for kind, item in thresholds.items()]
     if isinstance(judge, EvidenceJudge):
         calibrations[PAIRS] = _pair_calibration(judge, data)
-    card["grounding"] = {kind: item.model_dump() for kind, item in calibrations.items()}
+    target["grounding"] = {kind: item.model_dump() for kind, item in calibrations.items()}
     card["weighing"] = fitted(final).model_dump() if better else None
     card["calibrated"] = "\n".join(lines).strip()
     card["thresholds"] = {kind: item.model_dump() for kind, item in thresholds.items()}

@@ -1,0 +1,95 @@
+"""The shipped judge: a small cross-encoder, and a larger encoder where that one is unsure.
+
+The two read differently: one sees sentence and evidence together, the other encodes evidence once.
+Their logarithmic opinion pool is better than either (``benchmarks/RESULTS.md``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from guardrail.core.types import Grounding, NLIScores
+from judges.base import GroundingItem, Pair
+from judges.calibration import LEAST, Calibration
+from judges.evidence_judge import EvidenceJudge
+from judges.onnx import SECOND, OnnxJudge
+
+__all__ = ["EnsembleJudge"]
+
+
+class EnsembleJudge(OnnxJudge):
+    """Pools the verdicts of two models; NLI is the larger one's, all else the smaller one's.
+
+    The probabilities of supported, unsupported and contradicted are multiplied, each to the power
+    of its model's share, and calibrated (Genest and Zidek 1986, "Combining Probability
+    Distributions"). Sentences of which the smaller model is sure are not read by the larger one.
+
+    Args:
+        folder: Folder of the smaller model, with that of the larger one, ``second``, in it. Its
+            ``judge.json`` has the shares, as ``ensemble``.
+        threads: Passes computed at the same time; all cores by default.
+    """
+
+    def __init__(self, folder: Path, *, threads: int | None = None) -> None:
+        super().__init__(folder, threads=threads)
+        self._second = EvidenceJudge(folder / SECOND, threads=threads)
+
+    @property
+    def name(self) -> str:
+        """Names and versions of both, for the score log."""
+        return f"{super().name}+{self._second.name}"
+
+    @property
+    def snapshot(self) -> str | None:
+        """Hashes of the files of both; None if some cannot be read."""
+        found = super().snapshot, self._second.snapshot
+        return "+".join(filter(None, found)) if all(found) else None
+
+    def warm_up(self) -> None:
+        """Load both models; later calls do nothing."""
+        super().warm_up()
+        self._second.warm_up()
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        """Judge n pairs; see ``NLIJudge``."""
+        return self._second.judge(pairs)
+
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        """Judge n sentences; see ``GroundingJudge``."""
+        found = super().ground(items)
+        unsure = [i for i, one in enumerate(found) if _most(one) < self.card.ensemble.sure]
+        second = self._second.ground([items[i] for i in unsure])
+        for i, other in zip(unsure, second, strict=True):
+            found[i] = self._pooled(found[i], other, structured=items[i].structured)
+        return found
+
+    def _pooled(self, one: Grounding, other: Grounding, *, structured: bool) -> Grounding:
+        share = self.card.ensemble.share
+        calibration = self.card.ensemble.grounding.get(
+            "triples" if structured else "passages", Calibration()
+        )
+        pooled = [
+            math.exp((1 - share) * math.log(max(LEAST, a)) + share * math.log(max(LEAST, b)))
+            for a, b in zip(_shares(one), _shares(other), strict=True)
+        ]
+        claims = 1.0 - one.no_claim
+        supported, unsupported, contradicted = calibration.shares(pooled)
+        return one.model_copy(
+            update={
+                "supported": supported * claims,
+                "unsupported": unsupported * claims,
+                "contradicted": contradicted * claims,
+            }
+        )
+
+
+def _shares(one: Grounding) -> tuple[float, float, float]:
+    """Supported, unsupported and contradicted, given that something is claimed."""
+    claims = max(LEAST, 1.0 - one.no_claim)
+    return one.supported / claims, one.unsupported / claims, one.contradicted / claims
+
+
+def _most(one: Grounding) -> float:
+    return max(*_shares(one), one.no_claim)
