@@ -50,9 +50,10 @@ def create_nli(name: str = "onnx", **options: object) -> NLIJudge:
     """Make the NLI judge that a name stands for; nothing is loaded yet.
 
     Args:
-        name: ``onnx`` (the shipped judge), ``minilm`` (its smaller model alone), ``onnx:FOLDER``, ``hf:MODEL``, ``transformers:MODEL``,
-            ``t5-true:MODEL``, ``chat:MODEL``; a model is an id or a path. Of another package, the
-            name of an entry point of ``kg_guardrail.judges``, or ``module:Class``.
+        name: ``onnx`` (the shipped judge), ``minilm`` (its smaller model alone), ``onnx:FOLDER``,
+            ``hf:MODEL``, ``transformers:MODEL``, ``t5-true:MODEL``, ``chat:MODEL``; a model is an
+            id or a path. Of another package, the name of an entry point of
+            ``kg_guardrail.judges``, or ``module:Class``.
         options: Passed to the judge, e.g. ``threads=4`` or ``base_url="http://…"``.
 
     Raises:

@@ -64,7 +64,8 @@ def test_probabilities_are_multiplied_by_share(tmp_path: Path, small: Path, seco
         expected = shares(one) ** 0.75 * shares(other) ** 0.25
         np.testing.assert_allclose(shares(both), expected / expected.sum(), rtol=1e-5)
         assert both.no_claim == one.no_claim
-        assert both.words == one.words and both.statements == one.statements
+        assert both.words == one.words
+        assert both.statements == one.statements
 
 
 def test_the_larger_model_reads_only_what_the_smaller_is_unsure_of(
@@ -89,4 +90,5 @@ def test_both_models_are_named(tmp_path: Path, small: Path, second: Path) -> Non
     judge.warm_up()
     parts = OnnxJudge(small), EvidenceJudge(second)
     assert judge.name == "+".join(part.name for part in parts)
-    assert judge.snapshot is not None and str(parts[1].snapshot) in judge.snapshot
+    assert judge.snapshot is not None
+    assert str(parts[1].snapshot) in judge.snapshot
