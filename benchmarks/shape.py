@@ -47,6 +47,8 @@ FLOORS: Final = (
 APART: Final = ("*.training.*", "*.build_people")
 """Offline tools, which stand above everything."""
 ENTRIES: Final = ("guardrail.guard", "chains.gateway.app")
+SETTINGS: Final = ("GuardrailConfig", "GatewaySettings")
+"""Classes at the root of the tree of settings."""
 ALIKE: Final = 6
 """Lines in a row that two places must share to be called duplicates."""
 
@@ -131,6 +133,45 @@ class Shape:
     def weight(self) -> int:
         """Bytes of the code."""
         return sum(len(module.source.encode()) for module in self.modules.values())
+
+    @property
+    def public_names(self) -> int:
+        """Length of ``guardrail.__all__``."""
+        for node in self.modules["guardrail"].tree.body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                return len(list(ast.walk(node.value))) - 2  # the list itself and its context
+        return 0
+
+    @property
+    def constants(self) -> int:
+        """Names in capitals that modules assign at the top."""
+        return sum(
+            isinstance(target, ast.Name) and target.id.isupper()
+            for module in self.modules.values()
+            for node in module.tree.body
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        )
+
+    def settings(self) -> list[str]:
+        """Settings by their place in the tree, fields of ``SETTINGS`` and of their sections."""
+        classes = defaultdict[str, dict[str, dict[str, set[str]]]](dict)  # by name and module
+        for module in self.modules.values():
+            for node in module.tree.body:
+                if isinstance(node, ast.ClassDef):
+                    classes[node.name][module.name] = dict(_fields(node))
+
+        def below(name: str, near: str, place: str) -> Iterator[str]:
+            homes = classes[name]
+            home = near if near in homes else next(iter(homes))
+            for field, types in homes[home].items():
+                sections = [kind for kind in sorted(types) if any(classes[kind].values())]
+                for section in sections:
+                    yield from below(section, home, f"{place}{field}.")
+                if not sections:
+                    yield f"{place}{field}"
+
+        return [setting for name in SETTINGS if classes[name] for setting in below(name, "", "")]
 
     @property
     def circles(self) -> list[tuple[str, ...]]:
@@ -282,6 +323,10 @@ def table(shapes: Mapping[str, Shape]) -> str:
 def _figures(shape: Shape) -> dict[str, str]:
     counts = {f"lines of `{room}`": shape.lines(room) for room in shape.rooms}
     counts["lines in the wheel"] = sum(counts.values())
+    counts["files in the wheel"] = len(shape.modules)
+    counts["public names of `guardrail`"] = shape.public_names
+    counts["settings"] = len(shape.settings())
+    counts["module constants"] = shape.constants
     counts["code in the wheel, KiB"] = round(shape.weight / 1024)
     for entry in ENTRIES:
         if entry in shape.modules:
@@ -319,6 +364,14 @@ def _named(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
             yield from ((node.module, alias.name) for alias in node.names)
 
 
+def _fields(node: ast.ClassDef) -> Iterator[tuple[str, set[str]]]:
+    """The annotated fields of a class, each with the names in its annotation."""
+    for item in node.body:
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+            names = (part for part in ast.walk(item.annotation) if isinstance(part, ast.Name))
+            yield item.target.id, {part.id for part in names}
+
+
 def _within(name: str, room: str) -> bool:
     return name == room or name.startswith(f"{room}.")
 
@@ -350,7 +403,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for chain in (*map(now.chain, starts), now.deepest):
             print("", *chain, sep="\n")
         circles = [" -> ".join(circle) for circle in now.circles]
-        print("", *now.arrows_up(), *circles, *now.duplicates(), sep="\n")
+        print("", *now.arrows_up(), *circles, *now.duplicates(), *now.settings(), sep="\n")
     return 0
 
 
