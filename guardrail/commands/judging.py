@@ -1,19 +1,42 @@
-"""``guardrail nli``, ``attribute`` and ``intent``: the judges on their own."""
+"""``guardrail nli``, ``attribute``, ``intent`` and ``score``: judges and scorers on their own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from guardrail.commands.lines import run_lines
-from guardrail.commands.options import Input, ModelJudgeName, Output
+from guardrail.commands.options import (
+    Config,
+    Graph,
+    Input,
+    ModelJudgeName,
+    Output,
+    build_config,
+    build_guard,
+    writes,
+)
 from guardrail.core.types import Category, Complexity, NLIScores, Probability, Value
 from guardrail.lines.rows import LineJob, Row
+from judges.conner import ConnerReport
+from judges.sck import SCKReport
 
-__all__ = ["attribute", "intent", "nli"]
+__all__ = ["CausalModel", "attribute", "intent", "nli", "score"]
 
-DEFAULT_JUDGE = "onnx"
 ROWS_PER_CALL = 512
-"""Enough rows for batches of similar length, few enough that the first answers come soon."""
+"""Enough for batches of similar length, few enough that the first results come soon."""
+
+CausalModel = Annotated[
+    str | None,
+    typer.Option(
+        "--causal-lm",
+        metavar="NAME",
+        help="Token likelihoods for CONNER: transformers:MODEL, openai:MODEL or llama:URL.",
+    ),
+]
 
 
 class NLIRow(Row):
@@ -31,7 +54,7 @@ class NLIResult(Value):
 
 
 class AttributionRow(Row):
-    """An answer and the evidence it is to be judged against."""
+    """An answer and its evidence."""
 
     question: str
     answer: str
@@ -39,7 +62,7 @@ class AttributionRow(Row):
 
 
 class AttributionResult(Value):
-    """The category with its probabilities, and the complexity where the judge tells."""
+    """The category with its probabilities, and the complexity if the judge predicts it."""
 
     category: Category
     scores: Mapping[Category, Probability]
@@ -63,13 +86,13 @@ class IntentResult(Value):
 def nli(source: Input = "-", target: Output = "-", judge: ModelJudgeName = None) -> None:
     """Judge premise-hypothesis pairs.
 
-    Reads {id, premise, hypothesis}; writes {id, label, scores}, where label is entailment,
-    neutral or contradiction and scores holds the calibrated probability of each.
+    Reads {id, premise, hypothesis}; writes {id, label, scores}: label is entailment, neutral or
+    contradiction, scores has the calibrated probability of each.
     """
     from judges.base import Pair
     from judges.registry import create_nli
 
-    model = create_nli(judge or DEFAULT_JUDGE)
+    model = create_nli(judge or "onnx")
     model.warm_up()
 
     def process(rows: Sequence[NLIRow]) -> list[NLIResult]:
@@ -89,13 +112,11 @@ def attribute(source: Input = "-", target: Output = "-", judge: ModelJudgeName =
     from judges.base import AttributionItem
     from judges.registry import create_attribution
 
-    model = create_attribution(judge or DEFAULT_JUDGE)
+    model = create_attribution(judge or "onnx")
     model.warm_up()
 
     def process(rows: Sequence[AttributionRow]) -> list[AttributionResult]:
-        judged = model.attribute(
-            [AttributionItem(row.question, row.answer, row.evidence) for row in rows]
-        )
+        items = [AttributionItem(row.question, row.answer, row.evidence) for row in rows]
         return [
             AttributionResult(
                 category=verdict.category,
@@ -103,7 +124,7 @@ def attribute(source: Input = "-", target: Output = "-", judge: ModelJudgeName =
                 complexity=verdict.complexity,
                 supported_share=verdict.supported_share,
             )
-            for verdict in judged
+            for verdict in model.attribute(items)
         ]
 
     job = LineJob(AttributionRow, process, batch_size=ROWS_PER_CALL, title="attribute")
@@ -111,7 +132,7 @@ def attribute(source: Input = "-", target: Output = "-", judge: ModelJudgeName =
 
 
 def intent(source: Input = "-", target: Output = "-") -> None:
-    """Tell the intent of questions.
+    """Classify the intent of questions.
 
     Reads {id, question}; writes {id, intent, scores} over instruction, reason,
     evidence-based, comparison, experience, debate, factoid and not-a-question.
@@ -125,3 +146,40 @@ def intent(source: Input = "-", target: Output = "-") -> None:
         return [IntentResult(intent=max(s, key=s.__getitem__), scores=s) for s in judged]
 
     run_lines(LineJob(IntentRow, process, batch_size=ROWS_PER_CALL, title="intent"), source, target)
+
+
+@writes(sck=SCKReport, conner=ConnerReport)
+def score(
+    source: Input = "-",
+    target: Output = "-",
+    kg: Graph = None,
+    config: Config = None,
+    judge: ModelJudgeName = None,
+    causal_lm: CausalModel = None,
+    pool: Annotated[
+        Path | None,
+        typer.Option(
+            "--pool", metavar="FILE", help="Irrelevant texts for helpfulness, one a line."
+        ),
+    ] = None,
+    sck_weights: Annotated[
+        Path | None,
+        typer.Option(
+            "--sck-weights", metavar="FILE", help="SCK weights from judges.sck.learning --out."
+        ),
+    ] = None,
+) -> None:
+    """Score answers by SCK and CONNER.
+
+    Reads {id, question, answer, reference?, evidence?}, evidence as in check; writes {id, sck,
+    conner}. Every score is {value, reason, evidence}; one that cannot be computed has no value but
+    a reason, such as informativeness without --causal-lm.
+    """
+    from guardrail.lines.jobs import score_job
+
+    settings = build_config(config, kg=kg, judge=judge)
+    if causal_lm is not None:
+        model = settings.model.model_copy(update={"causal_lm": causal_lm})
+        settings = settings.model_copy(update={"model": model})
+    with build_guard(settings) as guard:
+        run_lines(score_job(guard, sck_weights, pool), source, target)

@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from guardrail.commands.options import AsJson, Config
-from guardrail.commands.setup import build_config
+from guardrail.commands.options import AsJson, Config, build_config
 from guardrail.core.errors import ConfigError, InputError, RecordError
 from guardrail.core.fields import in_short
 from guardrail.core.types import Action, Category

@@ -1,4 +1,4 @@
-"""Options that several commands share, spelled and explained once."""
+"""Options that several commands share, and what they configure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar, get_type_hints
 
 import typer
+from pydantic import BaseModel
 
-from guardrail.commands.setup import build_config, build_guard
+from guardrail.config import GuardrailConfig
+from guardrail.core.errors import ConfigError
+from guardrail.core.fields import documented
+from guardrail.core.types import as_strictness
+from guardrail.policy import policy_named
 
 if TYPE_CHECKING:
-    from guardrail.config import GuardrailConfig
     from guardrail.guard import Guardrail
+    from kg import KnowledgeGraph
 
 __all__ = [
     "AsJson",
@@ -29,8 +34,13 @@ __all__ = [
     "Output",
     "Passages",
     "PolicyName",
+    "Question",
     "StrictnessName",
+    "build_config",
+    "build_guard",
+    "configured_graph",
     "grouped",
+    "writes",
 ]
 
 P = ParamSpec("P")
@@ -38,15 +48,16 @@ T = TypeVar("T")
 
 Input = Annotated[str, typer.Option("--input", "-i", metavar="FILE|-", help="JSON lines to read.")]
 Output = Annotated[
-    str, typer.Option("--output", "-o", metavar="FILE|-", help="Where the JSON lines go.")
+    str, typer.Option("--output", "-o", metavar="FILE|-", help="Where to write JSON lines.")
 ]
+Question = Annotated[str | None, typer.Argument(help="One question; without it, rows of --input.")]
 Graph = Annotated[
     str | None,
     typer.Option(
         "--kg",
         metavar="PATH|URL",
-        help="On-disk graph, RDF file or SPARQL endpoint; that of the settings unless given, else "
-        "the shipped people graph.",
+        help="On-disk graph, RDF file or SPARQL endpoint. Default: that of the settings, else the "
+        "shipped people graph.",
     ),
 ]
 Config = Annotated[
@@ -55,7 +66,7 @@ Config = Annotated[
 JUDGES = "onnx (shipped, default), hf:MODEL, transformers:MODEL, t5-true:MODEL or chat:MODEL"
 JudgeName = Annotated[
     str | None,
-    typer.Option("--judge", metavar="NAME", help=f"{JUDGES}; none for exact evidence alone."),
+    typer.Option("--judge", metavar="NAME", help=f"{JUDGES}; none for exact evidence only."),
 ]
 ModelJudgeName = Annotated[str | None, typer.Option("--judge", metavar="NAME", help=f"{JUDGES}.")]
 PolicyName = Annotated[
@@ -63,8 +74,8 @@ PolicyName = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME",
-        help="annotate, strict, strict-correct or best-of-n; that of the settings unless given, "
-        "else annotate (serve: strict).",
+        help="annotate, strict, strict-correct or best-of-n. Default: that of the settings, else "
+        "annotate (serve: strict).",
     ),
 ]
 StrictnessName = Annotated[
@@ -72,19 +83,18 @@ StrictnessName = Annotated[
     typer.Option(
         "--strictness",
         metavar="NAME",
-        help="How sure the judge must be: lenient, balanced or strict; that of the settings unless "
-        "given, else balanced.",
+        help="How certain the judge must be: lenient, balanced or strict. Default: that of the "
+        "settings, else balanced.",
     ),
 ]
+FORMATS = "text, Markdown, PDF, HTML, DOCX, CSV, TSV or JSON lines. Repeatable."
 Passages = Annotated[
     list[Path] | None,
     typer.Option(
         "--passage",
         "--evidence",
         metavar="FILE",
-        help="A file that the answers are judged by in place of the graph: text, Markdown, PDF, "
-        "HTML or DOCX, a passage for each paragraph; CSV, TSV or JSON lines, a fact for each cell. "
-        "May be given several times.",
+        help=f"Evidence in place of the graph: {FORMATS}",
         dir_okay=False,
     ),
 ]
@@ -93,18 +103,16 @@ EvidenceFiles = Annotated[
     typer.Option(
         "--evidence",
         metavar="FILE",
-        help="A file that answers are judged by in place of the graph, where a call brings no "
-        "evidence of its own: text, Markdown, PDF, HTML or DOCX; CSV, TSV or JSON lines. "
-        "Repeatable; those of the settings unless given.",
+        help=f"Evidence for calls without their own, in place of the graph: {FORMATS}",
         dir_okay=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON also on a terminal.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON even on a terminal.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judging:
-    """What answers are judged against, by whom, and what is done with them."""
+    """Options on evidence, judge and policy."""
 
     kg: Graph = None
     config: Config = None
@@ -122,11 +130,11 @@ class Judging:
 
 
 def grouped(command: Callable[P, T]) -> Callable[P, T]:
-    """Let a command take options in groups, which its help lists one by one.
+    """Let a command take groups of options, which its help lists one by one.
 
     Args:
-        command: Of its parameters those whose type is a dataclass, such as ``Judging``, stand for
-            the fields of it.
+        command: Each of its parameters whose type is a dataclass, such as ``Judging``, stands for
+            the fields of that dataclass.
     """
     groups: dict[str, type] = {}
     shown: list[inspect.Parameter] = []
@@ -156,3 +164,89 @@ def grouped(command: Callable[P, T]) -> Callable[P, T]:
     run.__dict__["__signature__"] = inspect.Signature(shown)
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
     return run
+
+
+def writes(**models: type[BaseModel]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Add the fields that a command writes to its help.
+
+    Args:
+        models: What it writes, by the name shown; the docstrings of the models describe the fields.
+    """
+
+    def add(command: Callable[P, T]) -> Callable[P, T]:
+        parts = [inspect.getdoc(command) or ""]
+        for name, model in models.items():
+            told = documented(model)
+            fields = (f"  {field}: {told.get(field, '')}" for field in model.model_fields)
+            parts.append("\n\n".join([f"Fields of {name}:", *fields]))
+        command.__doc__ = "\n\n".join(parts)
+        return command
+
+    return add
+
+
+def build_config(
+    config: Path | None = None,
+    *,
+    kg: str | None = None,
+    judge: str | None = None,
+    policy: str | None = None,
+    strictness: str | None = None,
+    evidence: Sequence[Path] | None = None,
+) -> GuardrailConfig:
+    """The configuration of a command: file, environment, then the command's own options.
+
+    Raises:
+        ConfigError: A setting or a name is unknown.
+    """
+    settings = GuardrailConfig.from_toml(config) if config else GuardrailConfig.from_env()
+    changes: dict[str, object] = {}
+    if kg is not None:
+        changes["graph"] = settings.graph.model_copy(update={"location": kg})
+    if evidence:
+        changes["evidence"] = tuple(evidence)
+    if judge is not None:
+        changes["judge"] = judge
+    if policy is not None:
+        changes["policy"] = policy_named(policy)
+    if strictness is not None:
+        changes["strictness"] = as_strictness(strictness)
+        if policy is None and settings.policy.strictness is not None:
+            # A policy's strictness overrides the settings', but not the option.
+            changes["policy"] = settings.policy.model_copy(update={"strictness": None})
+    return settings.model_copy(update=changes)
+
+
+def build_guard(settings: GuardrailConfig) -> Guardrail:
+    """A loaded guardrail.
+
+    Loading before any row is read makes a wrong option stop the command instead of failing every
+    row.
+
+    Raises:
+        GuardrailError: A part cannot be loaded.
+    """
+    from guardrail.guard import Guardrail
+
+    guard = Guardrail(settings)
+    try:
+        guard.warm_up()
+    except BaseException:
+        guard.close()
+        raise
+    return guard
+
+
+def configured_graph(kg: str | None) -> KnowledgeGraph:
+    """The graph of ``--kg``, else of the environment, else the shipped one.
+
+    Raises:
+        ConfigError: The settings name no graph.
+        KnowledgeGraphError: It cannot be opened.
+    """
+    from kg import open_graphs
+
+    settings = build_config(kg=kg).graph
+    if settings.location == "none":
+        raise ConfigError("the settings name no graph (none); give one with --kg")
+    return open_graphs(settings.location, profile=settings.profile, settings=settings.endpoint)

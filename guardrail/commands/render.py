@@ -1,8 +1,8 @@
-"""How the program shows its results to a person in a terminal."""
+"""How results look in a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -22,7 +22,7 @@ from guardrail.core.types import (
     Triple,
 )
 
-__all__ = ["answer_panel", "entity_table", "show_answer", "show_ranking"]
+__all__ = ["answer_panel", "entity_table", "print_table", "show_answer", "show_ranking"]
 
 SPAN_STYLE = {
     SpanKind.SUPPORTED: "green",
@@ -37,19 +37,36 @@ VERDICTS = {
     Category.IRRELEVANT: ("unsupported", "yellow"),
     None: ("no claim", "dim"),
 }
-"""What a person is told of a sentence; the words of an answer's JSON are the paper's."""
 MATCHES_SHOWN = 4
 
 
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None
+) -> None:
+    """Print a table of text on stdout.
+
+    Args:
+        columns: Headings; all columns but the first are aligned right.
+        rows: Cells.
+        title: Printed above.
+    """
+    table = Table(title=title, box=None, pad_edge=False)
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
 def show_answer(console: Console, answer: GuardedAnswer) -> None:
-    """Print the linked entities, the answer by support, and what was decided and why."""
+    """Print the linked entities, the answer by support, and the decision with its reasons."""
     if answer.entities:
         console.print(entity_table(answer.entities))
     console.print(answer_panel(answer))
 
 
 def show_ranking(console: Console, ranked: Sequence[GuardedAnswer]) -> None:
-    """Print every answer beside its evidence, best first, with why it stands there."""
+    """Print every answer next to its evidence, best first, with the reason for its rank."""
     for place, answer in enumerate(ranked, start=1):
         why = answer.reasons[0] if answer.reasons else answer.action.value
         console.print(
@@ -63,7 +80,7 @@ def show_ranking(console: Console, ranked: Sequence[GuardedAnswer]) -> None:
 
 
 def entity_table(entities: Sequence[LinkedEntity]) -> Table:
-    """Each linked entity with how it was found and which of how many candidates it was."""
+    """Each linked entity, how it was found, and the number of candidates."""
     table = Table(title="Linked entities", title_justify="left", box=None, pad_edge=False)
     for heading in ("mention", "entity", "id", "found by", "candidates", "values in the question"):
         table.add_column(heading, overflow="fold")
@@ -81,8 +98,11 @@ def entity_table(entities: Sequence[LinkedEntity]) -> Table:
 
 
 def answer_panel(answer: GuardedAnswer) -> Panel:
-    """The sentences beside their evidence, then scores, decision and problems."""
-    parts: list[RenderableType] = [_sentences(answer), Text(), _score_line(answer)]
+    """The sentences next to their evidence, then scores, reasons and problems."""
+    scores = Text("scores: ").append(f"overall {_score(answer.scorecard.overall)}", style="bold")
+    for name, score in answer.scorecard.scores.items():
+        scores.append(f"  {name} {_score(score)}")
+    parts: list[RenderableType] = [_sentences(answer), Text(), scores]
     messages = {problem.message for problem in answer.errors}
     reasons = [reason for reason in answer.reasons if reason not in messages]
     if reasons:
@@ -95,13 +115,12 @@ def answer_panel(answer: GuardedAnswer) -> Panel:
     return Panel(Group(*parts), title=Text(answer.action.value), title_align="left")
 
 
-def format_score(score: Score) -> str:
-    """Two decimals, or a dash where there is no value."""
+def _score(score: Score) -> str:
     return "–" if score.value is None else f"{score.value:.2f}"
 
 
 def _sentences(answer: GuardedAnswer) -> RenderableType:
-    """Each sentence with its verdict, and beside it what speaks for it or against it."""
+    """Each sentence with its verdict and the statements for or against it."""
     if not answer.sentences:
         return Text(answer.text)
     grid = Table.grid(padding=(0, 2), expand=True)
@@ -114,20 +133,21 @@ def _sentences(answer: GuardedAnswer) -> RenderableType:
         word, style = VERDICTS[sentence.category]
         word = word if sentence.correction is None else "corrected"
         grid.add_row(
-            _coloured(sentence), Text(word, style=style), _beside(sentence, facts, passages)
+            _coloured(sentence), Text(word, style=style), _support(sentence, facts, passages)
         )
     return grid
 
 
-def _beside(sentence: Sentence, facts: Mapping[Citation, str], passages: Sequence[Passage]) -> Text:
-    """What a sentence rests on, or what contradicts it, with the passage where it stands."""
+def _support(
+    sentence: Sentence, facts: Mapping[Citation, str], passages: Sequence[Passage]
+) -> Text:
+    """The statements that support or contradict a sentence, with the passages they are in."""
     against = sentence.against if sentence.correction is None else sentence.correction.against
-    places = [next((item.id for item in passages if text in item.text), None) for text in against]
     sign, colour = ("✗", "red") if sentence.correction is None else ("✓", "green")
-    lines = [
-        Text(f"{sign} {text}" + (f" ({place})" if place else ""), style=colour)
-        for text, place in zip(against, places, strict=True)
-    ]
+    lines = []
+    for text in against:
+        place = next((f" ({item.id})" for item in passages if text in item.text), "")
+        lines.append(Text(f"{sign} {text}{place}", style=colour))
     if sentence.note and not against:
         lines.append(Text(sentence.note, style="dim"))
     for citation in sentence.citations:
@@ -141,7 +161,7 @@ def _beside(sentence: Sentence, facts: Mapping[Citation, str], passages: Sequenc
 
 
 def _coloured(sentence: Sentence) -> Text:
-    """The sentence by support; what a correction took out stands struck before its new words."""
+    """The sentence coloured by support; corrected words are struck out before the new ones."""
     text = Text(sentence.text)
     for span in sentence.spans:
         text.stylize(SPAN_STYLE[span.kind], span.start - sentence.start, span.end - sentence.start)
@@ -151,12 +171,3 @@ def _coloured(sentence: Sentence) -> Text:
             at = span.start - sentence.start
             text = Text.assemble(text[:at], gone, " ", text[at:])
     return text
-
-
-def _score_line(answer: GuardedAnswer) -> Text:
-    line = Text("scores: ").append(
-        f"overall {format_score(answer.scorecard.overall)}", style="bold"
-    )
-    for name, score in answer.scorecard.scores.items():
-        line.append(f"  {name} {format_score(score)}")
-    return line

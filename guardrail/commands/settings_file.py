@@ -1,4 +1,4 @@
-"""Changes single settings of a TOML file and leaves the rest of it alone."""
+"""Changes to single settings of a TOML file; the rest of the file stays as it is."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from guardrail.tuning.curve import toml_key
 __all__ = ["write_settings"]
 
 Setting = str | float | Sequence[float]
-
-_HEADER = re.compile(r"^\s*\[", re.MULTILINE)
+HEADER = re.compile(r"^\s*\[", re.MULTILINE)
 
 
 def write_settings(path: Path, section: str, values: Mapping[str, Setting]) -> None:
@@ -23,38 +22,41 @@ def write_settings(path: Path, section: str, values: Mapping[str, Setting]) -> N
 
     Args:
         path: The file.
-        section: Such as ``policy.thresholds``. A plain value of that name, such as
-            ``strictness = "strict"``, gives way to it.
+        section: Such as ``policy.thresholds``. It replaces a plain value of that name, such as
+            ``strictness = "strict"``.
         values: The settings by name.
 
     Raises:
-        ConfigError: The file cannot be read or written, is no TOML, or says these settings in a
-            way that this cannot change; it is then left as it was.
+        ConfigError: The file cannot be read or written, is not TOML, or contains these settings in
+            a form that this cannot change; it is then left unchanged.
     """
+    written = {name: f"{toml_key(name)} = {_toml(value)}" for name, value in values.items()}
     try:
         content = path.read_bytes() if path.exists() else b""
         wanted = read_toml(content, path)
-        before = content.decode().replace("\r\n", "\n")
-        after = _changed(before, section, values)
-        _set(wanted, section.split("."), values)
-        if _read(after) != wanted:
-            written = ", ".join(f"{name} = {_toml(value)}" for name, value in values.items())
-            raise ConfigError(f"cannot change {path} by itself; write into [{section}]: {written}")
+        table = wanted
+        for name in section.split("."):
+            inner = table.get(name)
+            table[name] = table = inner if isinstance(inner, dict) else {}
+        table.update({name: json.loads(_toml(value)) for name, value in values.items()})
+        after = _changed(content.decode().replace("\r\n", "\n"), section, written)
+        if not _is(after, wanted):
+            lines = ", ".join(written.values())
+            raise ConfigError(f"cannot change {path}; write into [{section}]: {lines}")
         path.write_text(after, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _changed(text: str, section: str, values: Mapping[str, Setting]) -> str:
-    lines = {name: f"{toml_key(name)} = {_toml(value)}" for name, value in values.items()}
+def _changed(text: str, section: str, lines: Mapping[str, str]) -> str:
     header = re.search(rf"^\[{re.escape(section)}\][^\n]*\n?", text, re.MULTILINE)
     if header is None:
-        text = _without_plain(text, section)
-        gap = "\n" if text.strip() else ""
-        return f"{text.rstrip()}\n{gap}[{section}]\n".lstrip("\n") + "".join(
-            f"{line}\n" for line in lines.values()
-        )
-    following = _HEADER.search(text, header.end())
+        first = HEADER.search(text)
+        end = first.start() if first else len(text)
+        plain = re.compile(rf"^{re.escape(section)}\s*=[^\n]*\n?", re.MULTILINE)
+        text = (plain.sub("", text[:end]) + text[end:]).rstrip()
+        return "\n".join([*([text, ""] if text else []), f"[{section}]", *lines.values(), ""])
+    following = HEADER.search(text, header.end())
     end = following.start() if following else len(text)
     body = text[header.end() : end]
     for name, line in lines.items():
@@ -63,23 +65,6 @@ def _changed(text: str, section: str, values: Mapping[str, Setting]) -> str:
         if not found:
             body = f"{line}\n{body}"
     return f"{text[: header.end()].rstrip()}\n{body}{text[end:]}"
-
-
-def _without_plain(text: str, name: str) -> str:
-    """A text without a setting of the top level that one line sets."""
-    first = _HEADER.search(text)
-    end = first.start() if first else len(text)
-    top = re.sub(rf"^{re.escape(name)}\s*=[^\n]*\n?", "", text[:end], flags=re.MULTILINE)
-    return top + text[end:]
-
-
-def _set(settings: dict[str, object], place: list[str], values: Mapping[str, Setting]) -> None:
-    for name in place:
-        inner = settings.get(name)
-        if not isinstance(inner, dict):
-            inner = settings[name] = {}
-        settings = inner
-    settings.update({name: json.loads(_toml(value)) for name, value in values.items()})
 
 
 def _toml(value: Setting) -> str:
@@ -91,8 +76,8 @@ def _toml(value: Setting) -> str:
     return f"{value:.4f}"
 
 
-def _read(text: str) -> dict[str, object] | None:
+def _is(text: str, wanted: Mapping[str, object]) -> bool:
     try:
-        return read_toml(text, "it")
+        return read_toml(text, "") == wanted
     except ConfigError:
-        return None
+        return False

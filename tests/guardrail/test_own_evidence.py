@@ -6,7 +6,7 @@ import pytest
 
 from guardrail import ConfigError, Guardrail, GuardrailConfig, Passage, Triple
 from guardrail.bulk.scorer import BulkScorer
-from guardrail.commands.setup import build_config
+from guardrail.commands.options import build_config
 
 MACHINES = "name,power_kw,price_eur\nDrill 7,1.5,900\nLathe 2,4,5200\n"
 QUESTION = "What does the Lathe 2 cost?"

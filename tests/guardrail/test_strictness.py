@@ -18,7 +18,7 @@ from guardrail import (
     Strictness,
     VerdictThresholds,
 )
-from guardrail.commands.setup import build_config
+from guardrail.commands.options import build_config
 from guardrail.core.types import Category, Grounding, Verdict
 from tests.guardrail.scripted import Scripted
 

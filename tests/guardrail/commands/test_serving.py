@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from guardrail.cli import app
+from guardrail.commands.options import build_config
 from guardrail.commands.serving import strict_unless_named
-from guardrail.commands.setup import build_config
 from guardrail.core.errors import KnowledgeGraphError
 
 
