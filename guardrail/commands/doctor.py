@@ -284,7 +284,7 @@ PARTS: dict[str, tuple[Callable[[GuardrailConfig], str], str]] = {
     "graph": (
         _graph,
         (
-            "check the setting graph.location: a directory of 'guardrail kg load', an RDF file or a "
+            "check the setting graph.location: a folder of 'guardrail kg load', an RDF file or a "
             "SPARQL endpoint"
         ),
     ),

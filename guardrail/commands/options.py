@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar, get_type_hints
 
 import typer
@@ -87,6 +88,7 @@ StrictnessName = Annotated[
         "settings, else balanced.",
     ),
 ]
+HELP_COLUMNS = 76
 FORMATS = "text, Markdown, PDF, HTML, DOCX, CSV, TSV or JSON lines. Repeatable."
 Passages = Annotated[
     list[Path] | None,
@@ -175,10 +177,18 @@ def writes(**models: type[BaseModel]) -> Callable[[Callable[P, T]], Callable[P, 
 
     def add(command: Callable[P, T]) -> Callable[P, T]:
         parts = [inspect.getdoc(command) or ""]
-        for name, model in models.items():
+        for title, model in models.items():
             told = documented(model)
-            fields = (f"  {field}: {told.get(field, '')}" for field in model.model_fields)
-            parts.append("\n\n".join([f"Fields of {name}:", *fields]))
+            fields = [
+                fill(
+                    f"{name}: {told[name]}" if name in told else name,
+                    HELP_COLUMNS,
+                    initial_indent="  ",
+                    subsequent_indent="    ",
+                )
+                for name in (*model.model_fields, *model.model_computed_fields)
+            ]
+            parts.append("\n".join(["\b", f"Fields of {title}:", *fields]))
         command.__doc__ = "\n\n".join(parts)
         return command
 
