@@ -135,7 +135,7 @@ def test_pods_do_not_share_a_log(
     assert jsonschema.Draft7Validator(schema()).is_valid(given) is taken
     strategy = shape(CHART / "templates" / "deployment.yaml")["spec"]["strategy"]
     assert strategy == {"type": "Recreate"}
-    for page in ("operation.md", "beyond-one-machine.md"):
+    for page in ("operation.md", "scale.md"):
         assert "ReadWriteMany" not in (ROOT / "docs" / page).read_text("utf-8")
     assert "ReadWriteMany" not in (CHART / "values.yaml").read_text("utf-8")
 
