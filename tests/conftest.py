@@ -28,7 +28,7 @@ SLOW = (
     "judges/test_causal_transformers.py", "judges/test_exactness.py", "judges/test_hf.py",
     "judges/test_torch.py", "kg/test_hubs.py", "kg/test_quoting.py",
 )  # fmt: skip
-"""What is no part of ``make unit``: browsers, programs and servers in processes of their own, what
+"""What only ``make test-all`` runs: browsers, programs and servers in processes of their own, what
 imports torch, training, whole data sets, and properties that take long."""
 _SLOW = tuple(Path(__file__).parent / name for name in SLOW)
 

@@ -273,7 +273,7 @@ class PreparedEvidence:
         room = chars
         for number in sorted(range(len(self.windows)), key=lambda window: (-best[window], window)):
             size = self.windows[number].chars
-            if chosen and (size > room or (best[number] <= 0.0 and self.chars > chars)):
+            if chosen and (size > room or best[number] <= 0.0):
                 continue
             chosen.add(number)
             room -= size
