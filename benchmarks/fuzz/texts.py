@@ -17,9 +17,8 @@ from chains.gateway import GatewaySettings
 from guardrail.config import GuardrailConfig, gateway_section
 from guardrail.core.errors import GuardrailError
 from guardrail.core.types import GuardedAnswer, Triple
-from guardrail.lines.figures import json_line
 from guardrail.lines.jobs import CheckRow
-from guardrail.lines.rows import LineJob
+from guardrail.lines.rows import LineJob, json_line
 from guardrail.log.entries import from_json
 from guardrail.markers import grammar
 from kg.load import read_graph

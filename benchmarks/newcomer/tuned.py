@@ -10,8 +10,8 @@ from benchmarks.outcomes import checked
 from guardrail import Guardrail, Policy
 from guardrail.core.types import Verdict
 from guardrail.engine.parts import Parts
+from guardrail.evaluation.rows import LabelledRow
 from guardrail.tuning.labelled import tune_labelled
-from guardrail.tuning.rows import LabelledRow
 
 __all__ = ["tuned"]
 

@@ -1,12 +1,11 @@
-"""Judges the answers of a score log again, and tells which verdicts flipped and why."""
+"""Judges the answers of a score log again, and reports which verdicts changed and why."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -32,27 +31,24 @@ from guardrail.policy import ANNOTATE
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
 
-__all__ = ["Flip", "Unjudged", "replay_log"]
+__all__ = ["Flip", "Unjudged", "flips", "replay_log"]
 
-_ANSWERS: Final = "answers{}.jsonl"
-_JUDGED: Final = "judged{}"
-"""Of the first run without a number; what was recorded before a later one is numbered from 1."""
-
-_TAKES_OUT: Final = (Action.FILTER, Action.REFUSE)
+_ANSWERS: Final = "answers.jsonl"
+_JUDGED: Final = "judged"
 
 
 class Flip(Value):
-    """A sentence whose verdict is another than before.
+    """A sentence whose verdict changed.
 
     Attributes:
         id: The record's id.
         created: When it was recorded.
         sentence: The sentence.
-        before: Verdict in the log: a category, with ``NA`` where support was lacking.
+        before: Verdict in the log: a category, with ``[NA]`` if support was missing.
         after: Verdict now.
         was: What it cited.
         now: What it cites now.
-        because: Why, for a person to read.
+        because: The reason, as text.
         changed: Names of the hashes that differ.
     """
 
@@ -68,7 +64,7 @@ class Flip(Value):
 
 
 class Unjudged(Value):
-    """An answer that could not be judged again, or not be compared in every sentence.
+    """An answer that could not be judged again.
 
     Attributes:
         id: The record's id.
@@ -89,56 +85,54 @@ def replay_log(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = 1,
     shard_rows: int = SHARD_ROWS,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Flip | Unjudged | None]:
     """Judge the answers of a log again.
 
-    Evidence that came with a call is taken from the log; for the rest the graph is asked anew, or
-    the files are read anew that ``config.evidence`` names.
-    Nothing is recorded, whatever ``config.log`` says.
+    Evidence that came with a call is taken from the log; otherwise the graph, or the files of
+    ``config.evidence``, are read anew. Nothing is recorded, whatever ``config.log`` is.
 
     Args:
         log: The score log.
-        config: Graph, judge and policy of today.
-        output: Folder for the answers and for what is judged; a second run goes on there, with
-            what was recorded since the first as well.
+        config: Today's graph, judge and policy.
+        output: Folder for the answers and the results. A second run continues with the answers
+            that the first one found in the log.
         engine: See ``run_bulk``.
         workers: See ``run_bulk``.
         shard_rows: See ``run_bulk``.
         progress: See ``run_bulk``.
 
     Yields:
-        None for each answer that was recorded before this call, and before it a flip for each of
-        its sentences that flipped, or why it was not judged.
+        For each answer a flip for each sentence whose verdict changed, or why it was not judged,
+        and then None.
 
     Raises:
         RecordError: The log cannot be read.
-        InputError: The output folder is another log's.
+        InputError: The output folder belongs to another log.
     """
     folder = Path(output)
+    answers = folder / _ANSWERS
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / _ANSWERS.format("")).exists() and any(folder.iterdir()):
-        raise InputError(f"{folder} is not empty and holds no replay; name another folder")
     config = config.model_copy(update={"log": None})
     strictness = config.policy.strictness or config.strictness
     policy = config.policy.model_copy(update={"strictness": strictness})
-    # No policy takes a sentence out before its verdict is compared.
+    # No sentence may be removed before its verdict is compared.
     whole = ANNOTATE.model_copy(update={"strictness": strictness})
-    scorer = BulkScorer(task="check", config=config.model_copy(update={"policy": whole}))
-    runs = _write_rows(log, config, folder)
-    for run in runs:
-        run_bulk(
-            scorer,
-            str(folder / _ANSWERS.format(run)),
-            str(folder / _JUDGED.format(run)),
-            engine=engine,
-            workers=workers,
-            shard_rows=shard_rows,
-            progress=progress,
-        )
-    judged = (row for run in runs for row in _judged(folder / _JUDGED.format(run)))
+    if not answers.exists():
+        if any(folder.iterdir()):
+            raise InputError(f"{folder} is not empty and holds no replay; name another folder")
+        _write_rows(log, config, answers)
+    run_bulk(
+        BulkScorer(task="check", config=config.model_copy(update={"policy": whole})),
+        str(answers),
+        str(folder / _JUDGED),
+        engine=engine,
+        workers=workers,
+        shard_rows=shard_rows,
+        progress=progress,
+    )
     with closing(open_log(log, read_only=True)) as entries:
-        for found, record in zip(judged, entries.records(), strict=False):
+        for found, record in zip(_judged(folder / _JUDGED), entries.records(), strict=False):
             if found["id"] != record.id:
                 raise InputError(f"{folder} holds the replay of another log; name another folder")
             error = found.get("error")
@@ -148,15 +142,13 @@ def replay_log(
                 after = GuardedAnswer.model_validate(found)
                 versions = {**after.versions, **fingerprints({}, None, policy)}
                 yield from flips(record, after.model_copy(update={"versions": versions}))
-                if not record.answer.removed and record.answer.action in _TAKES_OUT:
-                    error = "the log holds no verdicts on what the policy took out"
-            if error is not None:
+            else:
                 yield Unjudged(id=record.id, created=record.created, error=str(error))
             yield None
 
 
 def flips(record: Record, after: GuardedAnswer) -> Iterator[Flip]:
-    """Compare a record with what is said of the same answer now, sentence by sentence."""
+    """Compare a record with the same answer judged now, sentence by sentence."""
     before = record.answer
     changed = tuple(
         name for name in HASHES if before.versions.get(name) != after.versions.get(name)
@@ -177,15 +169,15 @@ def flips(record: Record, after: GuardedAnswer) -> Iterator[Flip]:
 
 
 def _pairs(before: GuardedAnswer, after: GuardedAnswer) -> Iterator[tuple[Sentence, Sentence]]:
-    """The sentences of a recorded answer, shown or taken out, with themselves as judged now.
+    """The sentences of a recorded answer, shown or removed, with the same sentences judged now.
 
-    Of sentences with one text, each goes with that in its place.
+    Sentences with the same text are paired in their order.
     """
     left: dict[str, list[Sentence]] = {}
     for sentence in after.sentences:
         left.setdefault(sentence.text, []).append(sentence)
     found = []
-    # Those taken out come first: their offsets are those of the whole answer still.
+    # Removed ones come first: their offsets are still those of the whole answer.
     for old in before.removed:
         if same := left.get(old.text):
             new = next((one for one in same if one.start == old.start), same[0])
@@ -197,34 +189,20 @@ def _pairs(before: GuardedAnswer, after: GuardedAnswer) -> Iterator[tuple[Senten
     yield from sorted(found, key=lambda pair: pair[1].start)
 
 
-def _write_rows(log: Path, config: GuardrailConfig, folder: Path) -> list[str]:
-    """Write a row for each record that has none yet; it judges the answer as it came in.
-
-    Returns:
-        The numbers of the files of rows, in the order of the log.
-    """
+def _write_rows(log: Path, config: GuardrailConfig, answers: Path) -> None:
+    """Write a row for each record, with the answer as it was before the policy changed it."""
     from guardrail.guard import Guardrail
 
-    runs: list[str] = []
-    known = 0
-    while (target := folder / _ANSWERS.format(run := str(len(runs) or ""))).exists():
-        runs.append(run)
-        with target.open("rb") as rows:
-            known += sum(1 for _ in rows)
-    new = target.with_suffix(".new")
+    new = answers.with_suffix(".new")
     silent = config.model_copy(update={"judge": "none"})
     with (
         closing(open_log(log, read_only=True)) as entries,
         Guardrail(silent) as guard,
         new.open("w", encoding="utf-8") as file,
     ):
-        for record in islice(entries.records(), known, None):
+        for record in entries.records():
             file.write(json.dumps(_row(record, guard)) + "\n")
-    if runs and not new.stat().st_size:
-        new.unlink()
-        return runs
-    new.replace(target)
-    return [*runs, run]
+    new.replace(answers)
 
 
 def _row(record: Record, guard: Guardrail) -> dict[str, object]:
@@ -234,14 +212,13 @@ def _row(record: Record, guard: Guardrail) -> dict[str, object]:
         "question": answer.question,
         "answer": answer.text if answer.original is None else answer.original,
     }
-    again = ("graph", "files") if guard.config.evidence else ("graph",)
-    if not _came_with_the_call(answer, again):
+    if answer.evidence_from in (("graph",), ("files",) if guard.config.evidence else ()):
         return row
     own = list(answer.evidence)
-    if any(map(_of_graph, own)):  # facts of the graph stood beside it; ids of others' are kept
+    if any(map(_of_graph, own)):  # replace facts of the graph by today's
         today = [item for item in guard.retrieve(answer.question).evidence if _of_graph(item)]
         known = {item.subject_id for item in today if isinstance(item, Triple)}
-        own = [item for item in own if not (_of_graph(item) and item.subject_id in known)]  # type: ignore[union-attr]
+        own = [item for item in own if not (isinstance(item, Triple) and item.subject_id in known)]
         own += today
     return row | {
         "triples": [
@@ -251,13 +228,6 @@ def _row(record: Record, guard: Guardrail) -> dict[str, object]:
             item.model_dump(exclude_defaults=True) for item in own if isinstance(item, Passage)
         ],
     }
-
-
-def _came_with_the_call(answer: GuardedAnswer, again: Collection[str]) -> bool:
-    """Whether evidence was handed in; older records do not say so, but show it by their items."""
-    if answer.evidence_from:
-        return len(answer.evidence_from) > 1 or answer.evidence_from[0] not in again
-    return not all(map(_of_graph, answer.evidence))
 
 
 def _of_graph(item: Evidence) -> bool:

@@ -1,31 +1,60 @@
-"""A job from beginning to end: plan, skip what is finished, run, sum up."""
+"""A bulk job: cut the input into shards, skip finished ones, judge the rest, sum up.
+
+The results of a shard are one file, which appears whole or not at all. So a job that was stopped
+goes on with the shards that have no file yet.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import multiprocessing
+import os
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import Any, Final, Literal
+from uuid import uuid4
 
-from pydantic import ValidationError
-
-from guardrail.bulk.engines import run_local, run_ray
-from guardrail.bulk.inputs import file_system
-from guardrail.bulk.scorer import BulkScorer
-from guardrail.bulk.shards import UNFINISHED, Plan, Shard, plan_shards
-from guardrail.bulk.summary import Counts, Finished, Summary, summarise
-from guardrail.core.errors import GuardrailError, InputError
-
-if TYPE_CHECKING:
-    from fsspec import AbstractFileSystem
+from guardrail.bulk.inputs import Format, Shard, file_state, file_system, plan_shards, read_shard
+from guardrail.bulk.scorer import BulkScorer, as_table
+from guardrail.bulk.summary import Counts, Summary, summarise
+from guardrail.core.cpus import usable_cpus
+from guardrail.core.errors import GuardrailError, InputError, MissingExtraError
+from guardrail.core.types import Value
 
 __all__ = ["SHARD_ROWS", "run_bulk"]
 
 SHARD_ROWS: Final = 256
-"""Rows of a shard: what is lost of the work where a worker dies."""
+"""Rows of a shard: the work that is lost if a worker dies."""
 
 _JOB: Final = "_job.json"
+_UNFINISHED: Final = ".new"
+"""Ending of files that are being written."""
+_ONE_THREAD: Final = {
+    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "0",
+}  # fmt: skip
+
+
+class _Plan(Value):
+    """What every worker of a job needs.
+
+    Attributes:
+        scorer: Judges the rows.
+        output: Folder or address of the results.
+        kind: Format of the results.
+    """
+
+    scorer: BulkScorer
+    output: str
+    kind: Format
+
+    def part(self, shard: Shard) -> str:
+        """Where the results of a shard go."""
+        return f"{self.output.rstrip('/')}/part-{shard.number:06}.{self.kind}"
 
 
 def run_bulk(
@@ -36,116 +65,236 @@ def run_bulk(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = 1,
     shard_rows: int = SHARD_ROWS,
-    kind: Literal["jsonl", "parquet"] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    kind: Format | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Summary:
     """Judge all rows of files and write one row for each.
 
-    Shards that an earlier run of the same job finished are skipped. What is written does not
-    depend on the engine or on the number of workers.
+    Shards that an earlier run of the same job finished are skipped. The output does not depend on
+    the engine or the number of workers.
 
     Args:
-        scorer: What is done with the rows.
+        scorer: Judges the rows.
         source: File, folder or address of JSON lines or Parquet.
-        output: Folder or address where ``part-000000.jsonl`` and so on go.
+        output: Folder or address for ``part-000000.jsonl`` and so on.
         engine: Processes of this machine, or Ray.
-        workers: Processes or actors; None for one a core, of this machine or of Ray's cluster.
+        workers: Processes or actors; None for one per core of the machine or of Ray's cluster. A
+            single process is this one, whose judge uses all cores.
         shard_rows: Rows of a shard.
         kind: Format of the output; None for that of the first input file.
-        progress: Is told how many rows are done, of how many.
+        progress: Called with the number of finished rows and of all rows.
 
     Raises:
-        InputError: Input or output cannot be used, or the output is another job's.
+        InputError: Input or output cannot be used, or the output belongs to another job.
         GuardrailError: A worker died, or a file could not be read or written; run the job again
-            to go on.
+            to continue.
     """
     started = time.perf_counter()
-    with _telling_how_to_go_on(output):
+    try:
         shards = plan_shards(source, shard_rows)
-        plan = Plan(
-            scorer=scorer, output=output, kind=kind or (shards[0].kind if shards else "jsonl")
-        )
-        finished = _open_output(plan, shards)
-        done = sum(item.rows for item in finished.values())
-        total = sum(shard.rows for shard in shards)
-        left = [shard for shard in shards if shard.number not in finished]
-        fresh = 0
-        if progress:
-            progress(done, total)
+        kind = kind or (shards[0].kind if shards else "jsonl")
+        plan = _Plan(scorer=scorer, output=output, kind=kind)
+        counts = {
+            shard.number: found
+            for shard in (shards if _opened(plan, shards) else ())
+            if (found := _counted(plan, shard)) is not None and not found.unverified
+        }
+        left = [shard for shard in shards if shard.number not in counts]
+        done = sum(found.rows for found in counts.values())
+        fresh, total = 0, sum(shard.rows for shard in shards)
+        progress(done, total)
         if left:
-            run = run_ray if engine == "ray" else run_local
-            for number, counts in run(plan, left, workers):
-                finished[number] = counts
-                fresh += counts.rows
-                if progress:
-                    progress(done + fresh, total)
+            for number in (_run_ray if engine == "ray" else _run_local)(plan, left, workers):
+                counts[number] = _counted(plan, shards[number]) or Counts()
+                fresh += shards[number].rows
+                progress(done + fresh, total)
+    except GuardrailError:
+        raise  # some are OSErrors as well
+    except OSError as error:
+        raise GuardrailError(
+            f"the job stopped: {error}; finished shards in {output} are kept; run the same command "
+            "again to continue"
+        ) from error
     return summarise(
-        (finished[shard.number] for shard in shards),
+        (counts[shard.number] for shard in shards),
         skipped=len(shards) - len(left),
         seconds=time.perf_counter() - started,
         fresh=fresh,
     )
 
 
-@contextmanager
-def _telling_how_to_go_on(output: str) -> Iterator[None]:
-    """Tell of a file that cannot be read or written, and that the job can go on."""
+def run_shard(plan: _Plan, shard: Shard) -> int:
+    """Judge a shard, write its results and return its number."""
+    rows = list(plan.scorer.results(read_shard(shard), shard.first + 1))
+    places = range(shard.before, shard.before + shard.rows)
+    files, part = file_system(plan.part(shard))
+    new = f"{part}.{uuid4().hex}{_UNFINISHED}"  # a killed worker's file may still be there
+    with files.open(new, "wb") as file:
+        if plan.kind == "parquet":
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            pq.write_table(as_table(rows).add_column(0, "row", pa.array(places, pa.int64())), file)
+        else:
+            for place, (id_, result, error) in zip(places, rows, strict=True):
+                head = json.dumps({"row": place, "id": id_}, ensure_ascii=False)[:-1]
+                tail = result or json.dumps({"error": error}, ensure_ascii=False)
+                line = f"{head}{', ' if tail != '{}' else ''}{tail[1:]}\n"
+                file.write(line.encode("utf-8", "backslashreplace"))
+    files.mv(new, part)
+    return shard.number
+
+
+def _opened(plan: _Plan, shards: Sequence[Shard]) -> bool:
+    """Open the output folder; True if an earlier run of this job has written to it."""
+    files, folder = file_system(plan.output)
+    folder = folder.rstrip("/")
+    job = f"{folder}/{_JOB}"
+    fingerprint = json.dumps({"job": _fingerprint(plan, shards)}).encode()
+    if files.exists(job):
+        with files.open(job, "rb") as file:
+            if file.read() != fingerprint:
+                raise InputError(
+                    f"{plan.output} holds the results of other rows or settings, or is damaged; "
+                    "name another folder"
+                )
+        for name in files.glob(f"{folder}/*{_UNFINISHED}"):
+            files.rm(name)
+        return True
+    if files.exists(folder) and not (
+        files.isdir(folder)
+        and all(name.endswith(_JOB + _UNFINISHED) for name in files.ls(folder, detail=False))
+    ):
+        raise InputError(f"{plan.output} exists and is no output of bulk; name another folder")
+    files.makedirs(folder, exist_ok=True)
+    with files.open(job + _UNFINISHED, "wb") as file:
+        file.write(fingerprint)
+    files.mv(job + _UNFINISHED, job)
+    return False
+
+
+def _fingerprint(plan: _Plan, shards: Sequence[Shard]) -> str:
+    """Identifies a job: its rows, settings, and the state of input, graph and judge."""
+    text = plan.scorer.state() + plan.kind
+    text += "".join(shard.model_dump_json() for shard in shards)
+    text += "".join(file_state(path) for path in sorted({shard.path for shard in shards}))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _counted(plan: _Plan, shard: Shard) -> Counts | None:
+    """Counts of a finished shard; None if its file is missing or damaged."""
+    files, part = file_system(plan.part(shard))
+    if not files.exists(part):
+        return None
+    counts = Counts()
     try:
-        yield
-    except GuardrailError:
-        raise  # of which one is a kind of OSError
-    except OSError as error:
+        with files.open(part, "rb") as file:
+            for result in _results(plan.kind, file):
+                counts.add(plan.scorer.task, result)
+    except (ValueError, KeyError):  # cut off
+        return None
+    return counts if counts.rows == shard.rows else None
+
+
+def _results(kind: Format, file: Any) -> Iterator[Mapping[str, Any] | None]:
+    """The results in a file; None for each error."""
+    if kind == "parquet":
+        import pyarrow.parquet as pq
+
+        for result in pq.read_table(file, columns=["result"]).column("result").to_pylist():
+            yield None if result is None else json.loads(result)
+    else:
+        for line in file:
+            row = json.loads(line)
+            yield None if "error" in row else row
+
+
+def _run_local(plan: _Plan, shards: Sequence[Shard], workers: int | None) -> Iterator[int]:
+    """Run shards in processes of this machine, each with one judge thread; yield their numbers."""
+    workers = min(workers or usable_cpus(), len(shards))
+    if workers == 1:
+        for shard in shards:
+            yield run_shard(plan, shard)
+        return
+    # A fork would copy the locks of threads that run here.
+    context = multiprocessing.get_context("spawn")
+    try:
+        with (
+            _environment(_ONE_THREAD),
+            ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool,
+        ):
+            running = [pool.submit(run_shard, plan, shard) for shard in shards]
+            try:
+                for future in as_completed(running):
+                    yield future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    except BrokenProcessPool as error:
         raise GuardrailError(
-            f"the job stopped: {error}; what is finished in {output} stays, and the same command "
-            "goes on from there"
+            "a worker died (out of memory, or killed); run the command again to continue"
         ) from error
 
 
-def _open_output(plan: Plan, shards: list[Shard]) -> dict[int, Counts]:
-    """Make the output's folder, or read which shards of this job are finished in it."""
-    files, folder = file_system(plan.output)
-    mark = plan.fingerprint(shards)
-    job = f"{folder.rstrip('/')}/{_JOB}"
-    if not files.exists(job):
-        if files.exists(folder) and not _fresh(files, folder):
-            raise InputError(f"{plan.output} exists and is no output of bulk; name another folder")
-        files.makedirs(f"{folder.rstrip('/')}/_finished", exist_ok=True)
-        with files.open(job + UNFINISHED, "wb") as file:
-            file.write(json.dumps({"job": mark, "shards": len(shards)}).encode())
-        files.mv(job + UNFINISHED, job)
-        return {}
-    with files.open(job, "rb") as file:
-        if _job_of(file.read()) != mark:
-            raise InputError(
-                f"{plan.output} holds the results of other rows or settings, or is damaged; "
-                "name another folder"
-            )
-    for left in (folder, f"{folder.rstrip('/')}/_finished"):
-        for name in files.glob(f"{left.rstrip('/')}/*{UNFINISHED}"):
-            files.rm(name)
-    finished: dict[int, Counts] = {}
-    for shard in shards:
-        _, note = file_system(plan.report(shard.number))
-        _, part = file_system(plan.part(shard.number))
-        if files.exists(note) and files.exists(part):
-            with files.open(note, "rb") as file, suppress(ValidationError):  # cut short: run again
-                known = Finished.model_validate_json(file.read())
-                if known.size in (None, files.info(part)["size"]):
-                    finished[shard.number] = known
-    return finished
+def _run_ray(plan: _Plan, shards: Sequence[Shard], workers: int | None) -> Iterator[int]:
+    """Run shards in actors of a Ray cluster, one GPU each if the judge uses GPUs.
 
-
-def _job_of(note: bytes) -> object:
-    """Which job a note tells of; None where it is damaged."""
+    Raises:
+        MissingExtraError: Ray is not installed.
+    """
     try:
-        return json.loads(note)["job"]
-    except (ValueError, KeyError, TypeError):
-        return None
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise MissingExtraError("ray", "ray") from error
+    if not ray.is_initialized():
+        ray.init(include_dashboard=False, log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False  # the caller has one
+    resources: Any = ray.cluster_resources  # Ray types it in part
+    on_gpu = plan.scorer.config.judge.partition(":")[0] in ("transformers", "t5-true")
+    gpus = int(resources().get("GPU", 0)) if on_gpu else 0
+    workers = min(workers or gpus or int(resources().get("CPU", 1)), gpus or len(shards))
 
+    class Worker:
+        """An actor, which keeps its guardrail between shards."""
 
-def _fresh(files: AbstractFileSystem, folder: str) -> bool:
-    """Whether a folder is empty, or holds no more than a job that was killed while it began."""
-    begun = ("_finished", _JOB + UNFINISHED)
-    return files.isdir(folder) and all(
-        name.rstrip("/").endswith(begun) for name in files.ls(folder, detail=False)
+        def __call__(self, row: dict[str, int]) -> dict[str, int]:
+            return {"done": run_shard(plan, shards[row["item"]])}
+
+    # One block per shard, cut here: a task that splits blocks would need a core of its own.
+    items = [{"item": place} for place in range(len(shards))]
+    done = ray.data.from_items(items, override_num_blocks=len(shards)).map(
+        Worker,  # type: ignore[arg-type]  # Ray's types know functions only
+        compute=ray.data.ActorPoolStrategy(size=max(1, min(workers, len(shards)))),
+        num_cpus=1,
+        num_gpus=1 if gpus else 0,
     )
+    for row in done.iter_rows():
+        yield int(row["done"])
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for the processes that are started meanwhile."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is gone, rather than wait forever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()

@@ -26,9 +26,8 @@ from guardrail.commands.options import (
 )
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import GuardedAnswer, LinkedEntity, Sentence, Span, Triple, Value
-from guardrail.lines.figures import json_line
-from guardrail.lines.jobs import RankRow, check_job, rank_job, text_id
-from guardrail.lines.rows import LineJob, Row
+from guardrail.lines.jobs import RankRow, check_job, rank_job
+from guardrail.lines.rows import LineJob, Row, json_line
 from guardrail.requests import AskRequest
 from guardrail.sources.files import evidence_of_files
 
@@ -102,7 +101,7 @@ def ask(
 
         def process(rows: Sequence[AskRow]) -> list[GuardedAnswer]:
             return guard.ask_batch(
-                [AskRequest(question=row.question, n=row.n or n, id=text_id(row)) for row in rows]
+                [AskRequest(question=row.question, n=row.n or n, id=row.text_id) for row in rows]
             )
 
         job = LineJob(AskRow, process, batch_size=4, title="ask")

@@ -21,7 +21,7 @@ from guardrail.commands.options import (
 )
 from guardrail.commands.progress import telling
 from guardrail.core.errors import InputError
-from guardrail.lines.figures import json_line
+from guardrail.lines.rows import json_line
 
 if TYPE_CHECKING:
     from guardrail.bulk.summary import Summary

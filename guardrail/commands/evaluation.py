@@ -19,13 +19,13 @@ from guardrail.commands.options import (
     build_guard,
 )
 from guardrail.core.errors import InputError
-from guardrail.lines.figures import json_line
+from guardrail.lines.rows import json_line
 
 if TYPE_CHECKING:
-    from guardrail.bulk.summary import Rate
     from guardrail.config import GuardrailConfig
     from guardrail.evaluation.comparison import Comparison, EvalSummary
     from guardrail.evaluation.rows import EvalResult
+    from guardrail.intervals import Rate
     from guardrail.requests import CheckRequest
 
 __all__ = ["evaluate"]
@@ -106,9 +106,8 @@ def evaluate(
     Exits with 0 where all is well, 1 where the file or a setting cannot be used, 3 where
     --fail-under or --fail-on-worse speaks, or where no row could be checked.
     """
-    from guardrail.evaluation.assessment import Requirement
-    from guardrail.evaluation.comparison import read_run, summarise
-    from guardrail.evaluation.junit import write_junit
+    from guardrail.evaluation.assertion import Requirement
+    from guardrail.evaluation.comparison import read_run, summarise, write_junit
     from guardrail.evaluation.rows import EvalResult, evaluation_job
 
     last = read_run(against) if against is not None and against.exists() else None

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from guardrail.commands.options import AsJson, Graph, configured_graph
 from guardrail.core.errors import InputError
-from guardrail.lines.figures import json_line
+from guardrail.lines.rows import json_line
 
 if TYPE_CHECKING:
     from kg import KnowledgeGraph

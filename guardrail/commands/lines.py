@@ -19,8 +19,7 @@ from guardrail.core.errors import InputError
 from guardrail.core.fields import in_short
 from guardrail.core.types import Action
 from guardrail.core.unpacking import bounded_lines
-from guardrail.lines.figures import json_line
-from guardrail.lines.rows import LineJob, RowT
+from guardrail.lines.rows import LineJob, RowT, json_line
 
 __all__ = ["prepare_target", "put_line", "results_of", "run_lines"]
 

@@ -13,7 +13,6 @@ from guardrail.core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from guardrail.tuning.curve import Tuning
-    from guardrail.tuning.feedback import WeightAdvice
     from guardrail.tuning.labelled import Counts, LabelledTuning
     from guardrail.tuning.second import SecondTuning
 
@@ -79,9 +78,8 @@ def tune(
     that chat model. Its probabilities are calibrated on other answers than those it is measured on.
     It is switched on only if it improves balanced accuracy beyond chance.
 
-    With a LOG: a score of answers. An answer counts as wrong if a reader gave it or one of its
-    sentences a thumb down or a correction, as right with thumbs up only. If SCK was scored, the
-    weights that best order right answers above wrong ones are printed too.
+    With a LOG, a score of answers. An answer counts as wrong if a reader gave it or one of its
+    sentences a thumb down or a correction, and as right with only thumbs up.
 
     Prints the curve with 95 % intervals and the settings, which --write writes. Rows with the same
     evidence count as a group, which makes intervals wider.
@@ -97,20 +95,16 @@ def tune(
             raise InputError("--second needs --labelled CSV: answers that people judged")
         _second(labelled, config, judge, second, write=write, as_json=as_json)
         return
-    weights: list[WeightAdvice] = []
     found: Tuning
     if labelled is not None:
         found = _by_labels(labelled, config, judge, false_pass)
     else:
         assert path is not None
-        found, weights = _by_feedback(path, score, FALSE_PASS if false_pass is None else false_pass)
+        found = _by_feedback(path, score, FALSE_PASS if false_pass is None else false_pass)
     if as_json:
-        for item in (found, *weights):
-            typer.echo(item.model_dump_json())
+        typer.echo(found.model_dump_json())
     else:
         _show(found)
-        if weights:
-            _show_weights(weights)
     if write:
         assert config is not None
         _write(config, found)
@@ -118,14 +112,14 @@ def tune(
         typer.echo(NOT_WRITTEN, err=True)
 
 
-def _by_feedback(path: Path, score: str, false_pass: float) -> tuple[Tuning, list[WeightAdvice]]:
+def _by_feedback(path: Path, score: str, false_pass: float) -> Tuning:
     from guardrail.log.records import open_log
-    from guardrail.tuning.feedback import learn_sck_weights, read_labels
+    from guardrail.tuning.feedback import read_labels
     from guardrail.tuning.feedback import tune as choose
 
     with open_log(path, read_only=True) as log:
         labels = read_labels(log)
-    return choose(labels, score=score, false_pass=false_pass), learn_sck_weights(labels)
+    return choose(labels, score=score, false_pass=false_pass)
 
 
 def _by_labels(
@@ -133,8 +127,8 @@ def _by_labels(
 ) -> LabelledTuning:
     from guardrail.commands.progress import telling
     from guardrail.engine.parts import Parts
+    from guardrail.evaluation.rows import read_labelled
     from guardrail.tuning.labelled import tune_labelled
-    from guardrail.tuning.rows import read_labelled
 
     settings = build_config(config if config and config.exists() else None, judge=judge)
     parts = Parts(settings, {}, ())
@@ -158,7 +152,7 @@ def _second(
     from guardrail.commands.progress import telling
     from guardrail.commands.settings_file import write_settings
     from guardrail.engine.parts import Parts
-    from guardrail.tuning.rows import read_labelled
+    from guardrail.evaluation.rows import read_labelled
     from guardrail.tuning.second import tune_second
     from judges.calibration import Calibration
     from judges.chat import ChatJudge
@@ -283,28 +277,6 @@ def _show_counts(before: Counts, after: Counts) -> None:
         ],
         title="On rows that it was not learned from",
     )
-
-
-def _show_weights(weights: list[WeightAdvice]) -> None:
-    from guardrail.commands.render import print_table
-
-    print_table(
-        ("intent", "answers", "structure", "content", "knowledge", "AUC", "AUC, equal"),
-        [
-            (
-                item.intent,
-                str(item.labels),
-                *(
-                    f"{part:.2f}"
-                    for part in (
-                        item.structure, item.content, item.knowledge, item.auc, item.auc_equal
-                    )
-                ),
-            )
-            for item in weights
-        ],
-        title="Weights of SCK by intent",
-    )  # fmt: skip
 
 
 def _show_second(found: SecondTuning) -> None:

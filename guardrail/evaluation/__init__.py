@@ -1,4 +1,4 @@
-"""Tests of one's own chatbot: is an answer grounded, in pytest, in CI and since the last run.
+"""Tests for your chatbot: are its answers grounded, in pytest, in CI, and compared with last time.
 
 >>> from guardrail.evaluation import assert_grounded
 >>> assert_grounded(
@@ -9,13 +9,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from guardrail.core.lazy import loaded_on_use
 
 if TYPE_CHECKING:
-    from guardrail.evaluation.assertion import ajudge_answer, assert_grounded, judge_answer
-    from guardrail.evaluation.assessment import Assessment, Requirement, assess
+    from guardrail.core.types import GuardedAnswer
+    from guardrail.evaluation.assertion import (
+        Assessment,
+        Requirement,
+        ajudge_answer,
+        assert_grounded,
+        assess,
+        judge_answer,
+    )
 
 __all__ = [
     "Assessment",
@@ -26,10 +34,11 @@ __all__ = [
     "judge_answer",
 ]
 
-# Loaded on first use: pytest imports this package at every start, with the plugin in it.
-_HOMES = {
-    "guardrail.evaluation.assessment": "Assessment Requirement assess",
-    "guardrail.evaluation.assertion": "ajudge_answer assert_grounded judge_answer",
-}
+observers: list[Callable[[GuardedAnswer, Assessment], None]] = []
+"""The last one is called with each asserted answer. The pytest plugin adds one while a test runs;
+it is no context variable, because a test may assert in a thread of its own."""
+
+# Loaded on first use: pytest imports this package with the plugin at every start.
+_HOMES = {"guardrail.evaluation.assertion": " ".join(__all__)}
 
 __getattr__, __dir__ = loaded_on_use(__name__, _HOMES)

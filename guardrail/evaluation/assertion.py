@@ -1,4 +1,4 @@
-"""``assert_grounded``: a test's assertion on an answer and its evidence."""
+"""Assertions on answers: judge an answer against its evidence and a requirement."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from guardrail import evaluation
 from guardrail.core.errors import JudgeError
-from guardrail.core.types import Evidence, GuardedAnswer
+from guardrail.core.types import (
+    Action,
+    Evidence,
+    GuardedAnswer,
+    Probability,
+    Sentence,
+    Value,
+    Verdict,
+)
 from guardrail.engine.loop import run_sync
-from guardrail.evaluation.assessment import Assessment, Requirement, assess
-from guardrail.evaluation.observers import tell_observer
 from guardrail.policy import ANNOTATE, Policy
 
 if TYPE_CHECKING:
@@ -18,12 +25,60 @@ if TYPE_CHECKING:
     from guardrail.guard import Guardrail
 
 __all__ = [
+    "Assessment",
+    "Requirement",
     "ajudge_answer",
     "assert_grounded",
+    "assess",
     "judge_answer",
     "require",
+    "shared_guard",
     "whole_answer_policy",
 ]
+
+
+WORST_FIRST = (
+    Verdict.CONTRADICTED,
+    Verdict.NOT_CHECKED,
+    Verdict.UNSUPPORTED,
+    Verdict.SUPPORTED,
+)
+
+
+class Requirement(Value):
+    """What a grounded answer must reach.
+
+    Attributes:
+        supported: Minimum share of supported claims.
+        contradicted: Maximum share of contradicted claims.
+    """
+
+    supported: Probability = 1.0
+    contradicted: Probability = 0.0
+
+
+class Assessment(Value):
+    """The verdict on an answer, and where it misses the requirement.
+
+    Attributes:
+        verdict: Of the answer as a whole: the worst of its claims' verdicts, or ``no_claim``. None
+            if nothing could be checked.
+        claims: Number of sentences that claim something.
+        supported: Share of supported claims; None without claims.
+        contradicted: Share of contradicted claims; None without claims.
+        failures: What is missed, one line each; empty if the requirement is met.
+    """
+
+    verdict: Verdict | None
+    claims: int
+    supported: Probability | None = None
+    contradicted: Probability | None = None
+    failures: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """True if the answer was checked and meets the requirement."""
+        return not self.failures
 
 
 def assert_grounded(
@@ -35,24 +90,21 @@ def assert_grounded(
     contradicted: float = 0.0,
     guard: Guardrail | None = None,
 ) -> Assessment:
-    """Assert that the evidence carries an answer.
+    """Assert that the evidence supports an answer.
 
     Args:
-        answer: What the chatbot said.
-        evidence: What it may rest on: triples, passages, texts, LangChain documents.
-        question: What it was asked; short answers need it to be understood.
-        supported: Least share of claims that must be supported, in [0, 1].
-        contradicted: Most of them that may be contradicted, as a share in [0, 1].
-        guard: Judges; one of the settings in the environment where None, made once.
-
-    Returns:
-        What became of the claims.
+        answer: The chatbot's answer.
+        evidence: Triples, passages, texts, LangChain documents.
+        question: The question; short answers need it to be understood.
+        supported: Minimum share of supported claims, in [0, 1].
+        contradicted: Maximum share of contradicted claims, in [0, 1].
+        guard: The guardrail; None for a shared one with the environment's settings.
 
     Raises:
-        AssertionError: The answer falls short; the message names each sentence and what is known
+        AssertionError: The answer falls short; the message names each sentence and the facts
             against it.
         JudgeError: Nothing could be checked.
-        InputError: The evidence is not evidence.
+        InputError: The evidence is invalid.
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not these
     judged = judge_answer(answer, evidence, question=question, guard=guard)
@@ -66,16 +118,16 @@ def judge_answer(
     question: str = "",
     guard: Guardrail | None = None,
 ) -> GuardedAnswer:
-    """Judge an answer whole, whatever the guardrail's policy would remove.
+    """Judge a whole answer, whatever the guardrail's policy would remove.
 
     Args:
-        answer: What the chatbot said.
-        evidence: What it may rest on.
-        question: What it was asked.
-        guard: Judges; one of the settings in the environment where None, made once.
+        answer: The chatbot's answer.
+        evidence: Triples, passages, texts, LangChain documents.
+        question: The question.
+        guard: The guardrail; None for a shared one with the environment's settings.
 
     Raises:
-        InputError: The evidence is not evidence.
+        InputError: The evidence is invalid.
     """
     return run_sync(ajudge_answer(answer, evidence, question=question, guard=guard))
 
@@ -88,7 +140,7 @@ async def ajudge_answer(
     guard: Guardrail | None = None,
 ) -> GuardedAnswer:
     """``judge_answer`` as a coroutine."""
-    judge = guard or _own_guard()
+    judge = guard or shared_guard()
     return await judge.acheck(
         question,
         answer,
@@ -98,15 +150,16 @@ async def ajudge_answer(
 
 
 def require(answer: GuardedAnswer, requirement: Requirement) -> Assessment:
-    """Hold a judged answer against a requirement; the report of a run of pytest counts it.
+    """Assert that a judged answer meets a requirement, and report it to the pytest plugin.
 
     Raises:
-        AssertionError: It falls short.
+        AssertionError: It does not.
         JudgeError: Nothing could be checked.
     """
     __tracebackhide__ = True
     found = assess(answer, requirement)
-    tell_observer(answer, found)
+    for observer in evaluation.observers[-1:]:
+        observer(answer, found)
     if found.verdict is None:
         raise JudgeError(found.failures[0])
     if found.failures:
@@ -114,8 +167,56 @@ def require(answer: GuardedAnswer, requirement: Requirement) -> Assessment:
     return found
 
 
+def assess(answer: GuardedAnswer, requirement: Requirement | None = None) -> Assessment:
+    """Compare a judged answer with a requirement.
+
+    Args:
+        answer: The answer; sentences that a policy removed count as well.
+        requirement: What it must reach; None if every claim must be supported.
+    """
+    wanted = requirement or Requirement()
+    if not answer.text.strip():
+        return Assessment(verdict=Verdict.NO_CLAIM, claims=0, failures=("the answer is empty",))
+    if answer.action is Action.UNVERIFIED:
+        why = "; ".join(answer.reasons) or "; ".join(item.message for item in answer.errors)
+        return Assessment(verdict=None, claims=0, failures=(f"not checked: {why}",))
+    claims = [item for item in answer.judged if item.verdict is not Verdict.NO_CLAIM]
+    if not claims:
+        return Assessment(verdict=Verdict.NO_CLAIM, claims=0)
+    found = [item.verdict for item in claims]
+    supported = found.count(Verdict.SUPPORTED) / len(claims)
+    contradicted = found.count(Verdict.CONTRADICTED) / len(claims)
+    failures = []
+    if contradicted > wanted.contradicted:
+        failures.append(
+            f"{contradicted:.0%} of the claims are contradicted, at most "
+            f"{wanted.contradicted:.0%} may be"
+        )
+    if supported < wanted.supported:
+        failures.append(
+            f"{supported:.0%} of the claims are supported, at least {wanted.supported:.0%} must be"
+        )
+    if failures:
+        failures += [
+            f'{verdict}: "{item.text}"{_against(item)}'
+            for item, verdict in zip(claims, found, strict=True)
+            if verdict is not Verdict.SUPPORTED
+        ]
+    return Assessment(
+        verdict=next(kind for kind in WORST_FIRST if kind in found),
+        claims=len(claims),
+        supported=supported,
+        contradicted=contradicted,
+        failures=tuple(failures),
+    )
+
+
+def _against(sentence: Sentence) -> str:
+    return f", but: {' '.join(sentence.against)}" if sentence.against else ""
+
+
 def whole_answer_policy(config: GuardrailConfig) -> Policy:
-    """A policy that marks and removes nothing, as strict as the settings say."""
+    """A policy that marks and removes nothing, with the strictness of the settings."""
     strictness = config.policy.strictness or config.strictness
     return ANNOTATE.model_copy(
         update={"strictness": strictness, "deadline_s": config.policy.deadline_s}
@@ -123,7 +224,8 @@ def whole_answer_policy(config: GuardrailConfig) -> Policy:
 
 
 @cache
-def _own_guard() -> Guardrail:
+def shared_guard() -> Guardrail:
+    """The guardrail with the environment's settings, one per process."""
     from guardrail.guard import Guardrail
 
     return Guardrail()

@@ -1,25 +1,39 @@
-"""What a run found, and what turned since the last one."""
+"""The results of an evaluation, compared with those of the last one, and as JUnit XML."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 from pydantic import ValidationError
 
-from guardrail.bulk.summary import Rate
 from guardrail.core.errors import InputError
 from guardrail.core.types import Value, Verdict
 from guardrail.evaluation.rows import NO_EVIDENCE, EvalResult
-from guardrail.intervals import GroupedShare, paired_difference
+from guardrail.intervals import Rate, effective_size, paired_difference, share
 from guardrail.log.fingerprints import HASHES
 
-__all__ = ["Comparison", "EvalSummary", "SentenceTurn", "Turn", "compare", "read_run", "summarise"]
+__all__ = [
+    "Comparison",
+    "EvalSummary",
+    "SentenceTurn",
+    "Turn",
+    "compare",
+    "read_run",
+    "summarise",
+    "write_junit",
+]
+
+SUITE = "guardrail eval"
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML must not contain (XML 1.0, 2.2)."""
 
 
 class SentenceTurn(Value):
-    """A sentence whose verdict is another than in the last run."""
+    """A sentence whose verdict changed since the last run."""
 
     text: str
     before: Verdict
@@ -27,18 +41,18 @@ class SentenceTurn(Value):
 
 
 class Turn(Value):
-    """A row whose verdict, or whose passing, is another than in the last run.
+    """A row whose verdict changed, or that passes in only one of two runs.
 
     Attributes:
         id: The row's.
         question: The row's.
-        before: The verdict of the last run; None where nothing could be checked.
+        before: The verdict of the last run; None if nothing could be checked.
         after: The verdict now.
-        passed_before: Whether it passed in the last run.
-        passed: Whether it passes now.
+        passed_before: True if it passed in the last run.
+        passed: True if it passes now.
         changed: What differs: ``answer``, ``evidence``, ``expected``, ``judge``, ``policy``,
             ``graph``.
-        sentences: The sentences that stand in both answers and turned.
+        sentences: Sentences of both answers whose verdict changed.
     """
 
     id: str | int | None
@@ -52,17 +66,17 @@ class Turn(Value):
 
 
 class Comparison(Value):
-    """This run beside the last one, on the rows that are in both.
+    """This run compared with the last one, on the rows of both.
 
     Attributes:
         rows: Rows in both.
-        added: Rows that the last run lacks.
-        gone: Rows that this run lacks.
-        before: Share of the rows in both that passed.
-        better: Rows that pass now and did not.
-        worse: Rows that passed and do not now.
+        added: Rows that the last run does not have.
+        gone: Rows that this run does not have.
+        before: Share of the common rows that passed in the last run.
+        better: Rows that pass only now.
+        worse: Rows that passed only before.
         difference: Share that passes now minus the share before, with its interval.
-        turned: Every row that turned.
+        turned: Every row that changed.
     """
 
     rows: int
@@ -76,16 +90,16 @@ class Comparison(Value):
 
 
 class EvalSummary(Value):
-    """What a run found.
+    """The results of a run.
 
     Attributes:
         rows: Rows in all.
         errors: Rows that could not be judged; they do not pass.
-        passed: Share of all rows that pass; rows that share their evidence count as a group, of
-            those that bring none the rows of one question.
+        passed: Share of all rows that pass. Rows with the same evidence form a cluster, as do rows
+            without evidence that have the same question.
         verdicts: Rows by verdict.
-        expected: Rows by what was expected and what was found, as ``expected: found``.
-        comparison: Beside the last run, where there is one.
+        expected: Rows by expected and actual verdict, as ``expected: found``.
+        comparison: With the last run, if there is one.
     """
 
     rows: int
@@ -103,7 +117,7 @@ def read_run(path: Path) -> list[EvalResult]:
         InputError: The file cannot be read, or holds something else.
     """
     try:
-        lines = path.read_text("utf-8").split("\n")  # a text may hold U+2028, no end of a row
+        lines = path.read_text("utf-8").split("\n")  # str.splitlines would split at U+2028
         return [EvalResult.model_validate_json(line) for line in lines if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
@@ -112,11 +126,11 @@ def read_run(path: Path) -> list[EvalResult]:
 
 
 def summarise(results: Sequence[EvalResult], last: Sequence[EvalResult] | None) -> EvalSummary:
-    """Count what a run found.
+    """Summarise a run.
 
     Args:
         results: Its rows, at least one.
-        last: The rows of the run before; None where there is none.
+        last: The rows of the last run; None if there is none.
     """
     pairs = Counter(
         f"{row.expected.value}: {_word(row.verdict)}" for row in results if row.expected is not None
@@ -132,17 +146,16 @@ def summarise(results: Sequence[EvalResult], last: Sequence[EvalResult] | None) 
 
 
 def compare(last: Sequence[EvalResult], results: Sequence[EvalResult]) -> Comparison:
-    """Hold a run beside the one before; rows go together by their ids.
+    """Compare a run with the last one; rows are matched by id, else by question.
 
     Args:
-        last: The earlier run.
+        last: The last run.
         results: This run.
     """
     before = dict(_keyed(last))
     after = dict(_keyed(results))
     both = [(before[key], row) for key, row in after.items() if key in before]
     changes = [new.passed - old.passed for old, new in both]
-    value, low, high = paired_difference(changes, _groups([new for _, new in both]))
     turned = [
         _turn(old, new)
         for old, new in both
@@ -155,13 +168,41 @@ def compare(last: Sequence[EvalResult], results: Sequence[EvalResult]) -> Compar
         before=_passing([old for old, _ in both]),
         better=changes.count(1),
         worse=changes.count(-1),
-        difference=Rate(value=value, low=low, high=high, rows=len(both)),
+        difference=paired_difference(changes, _groups([new for _, new in both])),
         turned=tuple(turned),
     )
 
 
+def write_junit(path: Path, results: Sequence[EvalResult]) -> None:
+    """Write a run as JUnit XML, which CI servers show: a test case per row.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+    errors = sum(row.error is not None for row in results)
+    failed = sum(not row.passed for row in results) - errors
+    counts = {"tests": len(results), "failures": failed, "errors": errors}
+    suite = ElementTree.Element(
+        "testsuite", {"name": SUITE} | {name: str(number) for name, number in counts.items()}
+    )
+    for place, row in enumerate(results, start=1):
+        name = str(row.id) if row.id is not None else row.question or f"row {place}"
+        case = ElementTree.SubElement(suite, "testcase", classname=SUITE, name=_valid_xml(name))
+        if row.error is not None:
+            ElementTree.SubElement(case, "error", message=_valid_xml(row.error))
+        elif not row.passed:
+            fault = ElementTree.SubElement(case, "failure", message=_valid_xml(row.failures[0]))
+            fault.text = _valid_xml("\n".join((*row.failures, f"answer: {row.answer}")))
+    whole = ElementTree.Element("testsuites")
+    whole.append(suite)
+    try:
+        ElementTree.ElementTree(whole).write(path, "utf-8", xml_declaration=True)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
 def _keyed(rows: Iterable[EvalResult]) -> Iterator[tuple[tuple[str, int], EvalResult]]:
-    """Rows by id and by which of that id they are; those without go by their question."""
+    """Rows by id, or question, and by their number among rows with the same one."""
     seen: Counter[str] = Counter()
     for row in rows:
         name = f"question {row.question}" if row.id is None else f"id {row.id}"
@@ -202,15 +243,8 @@ def _turn(old: EvalResult, new: EvalResult) -> Turn:
 
 
 def _passing(rows: Sequence[EvalResult]) -> Rate:
-    if not rows:
-        return Rate(value=0.0, low=0.0, high=1.0, rows=0)
-    groups = _groups(rows)
-    share = GroupedShare(groups)
-    for row, group in zip(rows, groups, strict=True):
-        if not row.passed:
-            share.fail(group)
-    low, high = share.interval()
-    return Rate(value=share.share, low=low, high=high, rows=len(rows))
+    passed = [row.passed for row in rows]
+    return share(sum(passed), len(rows), effective_size(passed, _groups(rows)) if rows else 0)
 
 
 def _groups(rows: Sequence[EvalResult]) -> list[str]:
@@ -218,9 +252,9 @@ def _groups(rows: Sequence[EvalResult]) -> list[str]:
 
 
 def _group(row: EvalResult) -> str:
-    """What rows share that are not independent: their evidence, or what is found for a question.
+    """What dependent rows have in common: evidence, or the question that retrieves it.
 
-    Empty of a row with neither, as of one that could not be read: it stands alone.
+    Empty for a row with neither, such as one that could not be read.
     """
     if row.evidence_hash and row.evidence_hash not in NO_EVIDENCE:
         return row.evidence_hash
@@ -229,3 +263,7 @@ def _group(row: EvalResult) -> str:
 
 def _word(verdict: Verdict | None) -> str:
     return "not checked" if verdict is None else verdict.value
+
+
+def _valid_xml(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", text)

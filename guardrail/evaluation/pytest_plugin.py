@@ -1,7 +1,7 @@
 """The pytest plugin: fixtures ``guardrail`` and ``assert_grounded``, a marker, and reports.
 
-pytest loads it at every start, by its entry point. So it imports pytest alone; the engine loads
-when a test first asks for a fixture.
+pytest loads it at every start through its entry point. So it imports only pytest; the engine loads
+when a test first uses a fixture.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 import pytest
 
-from guardrail.evaluation.observers import observed_by
+from guardrail.evaluation import observers
 
 if TYPE_CHECKING:
     from guardrail.core.types import Evidence, GuardedAnswer
-    from guardrail.evaluation.assessment import Assessment
+    from guardrail.evaluation import Assessment
     from guardrail.guard import Guardrail
 
 __all__ = ["GroundedAssertion", "assert_grounded", "guardrail"]
@@ -27,11 +27,10 @@ MARKER = "grounded"
 CONFIG = "guardrail_config"
 HTML = "guardrail_html"
 SHARES: Final = ("supported", "contradicted")
-"""Most answers that the HTML page shows whole."""
 
 
 class _Judged(TypedDict):
-    """An answer that a test had judged, as pytest-xdist can carry it."""
+    """An answer that a test had judged, in a form that pytest-xdist can send."""
 
     verdict: str
     claims: int
@@ -51,27 +50,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--guardrail-config",
         dest=CONFIG,
         metavar="FILE",
-        help="settings of the fixture guardrail (TOML); those of the environment where not given",
+        help="settings of the fixture guardrail (TOML); default: those of the environment",
     )
     group.addoption(
         "--guardrail-html",
         dest=HTML,
         metavar="FILE",
-        help="write every answer that was judged, sentence by sentence, as one HTML page",
+        help="write all judged answers, sentence by sentence, as one HTML page",
     )
-    parser.addini(CONFIG, "settings of the fixture guardrail (TOML), from the root folder")
+    parser.addini(CONFIG, "settings of the fixture guardrail (TOML), relative to the root folder")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known, and the folder of the HTML page.
+    """Register the marker, and make the folder of the HTML page.
 
     Raises:
-        UsageError: The page cannot be written there, told before the first test.
+        UsageError: The page cannot be written there.
     """
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(supported=1.0, contradicted=0.0): least share of an answer's claims that must "
-        "be supported, and most that may be contradicted, for assert_grounded",
+        f"{MARKER}(supported=1.0, contradicted=0.0): minimum share of supported and maximum share "
+        "of contradicted claims, for assert_grounded",
     )
     if (path := _page_path(config)) is not None:
         try:
@@ -86,27 +85,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def guardrail(pytestconfig: pytest.Config) -> Iterator[Guardrail]:
-    """One guardrail for all tests, by ``--guardrail-config`` or the environment's settings.
+    """One guardrail for all tests, with the settings of ``--guardrail-config`` or the environment.
 
-    Override it in a ``conftest.py`` to hand in a graph, a judge or a retriever of your own.
+    Override it in a ``conftest.py`` to pass your own graph, judge or retriever.
     """
+    path = pytestconfig.getoption(CONFIG)
+    if path is None and (name := pytestconfig.getini(CONFIG)):
+        path = pytestconfig.rootpath / name
+    if path is None:
+        from guardrail.evaluation.assertion import shared_guard
+
+        yield shared_guard()
+        return
     from guardrail.config import GuardrailConfig
     from guardrail.guard import Guardrail
 
-    path = pytestconfig.getoption(CONFIG)
-    if path is None and (told := pytestconfig.getini(CONFIG)):
-        path = pytestconfig.rootpath / told
-    settings = GuardrailConfig.from_env() if path is None else GuardrailConfig.from_toml(path)
-    with Guardrail(settings) as guard:
+    with Guardrail(GuardrailConfig.from_toml(path)) as guard:
         yield guard
 
 
 class GroundedAssertion:
-    """``assert_grounded`` of one test: its guardrail, its marker.
+    """``assert_grounded`` with the marker of one test.
 
     Args:
-        guard: Judges.
-        request: The test that asks.
+        guard: The guardrail.
+        request: The test.
     """
 
     def __init__(self, guard: Guardrail, request: pytest.FixtureRequest) -> None:
@@ -130,23 +133,22 @@ class GroundedAssertion:
         supported: float | None = None,
         contradicted: float | None = None,
     ) -> Assessment:
-        """Assert that the evidence carries an answer.
+        """Assert that the evidence supports an answer.
 
         Args:
-            answer: What the chatbot said.
-            evidence: What it may rest on: triples, passages, texts, LangChain documents.
-            question: What it was asked.
-            supported: Least share of claims that must be supported; the marker's, else all.
-            contradicted: Most of them that may be contradicted; the marker's, else none.
+            answer: The chatbot's answer.
+            evidence: Triples, passages, texts, LangChain documents.
+            question: The question.
+            supported: Minimum share of supported claims; default: the marker's, else all.
+            contradicted: Maximum share of contradicted claims; default: the marker's, else none.
 
         Raises:
             AssertionError: The answer falls short.
             JudgeError: Nothing could be checked.
-            InputError: The evidence is not evidence.
+            InputError: The evidence is invalid.
         """
         __tracebackhide__ = True
-        from guardrail.evaluation.assertion import judge_answer, require
-        from guardrail.evaluation.assessment import Requirement
+        from guardrail.evaluation.assertion import Requirement, judge_answer, require
 
         called = {"supported": supported, "contradicted": contradicted}
         wanted = Requirement.model_validate(
@@ -164,18 +166,22 @@ def assert_grounded(guardrail: Guardrail, request: pytest.FixtureRequest) -> Gro
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Keep what is asserted while a test runs, be it by the fixture or by the function."""
-    with observed_by(partial(_note, item)):
+    """Record what a test asserts, through the fixture or the function."""
+    observer = partial(_note, item)
+    observers.append(observer)
+    try:
         return (yield)
+    finally:
+        observers.remove(observer)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put what was judged on the report, which pytest-xdist carries to the first process.
+    """Add judged answers to the report, which pytest-xdist sends to the main process.
 
-    Each phase of a test has a report of its own: a fixture may assert before the test or behind it.
+    Setup, call and teardown of a test have a report each, and each may assert.
     """
     report = yield
     if judged := item.stash.get(_JUDGED, None):
@@ -187,7 +193,7 @@ def pytest_runtest_makereport(
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Tell how many answers were judged, and how their claims came out."""
+    """Print how many answers were judged, and the verdicts on their claims."""
     judged = _judged_of(terminalreporter)
     path = _page_path(config)
     if not judged and path is None:
@@ -196,9 +202,9 @@ def pytest_terminal_summary(
     claims = sum(row["claims"] for _, row in judged)
     shares = {name: sum((row[name] or 0.0) * row["claims"] for _, row in judged) for name in SHARES}
     unchecked = sum(row["verdict"] == "not checked" for _, row in judged)
-    told = ", ".join(f"{round(number)} {name}" for name, number in shares.items())
+    verdicts = ", ".join(f"{round(number)} {name}" for name, number in shares.items())
     rest = f", {unchecked} not checked" if unchecked else ""
-    terminalreporter.write_line(f"{len(judged)} answers{rest}, {claims} claims: {told}")
+    terminalreporter.write_line(f"{len(judged)} answers{rest}, {claims} claims: {verdicts}")
     for test, row in judged:
         if not row["passed"]:
             terminalreporter.write_line(f"  {test}: {row['verdict']}")
@@ -208,7 +214,7 @@ def pytest_terminal_summary(
 
 
 def _note(item: pytest.Item, answer: GuardedAnswer, found: Assessment) -> None:
-    """Keep an answer for the reports: properties for JUnit, the whole for the HTML page."""
+    """Record an answer for the reports: properties for JUnit, all of it for the HTML page."""
     row = _Judged(
         verdict="not checked" if found.verdict is None else found.verdict.value,
         claims=found.claims,
@@ -217,16 +223,16 @@ def _note(item: pytest.Item, answer: GuardedAnswer, found: Assessment) -> None:
         passed=found.passed,
         answer=answer.model_dump(mode="json"),
     )
-    told: dict[str, object] = {"verdict": row["verdict"], "claims": row["claims"]}
-    told |= {name: row[name] for name in SHARES if row[name] is not None}
-    item.user_properties += [(f"guardrail.{name}", value) for name, value in told.items()]
+    shown: dict[str, object] = {"verdict": row["verdict"], "claims": row["claims"]}
+    shown |= {name: row[name] for name in SHARES if row[name] is not None}
+    item.user_properties += [(f"guardrail.{name}", value) for name, value in shown.items()]
     item.stash.setdefault(_JUDGED, []).append(row)
 
 
 def _page_path(config: pytest.Config) -> Path | None:
-    """Where the page goes, also when a test has left the folder that pytest was called in."""
-    told = config.getoption(HTML)
-    return None if told is None else config.invocation_params.dir / told
+    """Path of the page, independent of the working folder, which a test may change."""
+    name = config.getoption(HTML)
+    return None if name is None else config.invocation_params.dir / name
 
 
 def _judged_of(reporter: pytest.TerminalReporter) -> list[tuple[str, _Judged]]:

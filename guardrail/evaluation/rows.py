@@ -1,49 +1,65 @@
-"""Rows of an evaluation: what a chatbot said, by what it is judged, and what was expected."""
+"""Answers with what people expect of them: JSON lines of ``eval``, and tables of ``tune``."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, ValidationError, field_validator
 
+from guardrail.core.errors import InputError
 from guardrail.core.fields import in_short
-from guardrail.core.types import GuardedAnswer, Probability, Value, Verdict
-from guardrail.evaluation.assertion import whole_answer_policy
-from guardrail.evaluation.assessment import Requirement, assess
-from guardrail.lines.evidence_rows import EvidenceRow
-from guardrail.lines.rows import LineJob
-from guardrail.requests import CheckRequest
-from guardrail.tuning.rows import LABELS
+from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
+from guardrail.core.text.lexicon import lexicon
+from guardrail.core.types import Evidence, GuardedAnswer, Probability, Value, Verdict
+from guardrail.evaluation.assertion import Requirement, assess, whole_answer_policy
+from guardrail.lines.jobs import ROWS_PER_CALL, CheckRow
+from guardrail.lines.rows import EvidenceRow, LineJob, first_problem
 
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
+    from guardrail.requests import CheckRequest
 
 __all__ = [
     "NO_EVIDENCE",
     "EvalResult",
     "EvalRow",
     "JudgedSentence",
+    "LabelledRow",
     "collecting_job",
     "evaluation_job",
+    "read_labelled",
 ]
 
-ROWS_PER_CALL = 32
-EXPECTED: Mapping[str, Verdict] = {**LABELS, "no_claim": Verdict.NO_CLAIM}
-"""How what is expected may be written."""
+LABELS: Mapping[str, Verdict] = {
+    **dict.fromkeys(("supported", "1", *lexicon("function_words")["yes"]), Verdict.SUPPORTED),
+    **dict.fromkeys(("unsupported", "0", *lexicon("function_words")["no"]), Verdict.UNSUPPORTED),
+    "contradicted": Verdict.CONTRADICTED,
+    "no_claim": Verdict.NO_CLAIM,
+}
+"""How a label may be written: a verdict, or yes and no as tables write them."""
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "question": ("question",),
+    "answer": ("answer", "sentence"),
+    "evidence": ("evidence", "passages"),
+    "expected": ("label", "expected"),
+}
+"""Columns of a table of labelled answers, with all their names."""
+
 _DIGITS = 16
 
 
-class EvalRow(EvidenceRow):
-    """An answer of a chatbot, its evidence, and what a person expects of it.
+class EvalRow(CheckRow):
+    """An answer of a chatbot, its evidence, and the expected verdict.
 
     Attributes:
-        question: What was asked.
-        answer: What the chatbot said.
-        expected: ``supported``, ``unsupported``, ``contradicted`` or ``no_claim``; None where
-            every claim is to be supported.
+        expected: ``supported``, ``unsupported``, ``contradicted`` or ``no_claim``; None if every
+            claim must be supported.
     """
 
     other_names: ClassVar[Mapping[str, str]] = {
@@ -52,8 +68,6 @@ class EvalRow(EvidenceRow):
         **dict.fromkeys(("input", "user_input", "query"), "question"),
         **dict.fromkeys(("output", "actual_output", "response"), "answer"),
     }
-    question: str = ""
-    answer: str
     expected: Verdict | None = None
 
     @field_validator("expected", mode="before")
@@ -61,10 +75,28 @@ class EvalRow(EvidenceRow):
     def _known(cls, value: object) -> object:
         if not isinstance(value, str | bool | int):
             return value
-        found = EXPECTED.get(str(value).strip().lower())
+        found = LABELS.get(str(value).strip().lower())
         if found is None:
-            raise ValueError(f"there is no {in_short(value)}; known: {', '.join(EXPECTED)}")
+            raise ValueError(f"there is no {in_short(value)}; known: {', '.join(LABELS)}")
         return found
+
+
+class LabelledRow(NamedTuple):
+    """An answer that people judged.
+
+    Attributes:
+        question: The question; may be empty.
+        answer: The answer, or one sentence of it.
+        evidence: The evidence it is judged against.
+        label: ``supported``, ``unsupported`` or ``contradicted``.
+        group: The evidence as written, else the answer; rows of a group are not independent.
+    """
+
+    question: str
+    answer: str
+    evidence: tuple[Evidence, ...]
+    label: Verdict
+    group: str
 
 
 class JudgedSentence(Value):
@@ -78,22 +110,22 @@ class JudgedSentence(Value):
 
 
 class EvalResult(Value):
-    """What became of a row, as a run keeps it for the next.
+    """The result of a row, as a run stores it for the next.
 
     Attributes:
         id: The row's.
         question: The row's.
         answer: The row's.
-        evidence_hash: Tells its evidence from other evidence.
+        evidence_hash: Identifies its evidence.
         expected: The row's.
-        verdict: On the answer as a whole; None where nothing could be checked.
-        passed: Whether it is as expected.
-        claims: Sentences that claim something.
-        supported: Share of them that the evidence supports.
-        contradicted: Share of them that it contradicts.
-        failures: What is not as expected, a line each.
+        verdict: On the answer as a whole; None if nothing could be checked.
+        passed: True if it is as expected.
+        claims: Number of sentences that claim something.
+        supported: Share of supported claims.
+        contradicted: Share of contradicted claims.
+        failures: What is not as expected, one line each.
         sentences: Every sentence with its verdict.
-        versions: What judged it.
+        versions: Hashes of judge, graph and policy.
         error: Why nothing could be checked.
     """
 
@@ -118,36 +150,86 @@ def evaluation_job(guard: Guardrail, requirement: Requirement) -> LineJob[EvalRo
 
     Args:
         guard: The guardrail.
-        requirement: What an answer must reach of which nothing else is expected.
+        requirement: What an answer without an expected verdict must reach.
     """
     policy = whole_answer_policy(guard.config)
 
     def process(rows: Sequence[EvalRow]) -> list[EvalResult]:
-        requests = [
-            CheckRequest(question=row.question, answer=row.answer, evidence=row.items)
-            for row in rows
-        ]
-        judged = guard.check_batch(requests, policy=policy)
+        judged = guard.check_batch([row.request() for row in rows], policy=policy)
         return [_result(row, answer, requirement) for row, answer in zip(rows, judged, strict=True)]
 
     return LineJob(EvalRow, process, batch_size=ROWS_PER_CALL, title="eval")
 
 
 def collecting_job(found: list[CheckRequest]) -> LineJob[EvalRow]:
-    """Read the rows of a file as requests, without judging them.
-
-    Args:
-        found: The requests are added to it.
-    """
+    """Append the rows of a file to ``found`` as requests, without judging them."""
 
     def process(rows: Sequence[EvalRow]) -> list[EvalResult]:
-        found.extend(
-            CheckRequest(question=row.question, answer=row.answer, evidence=row.items)
-            for row in rows
-        )
+        found.extend(row.request() for row in rows)
         return [EvalResult() for _ in rows]
 
-    return LineJob(EvalRow, process, batch_size=ROWS_PER_CALL, title="eval")
+    return LineJob(EvalRow, process, title="eval")
+
+
+def read_labelled(path: Path, files: Sequence[Evidence] | None = None) -> list[LabelledRow]:
+    """Read a table of labelled answers: CSV, TSV or JSON lines.
+
+    Args:
+        path: The file. Columns: ``question`` (optional), ``answer`` or ``sentence``, ``evidence``
+            or ``passages``, ``label`` or ``expected``. A cell of evidence is a text, or a JSON
+            list of items for ``evidence_items``.
+        files: The evidence of all rows if the table has no column of evidence; None for none.
+
+    Raises:
+        InputError: The file cannot be read, has no rows or lacks a column, or a row is wrong.
+    """
+    kind = TABLE_FILES.get(path.suffix.lower(), "csv")
+    try:
+        with path.open("rb") as file:
+            table = list(read_rows(file, kind, str(path)))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    rows = [
+        _labelled(f"{path}, line {line}", cells, files)
+        for line, cells in table
+        if any(map(cell_text, cells.values()))
+    ]
+    if not rows:
+        raise InputError(f"{path} has no rows below its first line")
+    return rows
+
+
+def _labelled(
+    where: str, cells: Mapping[str, object], files: Sequence[Evidence] | None
+) -> LabelledRow:
+    named = {name.strip().lower(): cell for name, cell in cells.items() if name}
+    fields: dict[str, object] = {}
+    for field, names in COLUMNS.items():
+        found = [named[name] for name in names if name in named]
+        if found:
+            cell = found[0]
+            fields[field] = cell.strip() if isinstance(cell, str) else cell
+            if field in ("answer", "expected") and fields[field] in (None, ""):
+                raise InputError(f"{where}: no {names[0]}")
+        elif field != "question" and (field != "evidence" or files is None):
+            hint = "; or name files of evidence in the settings" if field == "evidence" else ""
+            raise InputError(
+                f"{where}: there is no column {' or '.join(map(repr, names))}; there are "
+                f"{', '.join(map(repr, named))}{hint}"
+            )
+    written = fields.get("evidence")
+    if isinstance(written, str) and written.startswith("["):
+        with suppress(ValueError, RecursionError):  # may be a text that begins with a bracket
+            fields["evidence"] = json.loads(written)
+    try:
+        row = EvalRow.model_validate(fields)
+    except ValidationError as error:
+        raise InputError(f"{where}: {first_problem(error)}") from None
+    if row.expected is None or row.expected is Verdict.NO_CLAIM:
+        raise InputError(f"{where}: the label must be supported, unsupported or contradicted")
+    evidence = tuple(files or ()) if row.items is None else row.items
+    group = " ".join(str(row.answer if written is None else written).split())
+    return LabelledRow(row.question, row.answer, evidence, row.expected, group)
 
 
 def _result(row: EvalRow, answer: GuardedAnswer, requirement: Requirement) -> EvalResult:
@@ -160,7 +242,7 @@ def _result(row: EvalRow, answer: GuardedAnswer, requirement: Requirement) -> Ev
         id=row.id,
         question=row.question,
         answer=row.answer,
-        evidence_hash=_hash(row),
+        evidence_hash=_evidence_hash(row),
         expected=row.expected,
         verdict=found.verdict,
         passed=not failures,
@@ -183,18 +265,17 @@ def _result(row: EvalRow, answer: GuardedAnswer, requirement: Requirement) -> Ev
     )
 
 
-def _hash(row: EvalRow) -> str:
+def _evidence_hash(row: EvalRow) -> str:
     if not row.items:
         return _digest(None if row.items is None else [])
     short = row.model_dump(mode="json", include={"triples", "passages"}, exclude_none=True)
     return _digest({"evidence": row.evidence, **short} if short else row.evidence)
 
 
-def _digest(told: JsonValue) -> str:
-    text = json.dumps(told, sort_keys=True, ensure_ascii=True)
+def _digest(value: object) -> str:
+    text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 NO_EVIDENCE = frozenset({_digest(None), _digest([])})
-"""What ``evidence_hash`` is of rows that bring none: the graph, or files of the settings, are asked
-where the field is left out."""
+"""The ``evidence_hash`` of rows without evidence, for which the graph or files are queried."""

@@ -1,4 +1,4 @@
-"""What ``check``, ``rank`` and ``score`` do with rows, for the commands and for bulk."""
+"""The jobs of ``check``, ``rank`` and ``score``, for the commands and for bulk."""
 
 from __future__ import annotations
 
@@ -7,16 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardrail.core.errors import InputError
-from guardrail.core.types import (
-    AttributedAnswer,
-    Evidence,
-    GuardedAnswer,
-    ScoreCard,
-    Value,
-)
+from guardrail.core.types import AttributedAnswer, Evidence, GuardedAnswer, ScoreCard, Value
 from guardrail.engine.scoring import ScoringRequest
-from guardrail.lines.evidence_rows import EvidenceRow
-from guardrail.lines.rows import LineJob, Row
+from guardrail.lines.rows import EvidenceRow, LineJob
 from guardrail.policy import ANNOTATE
 from guardrail.requests import CheckRequest, RankRequest
 from guardrail.scorers import conner_input, open_conner, sck_input
@@ -26,19 +19,9 @@ from judges.sck import SCKReport
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
 
-__all__ = [
-    "ROWS_PER_CALL",
-    "CheckRow",
-    "RankRow",
-    "ScoreRow",
-    "check_job",
-    "rank_job",
-    "score_job",
-    "text_id",
-]
+__all__ = ["ROWS_PER_CALL", "CheckRow", "RankRow", "check_job", "rank_job", "score_job"]
 
 ROWS_PER_CALL = 32
-ROWS_SCORED = 64
 
 
 class CheckRow(EvidenceRow):
@@ -46,6 +29,19 @@ class CheckRow(EvidenceRow):
 
     question: str = ""
     answer: str
+
+    def request(self, evidence: tuple[Evidence, ...] | None = None) -> CheckRequest:
+        """The row as a request.
+
+        Args:
+            evidence: For a row without evidence of its own; None to query the graph.
+        """
+        return CheckRequest(
+            question=self.question,
+            answer=self.answer,
+            evidence=evidence if self.items is None else self.items,
+            id=self.text_id,
+        )
 
 
 class RankRow(EvidenceRow):
@@ -56,20 +52,20 @@ class RankRow(EvidenceRow):
 
 
 class ScoreRow(CheckRow):
-    """An answer to score, with a reference answer where there is one."""
+    """An answer to score, with a reference answer if there is one."""
 
     reference: str | None = None
 
 
 class ScoreResult(Value):
-    """Both reports, each number beside what it was computed from."""
+    """Both reports, each number with its inputs."""
 
     sck: SCKReport
     conner: ConnerReport
 
 
 class RankPlace(Value):
-    """A candidate's place in the input, its score and its whole score card."""
+    """A candidate's position in the input, its score and its score card."""
 
     index: int
     score: float | None
@@ -87,21 +83,11 @@ def check_job(guard: Guardrail, evidence: tuple[Evidence, ...] | None = None) ->
 
     Args:
         guard: The guardrail.
-        evidence: For rows that bring none; None for the graph.
+        evidence: For rows without evidence; None to query the graph.
     """
 
     def process(rows: Sequence[CheckRow]) -> list[GuardedAnswer]:
-        return guard.check_batch(
-            [
-                CheckRequest(
-                    question=row.question,
-                    answer=row.answer,
-                    evidence=_either(row.items, evidence),
-                    id=text_id(row),
-                )
-                for row in rows
-            ]
-        )
+        return guard.check_batch([row.request(evidence) for row in rows])
 
     return LineJob(CheckRow, process, batch_size=ROWS_PER_CALL, title="check")
 
@@ -115,8 +101,8 @@ def rank_job(
 
     Args:
         guard: The guardrail.
-        evidence: For rows that bring none; None for the graph.
-        take: Is given the ranked answers whole, of which the results hold the scores alone.
+        evidence: For rows without evidence; None to query the graph.
+        take: Called with the full ranked answers; the results hold only their scores.
     """
 
     def process(rows: Sequence[RankRow]) -> list[RankResult]:
@@ -125,7 +111,7 @@ def rank_job(
                 RankRequest(
                     question=row.question,
                     answers=row.answers,
-                    evidence=_either(row.items, evidence),
+                    evidence=evidence if row.items is None else row.items,
                 )
                 for row in rows
             ]
@@ -139,14 +125,14 @@ def rank_job(
 def score_job(
     guard: Guardrail, sck_weights: Path | None = None, pool: Path | None = None
 ) -> LineJob[ScoreRow]:
-    """Score answers by SCK and CONNER.
+    """Score answers with SCK and CONNER.
 
     Args:
         guard: The guardrail; ``model.causal_lm`` of its configuration computes likelihoods.
         sck_weights: File of weights by intent, written by ``judges.sck.learning``; None for the
             paper's.
-        pool: File of irrelevant knowledge for helpfulness, one text a line; None for the
-            handbook that ships.
+        pool: File of irrelevant knowledge for helpfulness, one text per line; None for the
+            built-in handbook.
 
     Raises:
         ConfigError: The weights cannot be read, or the causal language model is unknown.
@@ -164,25 +150,19 @@ def score_job(
     conner = open_conner(nli, guard.config, pool=() if pool is None else _pool(pool))
 
     def process(rows: Sequence[ScoreRow]) -> list[ScoreResult]:
-        checked = guard.check_batch(
-            [
-                CheckRequest(question=row.question, answer=row.answer, evidence=row.items)
-                for row in rows
-            ],
-            policy=ANNOTATE,
-        )
-        requests = [_request(answer) for answer in checked]
-        pairs = list(zip(requests, rows, strict=True))
+        checked = guard.check_batch([row.request() for row in rows], policy=ANNOTATE)
+        requests = [_scoring_request(answer) for answer in checked]
+        pairs = [(request, row.reference) for request, row in zip(requests, rows, strict=True)]
         return [
             ScoreResult(sck=structure, conner=perspectives)
             for structure, perspectives in zip(
-                sck.score([sck_input(request, row.reference) for request, row in pairs]),
-                conner.score([conner_input(request, row.reference) for request, row in pairs]),
+                sck.score([sck_input(*pair) for pair in pairs]),
+                conner.score([conner_input(*pair) for pair in pairs]),
                 strict=True,
             )
         ]
 
-    return LineJob(ScoreRow, process, batch_size=ROWS_SCORED, title="score")
+    return LineJob(ScoreRow, process, title="score")
 
 
 def _pool(path: Path) -> list[str]:
@@ -193,25 +173,13 @@ def _pool(path: Path) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
-def text_id(row: Row) -> str | None:
-    """The row's id as text."""
-    return None if row.id is None else str(row.id)
-
-
-def _either(
-    own: tuple[Evidence, ...] | None, shared: tuple[Evidence, ...] | None
-) -> tuple[Evidence, ...] | None:
-    """A row's own evidence, though it be none at all, else that of the options."""
-    return shared if own is None else own
-
-
 def _place(answer: GuardedAnswer) -> RankPlace:
     return RankPlace(
         index=answer.index, score=answer.scorecard.overall.value, scorecard=answer.scorecard
     )
 
 
-def _request(answer: GuardedAnswer) -> ScoringRequest:
+def _scoring_request(answer: GuardedAnswer) -> ScoringRequest:
     attributed = AttributedAnswer(
         text=answer.text, marked=answer.marked, sentences=answer.sentences
     )

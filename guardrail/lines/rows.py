@@ -1,4 +1,4 @@
-"""Rows of JSON lines, and what is done with them: in order, with ``id`` echoed.
+"""JSON lines in, JSON lines out: rows, their evidence, and jobs that process them in order.
 
 A line that cannot be used yields an object with ``error`` and does not stop the run.
 """
@@ -12,63 +12,112 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import ClassVar, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, JsonValue, PrivateAttr, ValidationError, model_validator
 
 from guardrail.core import unpacking
 from guardrail.core.errors import GuardrailError
 from guardrail.core.fields import in_short
 from guardrail.core.incoming import finite_json
 from guardrail.core.secrets import get_logger
+from guardrail.core.types import Evidence, Passage
+from guardrail.sources.items import ShortPassages, ShortTriples, evidence_items, inline_evidence
+from guardrail.sources.tables import few_enough
 
-__all__ = ["LineJob", "Row", "RowT"]
+__all__ = ["DIGITS", "EvidenceRow", "LineJob", "Row", "RowT", "first_problem", "json_line"]
 
 logger = get_logger(__name__)
 
-ALIKE = 0.75
-"""How alike a key and a field must be for the key to be taken for a slip (``difflib`` ratio)."""
+DIGITS = 6
+"""Digits after the decimal point: more precise than any judge's probability, and without
+floating-point noise such as 0.30000000000000004."""
+SIMILARITY = 0.75
+"""Similarity (``difflib`` ratio) of a key and a field from which on the key counts as a typo."""
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
-"""What ``surrogateescape`` leaves of a byte that is not UTF-8."""
+"""What ``surrogateescape`` makes of a byte that is not UTF-8."""
 
 
 class Row(BaseModel):
     """Base of the rows that commands read.
 
-    A key that means a field the row leaves out, by another name or misspelled, is an error: what
-    it holds would be missed in silence. Any other key (a gold label, a source) is passed over and
-    named once on stderr.
+    A key that is another name or a misspelling of a missing field is an error, because its value
+    would be lost silently. Other unknown keys (a gold label, a source) are ignored and reported
+    once on stderr.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", coerce_numbers_to_str=True)
 
     other_names: ClassVar[Mapping[str, str]] = {}
-    """Keys that mean a field, by the name of the field."""
+    """Other common names of a field, each with the field's name."""
 
     id: str | int | None = None
 
     @model_validator(mode="after")
     def _no_mistaken_key(self) -> Self:
-        left_out = set(type(self).model_fields) - self.model_fields_set - {"id"}
+        missing = set(type(self).model_fields) - self.model_fields_set - {"id"}
         for key in self.model_extra or {}:
             meant = self.other_names.get(key.lower())
             if meant is None:
-                near = get_close_matches(key.lower(), left_out, n=1, cutoff=ALIKE)
+                near = get_close_matches(key.lower(), missing, n=1, cutoff=SIMILARITY)
                 meant = near[0] if near else None
-            if meant in left_out:
+            if meant in missing:
                 raise ValueError(f"there is no field {in_short(key)}; did you mean {meant!r}?")
         return self
+
+    @property
+    def text_id(self) -> str | None:
+        """The id as text."""
+        return None if self.id is None else str(self.id)
+
+
+class EvidenceRow(Row):
+    """A row that may bring its own evidence in place of the graph.
+
+    Attributes:
+        evidence: A text, or a list of items for ``evidence_items``, as in a request to the
+            gateway; None for no evidence.
+        triples: A shorter form: lists of subject, property and value.
+        passages: A shorter form: texts, or passage objects.
+    """
+
+    other_names: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("context", "contexts", "documents"), "evidence"),
+        **dict.fromkeys(("facts", "knowledge"), "triples"),
+    }
+    evidence: str | list[JsonValue] | None = None
+    triples: ShortTriples = None
+    passages: ShortPassages = None
+    _items: tuple[Evidence, ...] | None = PrivateAttr(None)
+
+    @model_validator(mode="after")
+    def _read(self) -> Self:
+        own: tuple[Evidence, ...] | None
+        if isinstance(self.evidence, str):
+            own = (Passage(text=self.evidence),) if self.evidence.strip() else ()
+        else:
+            own = None if self.evidence is None else evidence_items(self.evidence)
+        short = inline_evidence(self.triples, self.passages)
+        few_enough(len(own or ()) + len(short or ()), "the row")
+        if own is not None or short is not None:
+            self._items = tuple(dict.fromkeys((*(own or ()), *(short or ()))))
+        return self
+
+    @property
+    def items(self) -> tuple[Evidence, ...] | None:
+        """The evidence as the engine takes it; None to query the graph."""
+        return self._items
 
 
 RowT = TypeVar("RowT", bound=Row)
 
 
 class LineJob(Generic[RowT]):
-    """What a command does with its rows.
+    """A function on rows, applied to JSON lines.
 
     Args:
         row_type: The model each line must match.
         process: Turns n rows into n results, in order; raises GuardrailError.
-        batch_size: Number of rows handed to ``process`` at once.
-        title: Shown beside the progress bar.
+        batch_size: Rows per call of ``process``.
+        title: Label of the progress bar.
     """
 
     def __init__(
@@ -84,7 +133,7 @@ class LineJob(Generic[RowT]):
         self.batch_size = batch_size
         self.title = title
         self.unread: dict[str, None] = {}
-        """Keys that no field has, of all lines so far."""
+        """Keys of all lines so far that are no fields."""
 
     def results(self, lines: Iterable[str], first: int = 1) -> Iterator[dict[str, object]]:
         """Yield one JSON object for every line that is not blank, in order.
@@ -102,39 +151,28 @@ class LineJob(Generic[RowT]):
                 yield next(answers) if isinstance(item, Row) else item
 
     def _parse(self, number: int, line: str) -> RowT | dict[str, object]:
-        """Read one line: a row, or the error object that stands in its place."""
-        if unpacking.is_cut(line):
-            most = unpacking.LONGEST_LINE
-            return {"id": None, "error": f"line {number}: longer than {most} characters"}
-        if wrong := _NOT_UTF8.search(line):
-            byte = ord(wrong.group()) - 0xDC00
-            return {"id": None, "error": f"line {number}: not UTF-8: the byte 0x{byte:02X}"}
+        """Read one line: a row, or an error object in its place."""
+        row_id = None
         try:
-            raw = finite_json(line)
-        except json.JSONDecodeError as error:
-            place = f"{error.msg}, character {error.pos + 1}"
-            return {"id": None, "error": f"line {number}: not JSON: {place}"}
-        except (ValueError, RecursionError) as error:
-            return {"id": None, "error": f"line {number}: not JSON: {error}"}
-        if not isinstance(raw, dict):
-            return {"id": None, "error": f"line {number}: not a JSON object"}
-        row_id = raw.get("id")
-        if not isinstance(row_id, str | int | float):
-            row_id = None  # an id is echoed as it came, and one that nests cannot always be
-        try:
+            raw = _json_object(line)
+            found = raw.get("id")
+            # An id that is nested may not be encodable again, so it is not echoed.
+            row_id = found if isinstance(found, str | int | float) else None
             row = self.row_type.model_validate(raw)
         except ValidationError as error:
-            return {"id": row_id, "error": f"line {number}: {_first_problem(error)}"}
+            return {"id": row_id, "error": f"line {number}: {first_problem(error)}"}
+        except ValueError as error:
+            return {"id": row_id, "error": f"line {number}: {error}"}
         self.unread |= dict.fromkeys(row.model_extra or {})
         return row
 
     def _process(self, rows: Sequence[RowT]) -> list[dict[str, object]]:
-        """Process a batch; when it fails as a whole, row by row, so that one bad row is alone."""
+        """Process a batch; if it fails, process row by row, so that only the bad row fails."""
         if not rows:
             return []
         try:
             results = self.process(rows)
-        except Exception as error:  # a fault of ours on one row must not end a job of thousands
+        except Exception as error:  # a bug that one row triggers must not end a job of thousands
             if len(rows) > 1:
                 return [result for row in rows for result in self._process([row])]
             if isinstance(error, GuardrailError):
@@ -147,8 +185,47 @@ class LineJob(Generic[RowT]):
         ]
 
 
-def _first_problem(error: ValidationError) -> str:
+def json_line(value: object) -> str:
+    """One line of JSON, floats rounded to ``DIGITS`` digits after the decimal point.
+
+    Surrogates, which cannot be encoded as UTF-8, become JSON escapes.
+
+    Raises:
+        ValueError: There is a NaN or an infinity.
+    """
+    text = json.dumps(_rounded(value), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _json_object(line: str) -> dict[str, object]:
+    if unpacking.is_cut(line):
+        raise ValueError(f"longer than {unpacking.LONGEST_LINE} characters")
+    if wrong := _NOT_UTF8.search(line):
+        raise ValueError(f"not UTF-8: the byte 0x{ord(wrong.group()) - 0xDC00:02X}")
+    try:
+        raw = finite_json(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg}, character {error.pos + 1}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from error
+    if not isinstance(raw, dict):
+        raise ValueError("not a JSON object")
+    return raw
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first error of a validation, with the field it concerns."""
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     text = str(first.get("ctx", {}).get("error", first["msg"]))
     return f"{place}: {text}" if place else text
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, float):
+        return round(value, DIGITS) + 0.0  # no negative zero
+    if isinstance(value, dict):
+        return {name: _rounded(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(part) for part in value]
+    return value

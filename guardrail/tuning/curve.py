@@ -1,4 +1,4 @@
-"""What each threshold lets pass, of right rows and of wrong ones, and the threshold to choose."""
+"""Shares of right and wrong rows that pass at each threshold, and the choice of a threshold."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import FiniteFloat
 
 from guardrail.core.types import Probability, Value
-from guardrail.intervals import GroupedShare
+from guardrail.intervals import Rate, effective_size, share
 
 __all__ = [
     "LEAST_LABELS",
@@ -24,16 +26,16 @@ __all__ = [
 ]
 
 LEAST_LABELS = 10
-"""Fewer wrong or fewer right rows than this give no threshold worth the name."""
+"""Minimum number of right rows, and of wrong rows, to learn a threshold from."""
 
 
 class Scored(NamedTuple):
     """A row that people judged, with its score.
 
     Attributes:
-        score: It passes at thresholds up to this.
-        right: Whether it should pass.
-        group: Rows of one group are not independent of each other.
+        score: The row passes at thresholds up to this.
+        right: True if it should pass.
+        group: Rows of the same group are not independent.
     """
 
     score: float
@@ -42,17 +44,17 @@ class Scored(NamedTuple):
 
 
 class CurvePoint(Value):
-    """What a threshold lets through; intervals are Wilson's, at 95 %.
+    """Shares of rows that pass at a threshold, with Wilson's 95 % intervals.
 
     Attributes:
-        threshold: Least score that passes.
+        threshold: Lowest score that passes.
         false_pass: Share of the wrong rows that pass.
         lower: Lower end of its interval.
         upper: Upper end of its interval.
         pass_right: Share of the right rows that pass.
         right_lower: Lower end of its interval.
         right_upper: Upper end of its interval.
-        wrong_among_passed: Share of wrong ones among those that pass; None when none does.
+        wrong_among_passed: Share of wrong rows among those that pass; None if none does.
     """
 
     threshold: FiniteFloat
@@ -66,17 +68,16 @@ class CurvePoint(Value):
 
 
 class Tuning(Value):
-    """A threshold for a wanted false-pass rate, with the whole curve.
+    """A threshold for a given false-pass rate, with the whole curve.
 
     Attributes:
         section: Section of the settings that the threshold belongs to.
-        score: Name of the score, and of its setting.
-        wanted: Most false passes allowed, as a share of the wrong rows.
-        right: Number of rows found right.
-        wrong: Number of rows found wrong.
-        chosen: Of the thresholds within what is wanted the one that passes most right rows, and
-            of equals the highest, which passes fewest wrong ones; None where even the highest score
-            lets too many pass.
+        score: Name of the score and of its setting.
+        wanted: Maximum share of wrong rows that may pass.
+        right: Number of right rows.
+        wrong: Number of wrong rows.
+        chosen: The best threshold (see ``chosen_point``); None if too many wrong rows have the
+            highest score.
         auc: Probability that a right row scores above a wrong one.
         curve: By rising threshold.
     """
@@ -97,79 +98,71 @@ class Tuning(Value):
 
     @property
     def toml(self) -> str:
-        """The settings as they stand in ``guardrail.toml``; empty without a threshold."""
+        """The settings as TOML; empty without a threshold."""
         lines = [f"{toml_key(name)} = {value:.4f}\n" for name, value in self.settings.items()]
         return f"[{self.section}]\n{''.join(lines)}" if lines else ""
 
 
 def rounded_up(threshold: float) -> float:
-    """A threshold as it is written; a lower one would let more pass than was asked for."""
+    """A threshold with four digits; rounding down would let more rows pass."""
     return ceil(round(threshold * 1e4, 6)) / 1e4
 
 
 def toml_key(name: str) -> str:
-    """A key of TOML, in quotes where its dots would open sections."""
+    """A TOML key, quoted if it contains dots."""
     return f'"{name}"' if "." in name else name
 
 
 def curve_of(rows: Sequence[Scored], thresholds: Iterable[float]) -> list[CurvePoint]:
-    """What each threshold lets pass, by rising threshold.
+    """Shares of right and of wrong rows that pass at each threshold, by rising threshold.
 
     Args:
-        rows: Rows of which some are right and some wrong.
+        rows: Rows, some right and some wrong.
         thresholds: The thresholds, in any order.
     """
-    order = sorted(rows, key=lambda row: row.score)
-    good = GroupedShare([row.group for row in order if row.right])
-    bad = GroupedShare([row.group for row in order if not row.right])
+    kinds = []
+    for right in (True, False):
+        scores = np.array([row.score for row in rows if row.right is right])
+        groups = np.array([row.group for row in rows if row.right is right])
+        kinds.append((scores, np.unique(groups, return_inverse=True)[1]))
     curve: list[CurvePoint] = []
-    place = 0
     for threshold in sorted(set(thresholds)):
-        while place < len(order) and order[place].score < threshold:
-            (good if order[place].right else bad).fail(order[place].group)
-            place += 1
-        lower, upper = bad.interval()
-        right_lower, right_upper = good.interval()
-        passed = good.passed + bad.passed
+        good, bad = (_passing(scores >= threshold, groups) for scores, groups in kinds)
+        passed = good.value * good.rows + bad.value * bad.rows
         curve.append(
             CurvePoint(
                 threshold=threshold,
-                false_pass=bad.share,
-                lower=lower,
-                upper=upper,
-                pass_right=good.share,
-                right_lower=right_lower,
-                right_upper=right_upper,
-                wrong_among_passed=bad.passed / passed if passed else None,
+                false_pass=bad.value,
+                lower=bad.low,
+                upper=bad.high,
+                pass_right=good.value,
+                right_lower=good.low,
+                right_upper=good.high,
+                wrong_among_passed=bad.value * bad.rows / passed if passed else None,
             )
         )
     return curve
 
 
 def chosen_point(curve: Sequence[CurvePoint], false_pass: float) -> CurvePoint | None:
-    """Of the thresholds that let at most a share of the wrong rows pass, the best; None of none.
+    """The best threshold at which at most a share of the wrong rows passes; None if there is none.
 
-    The best passes most right rows; of those that pass as many, the highest passes fewest wrong.
+    The best one passes most right rows and, among equals, is the highest.
     """
     within = [point for point in curve if point.false_pass <= false_pass]
     return max(within, key=lambda point: (point.pass_right, point.threshold), default=None)
 
 
-def area(rows: Iterable[Scored]) -> float:
+def area(rows: Sequence[Scored]) -> float:
     """Probability that a right row scores above a wrong one: the area under the ROC curve.
 
     Ties count half.
     """
-    rows = list(rows)
-    good = sorted(row.score for row in rows if row.right)
-    bad = sorted(row.score for row in rows if not row.right)
-    below = at = 0
-    wins = 0.0
-    for value in good:
-        while below < len(bad) and bad[below] < value:
-            below += 1
-        at = max(at, below)
-        while at < len(bad) and bad[at] <= value:
-            at += 1
-        wins += below + 0.5 * (at - below)
-    return wins / (len(good) * len(bad))
+    good = np.array([row.score for row in rows if row.right])
+    bad = np.sort([row.score for row in rows if not row.right])
+    below, up_to = (np.searchsorted(bad, good, side) for side in ("left", "right"))
+    return float((below + up_to).mean() / (2 * len(bad)))
+
+
+def _passing(passed: NDArray[np.bool_], groups: NDArray[np.int64]) -> Rate:
+    return share(int(passed.sum()), len(passed), effective_size(passed, groups))

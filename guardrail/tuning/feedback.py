@@ -1,20 +1,17 @@
-"""Thresholds and weights learned from readers' feedback.
+"""Thresholds learned from readers' feedback.
 
-An answer is labelled by what readers said of it: wrong with any thumb down or correction, right
-with thumbs up alone. A threshold on a score lets an answer pass at or above it; the false-pass
-rate is the share of the wrong answers that pass.
+An answer with any thumb down or correction is wrong; one with only thumbs up is right. An answer
+passes if its score reaches the threshold; the false-pass rate is the share of wrong answers that
+pass.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import product
-
-from pydantic import Field
+from collections.abc import Sequence
 
 from guardrail.core.errors import InputError
-from guardrail.core.types import Probability, Value
+from guardrail.core.types import Value
 from guardrail.log.entries import Feedback, Record
 from guardrail.log.records import SQLiteLog
 from guardrail.tuning.curve import (
@@ -28,52 +25,24 @@ from guardrail.tuning.curve import (
 
 __all__ = [
     "Label",
-    "WeightAdvice",
-    "learn_sck_weights",
     "read_labels",
     "tune",
 ]
 
 SECTION = "policy.thresholds"
-"""Where the settings hold thresholds on scores."""
-
-WEIGHT_STEP = 10
-"""SCK weights are tried in tenths."""
-SCK_PARTS = ("sck.structure", "sck.content", "sck.knowledge")
+"""Section of the settings for thresholds on scores."""
 
 
 class Label(Value):
-    """What readers said of one answer.
+    """The readers' opinion of one answer.
 
     Attributes:
         record: The answer.
-        right: True when readers found it right.
+        right: True if readers found it right.
     """
 
     record: Record
     right: bool
-
-
-class WeightAdvice(Value):
-    """Weights of S, C and K that order right answers above wrong ones best, for one intent.
-
-    Attributes:
-        intent: Of the question; ``all`` for answers of every intent together.
-        labels: Number of answers it rests on.
-        structure: α of SCK eq. 5.
-        content: β.
-        knowledge: γ.
-        auc: Probability that a right answer scores above a wrong one, with these weights.
-        auc_equal: The same with equal weights.
-    """
-
-    intent: str
-    labels: int = Field(ge=0)
-    structure: Probability
-    content: Probability
-    knowledge: Probability
-    auc: Probability
-    auc_equal: Probability
 
 
 def read_labels(log: SQLiteLog) -> list[Label]:
@@ -99,7 +68,7 @@ def read_labels(log: SQLiteLog) -> list[Label]:
 
 
 def tune(labels: Sequence[Label], *, score: str = "overall", false_pass: float = 0.05) -> Tuning:
-    """Choose the best threshold that lets at most a share of the wrong answers pass.
+    """Choose the best threshold at which at most a share of the wrong answers passes.
 
     Args:
         labels: The judged answers.
@@ -133,58 +102,7 @@ def tune(labels: Sequence[Label], *, score: str = "overall", false_pass: float =
     )
 
 
-def learn_sck_weights(labels: Sequence[Label]) -> list[WeightAdvice]:
-    """Weights of SCK's parts by intent, where readers judged enough answers (SCK 2.5, Table 3).
-
-    Every mix in tenths is tried; of equally good ones the most even is taken.
-
-    Args:
-        labels: The judged answers; those without all three parts are left out.
-    """
-    groups: dict[str, list[tuple[tuple[float, ...], bool]]] = defaultdict(list)
-    for label in labels:
-        parts = [label.record.score(name) for name in SCK_PARTS]
-        known = tuple(part for part in parts if part is not None)
-        if len(known) == len(SCK_PARTS):
-            groups["all"].append((known, label.right))
-            groups[label.record.tags.get("intent") or "none"].append((known, label.right))
-    mixes = [
-        tuple(part / WEIGHT_STEP for part in mix)
-        for mix in product(range(WEIGHT_STEP + 1), repeat=len(SCK_PARTS))
-        if sum(mix) == WEIGHT_STEP
-    ]
-    advice = []
-    for intent, rows in groups.items():
-        right = sum(1 for _, good in rows if good)
-        if min(right, len(rows) - right) < LEAST_LABELS:
-            continue
-        best = max(mixes, key=lambda mix: (_mixed(rows, mix), -max(mix)))
-        advice.append(
-            WeightAdvice(
-                intent=intent,
-                labels=len(rows),
-                structure=best[0],
-                content=best[1],
-                knowledge=best[2],
-                auc=_mixed(rows, best),
-                auc_equal=_mixed(rows, (1.0, 1.0, 1.0)),
-            )
-        )
-    return advice
-
-
-def _mixed(rows: Iterable[tuple[tuple[float, ...], bool]], mix: tuple[float, ...]) -> float:
-    return area(
-        Scored(
-            round(sum(weight * part for weight, part in zip(mix, parts, strict=True)), 12),
-            right,
-            "",
-        )
-        for parts, right in rows
-    )
-
-
 def _thresholds(rows: Sequence[Scored]) -> list[float]:
-    """Every score seen, and one just above the highest, which lets nothing pass."""
+    """Every score, and a threshold just above the highest, which nothing passes."""
     seen = sorted({row.score for row in rows})
     return [*seen, seen[-1] + max(1e-4, 1e-4 * abs(seen[-1]))]

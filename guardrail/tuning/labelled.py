@@ -22,6 +22,7 @@ from guardrail.core.types import (
     Verdict,
     VerdictThresholds,
 )
+from guardrail.evaluation.rows import LabelledRow
 from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import parse
 from guardrail.tuning.curve import (
@@ -34,7 +35,6 @@ from guardrail.tuning.curve import (
     curve_of,
     rounded_up,
 )
-from guardrail.tuning.rows import LabelledRow
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 
 __all__ = [

@@ -23,9 +23,9 @@ from guardrail.core.types import (
     VerdictThresholds,
 )
 from guardrail.engine.parts import Parts
+from guardrail.evaluation.rows import LabelledRow
 from guardrail.tuning.curve import Scored, area
 from guardrail.tuning.labelled import FOLDS, folds_of, judged, require_both
-from guardrail.tuning.rows import LabelledRow
 from guardrail.verdict.grounder import Grounder
 from judges.calibration import Calibration, fit
 from judges.memory import RememberedGrounding

@@ -9,7 +9,7 @@ import pytest
 from guardrail import GuardrailConfig, Passage
 from guardrail.core.types import Strictness, Verdict
 from guardrail.engine.parts import Parts
-from guardrail.tuning.rows import LabelledRow
+from guardrail.evaluation.rows import LabelledRow
 from guardrail.tuning.second import tune_second
 from judges.base import GroundingItem
 from judges.calibration import Calibration

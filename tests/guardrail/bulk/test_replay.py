@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -264,33 +262,15 @@ def test_equal_sentences_are_compared_each_with_itself() -> None:
         assert (flip.before, flip.after) == ("contradictory", "supportive")
 
 
-def test_a_refusal_from_before_its_sentences_were_kept_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "scores.sqlite"
-    config = prices(tmp_path, "950 euros")
-    with Guardrail(config, log=open_log(path)) as guard:
-        guard.check("Fjell Tourer?", "The price of the Fjell Tourer is 900 euros.")
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE responses SET payload = json_remove(payload, '$.answer.removed')")
-    [unjudged, none] = replay_log(path, config, str(tmp_path / "out"))
-    assert none is None
-    assert isinstance(unjudged, Unjudged)
-    assert "took out" in unjudged.error
-
-
-def test_a_second_run_judges_what_was_recorded_since(tmp_path: Path) -> None:
+def test_a_second_run_goes_on_with_the_answers_of_the_first(tmp_path: Path) -> None:
     path = tmp_path / "scores.sqlite"
     before, after = prices(tmp_path, "900 euros"), tmp_path / "new"
     after.mkdir()
     now = prices(after, "950 euros").changed(log=str(path))
     said = "The price of the Fjell Tourer is 900 euros."
-    seen = []
-    for asked in ("first", "second", "second"):
-        if asked not in {record.answer.id for record in open_log(path).records()}:
-            with Guardrail(before, log=open_log(path)) as guard:
-                guard.check("Fjell Tourer?", said, id=asked)
+    for asked in ("first", "second"):
+        with Guardrail(before, log=open_log(path)) as guard:
+            guard.check("Fjell Tourer?", said, id=asked)
         found = list(replay_log(path, now, str(tmp_path / "out")))
-        records = {record.id: record.answer.id for record in open_log(path).records()}
-        seen.append([records[one.id] for one in found if isinstance(one, Flip)])
-        assert found.count(None) == len(records)
-    assert seen == [["first"], ["first", "second"], ["first", "second"]]
-    assert len(records) == 2  # nothing of the replay was recorded
+        assert [type(one) for one in found] == [Flip, type(None)]
+    assert len(list(open_log(path).records())) == 2  # nothing of the replay was recorded

@@ -9,7 +9,7 @@ from guardrail import Guardrail, GuardrailConfig, InputError
 from guardrail.evaluation import Requirement
 from guardrail.evaluation.comparison import compare, read_run, summarise
 from guardrail.evaluation.rows import EvalResult, evaluation_job
-from guardrail.intervals import paired_difference, wilson
+from guardrail.intervals import Rate, paired_difference, wilson
 
 
 def result(row_id: str | None, verdict: str, *, passed: bool, **fields: object) -> EvalResult:
@@ -23,24 +23,23 @@ def sentence(text: str, verdict: str) -> dict[str, str]:
 def test_the_interval_of_a_paired_difference_is_the_published_one() -> None:
     """Fagerland, Lydersen and Laake (Statistics in Medicine, 2014), airway responsiveness."""
     changes = [1] + 7 * [-1] + 13 * [0]
-    value, low, high = paired_difference(changes, [str(row) for row in range(21)])
-    assert (value, low, high) == pytest.approx((-0.286, -0.508, -0.013), abs=5e-4)
-    assert paired_difference([], []) == (0.0, -1.0, 1.0)
+    found = paired_difference(changes, [str(row) for row in range(21)])
+    expected = pytest.approx((-0.286, -0.508, -0.013), abs=5e-4)
+    assert (found.value, found.low, found.high) == expected
+    assert paired_difference([], []) == Rate(value=0.0, low=-1.0, high=1.0, rows=0)
 
 
-def test_rows_that_share_their_evidence_make_the_difference_less_sure() -> None:
+def test_clusters_that_agree_make_the_difference_less_certain() -> None:
     changes = 10 * [1] + 30 * [0]
     alone = paired_difference(changes, [str(row) for row in range(40)])
     spread = paired_difference(changes, [str(row % 10) for row in range(40)])
     together = paired_difference(changes, [str(row // 10) for row in range(40)])
-    assert alone[0] == spread[0] == together[0] == 0.25
-    assert spread == alone  # rows that differ within a group tell as much as any others
-    assert alone[1] > 0 > together[1]
-    # All of one group turned: no surer than four rows, of which one did.
-    _, low, high = paired_difference([1, 0, 0, 0], list("abcd"))
-    assert together[1] <= low < high <= together[2]
-    # Where none turned the groups are counted.
-    assert paired_difference(40 * [0], 40 * ["a"]) == paired_difference([0], ["a"])
+    assert alone.value == together.value == 0.25
+    assert spread == alone  # rows that differ within a cluster are as good as independent ones
+    assert alone.low > 0 > together.low
+    few = paired_difference([1, 0, 0, 0], list("abcd"))
+    assert together.low <= few.low < few.high <= together.high
+    assert paired_difference(40 * [0], 40 * ["a"]).high == paired_difference([0], ["a"]).high
 
 
 @pytest.mark.parametrize("sign", ["\x85", "\u2028", "\u2029", "\x0b", "\x1c"])

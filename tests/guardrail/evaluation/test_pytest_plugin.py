@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from guardrail.evaluation import assert_grounded
 from tests.guardrail.evaluation.plugin import LOADING, PLUGIN
 from tests.program import python
 
@@ -53,7 +54,17 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _loaded() -> None:
+    """Load the engine once; pytester forgets what is imported in its runs."""
+    assert_grounded("It is red.", ["It is red."])
+
+
 def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return project.runpytest_inprocess(*LOADING, "-p", "no:cacheprovider", *arguments)
+
+
+def run_apart(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     options = (*LOADING, "-p", "no:cacheprovider", *arguments)
     done = python("-m", "pytest", *options, cwd=project.path)
     assert "Traceback" not in done.stderr
@@ -153,7 +164,7 @@ def test_every_assertion_of_a_test_is_counted(project: pytest.Pytester) -> None:
 
 
 def test_over_several_processes_the_reports_are_whole(project: pytest.Pytester) -> None:
-    done = run(project, "-n", "2", "--guardrail-html=answers.html")
+    done = run_apart(project, "-n", "2", "--guardrail-html=answers.html")
     done.assert_outcomes(passed=4, failed=2)
     done.stdout.fnmatch_lines(["4 answers, 6 claims: 3 supported, 1 contradicted"])
     assert "test_bot.py::test_wrong" in Path("answers.html").read_text("utf-8")

@@ -12,12 +12,11 @@ from pydantic import ValidationError
 from guardrail import GuardrailConfig, InputError, Passage, Table, Triple
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.core.fields import LONGEST
-from guardrail.evaluation.rows import EvalRow
-from guardrail.lines.evidence_rows import EvidenceRow
+from guardrail.evaluation.rows import EvalRow, read_labelled
 from guardrail.lines.jobs import CheckRow, RankRow, ScoreRow
+from guardrail.lines.rows import EvidenceRow
 from guardrail.sources import tables
 from guardrail.sources.items import evidence_items
-from guardrail.tuning.rows import read_labelled
 
 CSV = b"name,price_eur\nLathe 2,5200\n"
 ROWS = [{"name": "Lathe 2", "price_eur": 5200}]
@@ -99,7 +98,7 @@ def test_a_cell_of_labelled_csv_holds_the_same_items(tmp_path: Path) -> None:
         writer.writerow(["answer", "evidence", "label"])
         writer.writerow(["A.", json.dumps([item for item, _ in ITEMS[:3]]), "supported"])
     [row] = read_labelled(file)
-    assert row.evidence == (CELL, CELL, ITEMS[2][1])
+    assert row.evidence == (CELL, ITEMS[2][1])
 
 
 @pytest.mark.parametrize("column", ["parquet", "json"])

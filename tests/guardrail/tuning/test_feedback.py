@@ -1,7 +1,6 @@
 """Thresholds and weights from readers' feedback."""
 
 import json
-import random
 
 import pytest
 import typer
@@ -13,7 +12,7 @@ from guardrail.commands.tuning import tune as tune_command
 from guardrail.core.errors import InputError
 from guardrail.core.types import Action, GuardedAnswer, Score, ScoreCard
 from guardrail.log.records import Feedback, Record, open_log
-from guardrail.tuning.feedback import Label, learn_sck_weights, read_labels, tune
+from guardrail.tuning.feedback import Label, read_labels, tune
 
 
 def record(overall, **scores):
@@ -75,20 +74,6 @@ def test_the_curve_falls_and_the_choice_holds(good, bad, wanted):
 def test_too_few_labels_are_told():
     with pytest.raises(InputError, match="3 right and 0 wrong"):
         tune(labels_of([0.1, 0.2, 0.3], []))
-
-
-def test_weights_follow_what_readers_say():
-    """Readers find right what has much knowledge, whatever its structure."""
-    dice = random.Random(3)
-    labels = []
-    for _ in range(80):
-        structure, content, knowledge = (dice.random() for _ in range(3))
-        parts = {"sck.structure": structure, "sck.content": content, "sck.knowledge": knowledge}
-        labels.append(Label(record=record(0.5, **parts), right=knowledge > 0.5))
-    every, none = learn_sck_weights(labels)
-    assert (every.intent, none.intent) == ("all", "none")
-    assert (every.knowledge, every.auc) == (1.0, 1.0)
-    assert every.auc_equal < 0.95
 
 
 def test_labels_come_from_feedback_and_the_command_prints_the_setting(tmp_path):

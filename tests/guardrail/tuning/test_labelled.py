@@ -13,9 +13,9 @@ from guardrail import GuardrailConfig, Passage, Triple
 from guardrail.cli import app
 from guardrail.core.errors import ConfigError, InputError
 from guardrail.core.types import Grounding, NLIScores, Strictness, Verdict, VerdictThresholds
+from guardrail.evaluation.rows import LabelledRow, read_labelled
 from guardrail.intervals import wilson
 from guardrail.tuning.labelled import LabelledTuning, tune_labelled
-from guardrail.tuning.rows import LabelledRow, read_labelled
 from guardrail.verdict.grounder import Grounder
 from judges import registry
 from judges.base import GroundingItem, Pair
@@ -194,11 +194,11 @@ def test_a_cell_of_evidence_is_a_text_or_a_list(tmp_path: Path) -> None:
     [
         (b"", "has no rows"),
         (b"answer,evidence,label\n", "has no rows"),
-        (b"answer,evidence\na,b\n", "no column 'label'; its first line names 'answer', 'evidence'"),
+        (b"answer,evidence\na,b\n", "no column 'label'"),
         (b"text,evidence,label\na,b,1\n", "no column 'answer' or 'sentence'"),
         (
             b"answer,evidence,label\na,b,perhaps\n",
-            "line 2: there is no label 'perhaps'; known: sup",
+            "line 2: expected: there is no 'perhaps'",
         ),
         (b"answer,evidence,label\n,b,1\n", "line 2: no answer"),
         (b'answer,evidence,label\na,"[7]",1\n', "line 2: evidence[0] must be a text"),
