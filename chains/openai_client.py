@@ -18,7 +18,7 @@ from chains.evidence.base import EvidenceSettings
 from chains.injection import Inject
 from chains.openai_errors import error_body
 from chains.openai_exchange import Exchange, GuardedReply
-from chains.openai_headers import kept_headers
+from chains.openai_headers import safe_headers
 from chains.openai_text import Guarding
 from chains.openai_wire import (
     JSON,
@@ -205,7 +205,7 @@ class _Wire(Generic[Inner]):
 
     def _response(self, guarded: GuardedReply) -> httpx.Response:
         reply = guarded.reply
-        headers, content = list(kept_headers(reply.headers)), reply.body
+        headers, content = list(safe_headers(reply.headers)), reply.body
         if guarded.events is not None:
             headers = [pair for pair in headers if pair[0].lower() != "content-type"]
             headers.append(("content-type", EVENT_STREAM))
@@ -218,7 +218,7 @@ class _Wire(Generic[Inner]):
     def _streamed(self, response: httpx.Response, stream: object) -> httpx.Response:
         streamed: httpx.Response = self._library.Response(
             response.status_code,
-            headers=list(kept_headers(response.headers.multi_items())),
+            headers=list(safe_headers(response.headers.multi_items())),
             stream=stream,
         )
         return streamed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["kept_headers"]
+__all__ = ["safe_headers"]
 
 LET_THROUGH = frozenset(
     {
@@ -46,7 +46,7 @@ OF_A_FORM = {
 """Headers whose values may hold white space, or are of a form."""
 
 
-def kept_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def safe_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """The headers of a reply that the caller sees, where their values can be no prose."""
     return tuple(
         (name, value)

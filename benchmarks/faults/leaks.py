@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from chains.gateway.threads import in_reader_thread
+from chains.gateway.requests import in_reader_thread
 from guardrail.core.workers import off_loop
 
 __all__ = [

@@ -13,15 +13,13 @@ from chains.gateway.settings import GatewaySettings
 from guardrail.core.lazy import loaded_on_use
 
 if TYPE_CHECKING:
-    from chains.gateway.app import create_app
-    from chains.gateway.loading import freeze_loaded
+    from chains.gateway.app import create_app, freeze_loaded
     from chains.gateway.serving import run
 
 __all__ = ["GatewaySettings", "create_app", "freeze_loaded", "run"]
 
 _HOMES = {
-    "chains.gateway.app": "create_app",
-    "chains.gateway.loading": "freeze_loaded",
+    "chains.gateway.app": "create_app freeze_loaded",
     "chains.gateway.serving": "run",
 }
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from functools import partial
+from operator import attrgetter
 from typing import TypeVar
 
 import httpx
@@ -16,52 +17,48 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
-from starlette.types import Receive, Scope, Send
 
-from chains.gateway.azure import AzurePathMiddleware, deployment_of, upstream_path
-from chains.gateway.checks import CheckBody, RankBody, Ranking, check, rank
-from chains.gateway.dashboard import Dashboard
-from chains.gateway.loading import Loading
+from chains.gateway.bodies import (
+    JSON_BODY,
+    UPSTREAM_BODY,
+    ChatBody,
+    CheckBody,
+    RankBody,
+    ResponsesBody,
+    describe,
+    request_body_of,
+)
+from chains.gateway.callers import GuardOptions, caller_of
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics, begun
-from chains.gateway.middleware import AuthMiddleware
-from chains.gateway.page import docs_response, page_response
-from chains.gateway.passthrough import MEDIA, UNTOUCHED, dry_run_headers, pass_on, response_of
+from chains.gateway.middleware import ApiMiddleware, AzurePathMiddleware, RedactQueryMiddleware
+from chains.gateway.pages import Dashboard, docs_page, start_page
+from chains.gateway.passthrough import MEDIA, TEXTLESS, forward, response_of
 from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
     JSON_TYPE,
     PREFIX,
     RejectedError,
-    caller_of,
-    failed_call,
-    misspelled,
-    no_such_call,
+    error_response,
+    in_reader_thread,
+    not_found,
+    not_guarded,
     read_json,
     read_model,
 )
-from chains.gateway.schemas import (
-    JSON_BODY,
-    UPSTREAM_BODY,
-    ChatBody,
-    ResponsesBody,
-    described,
-    request_body_of,
-)
 from chains.gateway.settings import GatewaySettings, sharing
-from chains.gateway.streaming import Afterwards, BrokenOffError, JudgedStream, unless_gone
-from chains.gateway.tenants import GuardOptions
-from chains.gateway.threads import in_reader_thread
+from chains.gateway.streaming import BackgroundTasks, BrokenOffError, JudgedStream, unless_gone
 from chains.gateway.upstream import Upstream, chunks_of
 from chains.openai_errors import error_body
 from chains.openai_exchange import Exchange, GuardedReply, StreamGuard
-from chains.openai_headers import kept_headers
+from chains.openai_headers import safe_headers
 from chains.openai_sse import Event
 from chains.openai_wire import JSON, Endpoint, Reply
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError
-from guardrail.core.secrets import get_logger, redact
+from guardrail.core.secrets import get_logger
 from guardrail.log.records import Feedback
 
-__all__ = ["create_app"]
+__all__ = ["create_app", "freeze_loaded"]
 
 log = get_logger("chains.gateway")
 
@@ -71,17 +68,10 @@ JUDGED: dict[str, tuple[Endpoint, type[BaseModel]]] = {
     "chat/completions": (Endpoint.CHAT, ChatBody),
     "responses": (Endpoint.RESPONSES, ResponsesBody),
 }
-METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-
-
-class _App(FastAPI):
-    """The application, which never sees a secret in a query: its traces and logs would show it."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if query := scope.get("query_string"):
-            clean = redact(f"?{query.decode('latin-1')}")[1:].encode("latin-1")
-            scope = scope if clean == query else {**scope, "query_string": clean}
-        await super().__call__(scope, receive, send)
+DRY_RUN = "x-guardrail-dry-run"
+"""``true`` on a reply whose text is the model's own."""
+WOULD = "x-guardrail-would"
+"""Actions that a dry run suppressed, in the order of the reply's answers."""
 
 
 def create_app(
@@ -94,83 +84,85 @@ def create_app(
     """Make the gateway.
 
     Args:
-        guard: The guardrail, or its settings to make one that is closed with the application and
-            whose judges' verdicts all callers share, unless the settings name a ``judge_cache``.
-            The policy of the settings decides on answers.
+        guard: The guardrail; or its settings, to make one that is closed with the application and
+            whose verdicts are cached for all callers, unless the settings name a ``judge_cache``.
         settings: Upstream, keys and limits; the environment's when None.
-        client: HTTP client for the upstream, in place of one made here.
-        on_loaded: Called once, when the guardrail is loaded. In a server of your own give
-            ``freeze_loaded``, as ``guardrail serve`` does: without it full collections of garbage
-            hold requests up for a quarter of a second.
+        client: HTTP client for the upstream; one is made by default.
+        on_loaded: Called once, when the guardrail is loaded, such as ``freeze_loaded``.
     """
     gateway = _Gateway(guard, settings or GatewaySettings.from_env(), client, on_loaded)
-    # The interactive documentation would load scripts from elsewhere.
-    app = _App(
+    settings, protocols = gateway.settings, gateway.protocols
+    # FastAPI's own documentation page would load scripts from elsewhere.
+    app = FastAPI(
         title="kg-guardrail gateway", docs_url=None, redoc_url=None, lifespan=gateway.lifespan
     )
     app.state.gateway = gateway
 
-    def post(path: str, method: Serving, body: Mapping[str, object]) -> None:
-        served = _endpoint(method)
-        app.add_api_route(path, served, methods=["POST"], openapi_extra=dict(body))
+    def route(methods: str, path: str, name: str, body: Mapping[str, object] | None = None) -> None:
+        """Serve a path by a method of the gateway."""
+        method, find = attrgetter(name)(gateway), attrgetter(f"state.gateway.{name}")
 
-    def get(path: str, method: Serving) -> None:
-        app.add_api_route(path, _endpoint(method))
+        async def endpoint(request: Request) -> Response:
+            # FastAPI caches endpoints for ever: one with the gateway would keep its judge loaded.
+            response: Response = await find(request.app)(request)
+            return response
+
+        endpoint.__name__, endpoint.__doc__ = method.__name__, method.__doc__
+        app.add_api_route(
+            path, endpoint, methods=methods.split(), openapi_extra=dict(body or {}),
+            include_in_schema=name != "refused",
+        )  # fmt: skip
 
     for path, (_, model) in JUDGED.items():
-        post(f"{PREFIX}/{path}", _Gateway.judged, request_body_of(model))
-    for method, path in UNTOUCHED:
-        if method == "POST":
-            post(f"{PREFIX}/{path}", _Gateway.untouched, UPSTREAM_BODY)
-        else:
-            get(f"{PREFIX}/{path}", _Gateway.untouched)
-    for _, path in MEDIA:
-        post(f"{PREFIX}/{path}", _Gateway.media, UPSTREAM_BODY)
-    for name in gateway.settings.protocols:
-        path, make = PROTOCOLS[name]
-        gateway.protocols[path] = make()
-        post(path, _Gateway.protocol, JSON_BODY)
-    post(f"{PREFIX}/checks", _Gateway.checks, request_body_of(CheckBody))
-    post(f"{PREFIX}/rank", _Gateway.rank, request_body_of(RankBody))
-    post(f"{PREFIX}/feedback", _Gateway.feedback, request_body_of(Feedback))
-    described(app, ChatBody, ResponsesBody, CheckBody, RankBody, Feedback)
-    rest, refused = f"{PREFIX}/{{rest:path}}", _endpoint(_Gateway.refused)
-    app.add_api_route(rest, refused, methods=METHODS, include_in_schema=False)
-    get("/healthz", _Gateway.healthz)
-    get("/readyz", _Gateway.readyz)
-    get("/metrics", _Gateway.metrics_page)
-    app.add_api_route("/docs", docs_response)
-    get("/dashboard", _Gateway.dashboard_page)
-    app.add_api_route("/", page_response)
-    app.add_exception_handler(GuardrailError, partial(failed_call, gateway.metrics))
-    app.add_exception_handler(HTTPException, no_such_call)
-    if gateway.settings.trusted_hosts:
-        hosts = list(gateway.settings.trusted_hosts)
+        route("POST", f"{PREFIX}/{path}", "judged", request_body_of(model))
+    for method, path in TEXTLESS:
+        route(
+            method,
+            f"{PREFIX}/{path}",
+            "textless",
+            UPSTREAM_BODY if method == "POST" else None,
+        )
+    for path in MEDIA:
+        route("POST", f"{PREFIX}/{path}", "media", UPSTREAM_BODY)
+    for path in protocols:
+        route("POST", path, "protocol", JSON_BODY)
+    route("POST", f"{PREFIX}/checks", "checks", request_body_of(CheckBody))
+    route("POST", f"{PREFIX}/rank", "rank", request_body_of(RankBody))
+    route("POST", f"{PREFIX}/feedback", "dashboard.feedback", request_body_of(Feedback))
+    describe(app, ChatBody, ResponsesBody, CheckBody, RankBody, Feedback)
+    route("GET POST PUT PATCH DELETE", f"{PREFIX}/{{rest:path}}", "refused")
+    route("GET", "/healthz", "healthz")
+    route("GET", "/readyz", "readyz")
+    route("GET", "/metrics", "metrics_page")
+    app.add_api_route("/docs", docs_page)
+    route("GET", "/dashboard", "dashboard.page")
+    app.add_api_route("/", start_page)
+    app.add_exception_handler(GuardrailError, _failed)
+    app.add_exception_handler(HTTPException, not_found)
+    if settings.trusted_hosts:
+        hosts = list(settings.trusted_hosts)
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
-    paths = frozenset(gateway.protocols)
-    app.add_middleware(
-        AuthMiddleware, metrics=gateway.metrics, settings=gateway.settings, paths=paths
-    )
+    paths = frozenset(protocols)
+    app.add_middleware(ApiMiddleware, metrics=gateway.metrics, settings=settings, paths=paths)
     app.add_middleware(AzurePathMiddleware)
+    app.add_middleware(RedactQueryMiddleware)
     return app
 
 
-Serving = Callable[["_Gateway", Request], Awaitable[Response]]
-"""A method of the gateway that answers a request."""
+def freeze_loaded() -> None:
+    """Take everything loaded so far out of garbage collection, for the life of the process.
 
-
-def _endpoint(method: Serving) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint that finds the gateway in its application.
-
-    FastAPI keeps endpoints as long as the process lives: one that held the gateway would keep a
-    closed one in memory, with its judge and its graph.
+    Searching it would hold up requests for a quarter of a second from time to time.
     """
+    gc.collect()
+    gc.freeze()
 
-    async def serve(request: Request) -> Response:
-        return await method(request.app.state.gateway, request)
 
-    serve.__name__, serve.__doc__ = method.__name__, method.__doc__
-    return serve
+async def _failed(request: Request, error: Exception) -> Response:
+    """Answer a call that ends in an error, and count it if its reply was to be judged."""
+    assert isinstance(error, GuardrailError)
+    request.app.state.gateway.metrics.failed_call(error, request.scope.get("state", {}))
+    return error_response(error)
 
 
 class _Gateway:
@@ -187,89 +179,104 @@ class _Gateway:
         self.metrics = Metrics(self.guard.usage)
         self.dashboard = Dashboard(self.guard.config, settings)
         self.guard_options = GuardOptions(self.guard, settings)
-        self.protocols: dict[str, Protocol] = {}
+        served = (PROTOCOLS[name] for name in settings.protocols)
+        self.protocols: dict[str, Protocol] = {path: make() for path, make in served}
         self._upstream = Upstream(settings, client)
-        # A verdict may take longer than what is left of an exchange that was too late.
-        self._afterwards = Afterwards(max(self.settings.timeout_s, self.settings.drain_s))
-        self.loading = Loading(self.guard, tried=self._owns_guard, on_loaded=on_loaded)
+        # A verdict may take longer than the rest of an exchange that was too late.
+        self._background = BackgroundTasks(max(settings.timeout_s, settings.drain_s))
+        self._on_loaded = on_loaded
+        self._loading: asyncio.Future[None] | None = None
+        self._unready: str | None = "the guardrail is loading"
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
-        """Load the guardrail beside the first requests; release all at the end."""
-        loading = asyncio.ensure_future(self.loading.done())
+        """Load the guardrail during the first requests; release everything at the end."""
+        loading = asyncio.ensure_future(self.loaded())
         try:
             yield
         finally:
-            self.loading.unready = "the gateway is stopping"
+            self._unready = "the gateway is stopping"
             with suppress(GuardrailError):
                 await loading
-            await self._afterwards.ended()
+            await self._background.wait()
             await self._upstream.close()
             if self._owns_guard:
                 await asyncio.to_thread(self.guard.close)
 
+    async def loaded(self) -> None:
+        """Load the guardrail once; calls wait, so that loading takes no time of an answer."""
+        if self._loading is None:
+            self._loading = asyncio.ensure_future(self._load())
+        await asyncio.shield(self._loading)
+
+    async def _load(self) -> None:
+        try:
+            await asyncio.to_thread(self.guard.warm_up)
+            if self._owns_guard:
+                await asyncio.to_thread(self.guard.self_test)
+        except GuardrailError as error:  # calls that need the part report it as well
+            self._unready = f"the guardrail cannot be loaded: {error}"
+            log.error("%s", self._unready)
+        else:
+            if self._on_loaded is not None:
+                self._on_loaded()
+            self._unready = None
+
     # --- judged calls --------------------------------------------------------------------
 
     async def judged(self, request: Request) -> Response:
-        """A call whose reply is judged before it leaves."""
+        """A call whose reply is judged before it is returned."""
         self._need_upstream()
         begin = time.perf_counter()
         body = await read_json(request)
         endpoint, _ = JUDGED[request.url.path.removeprefix(PREFIX).strip("/")]
-        if (azure := deployment_of(request)) is not None and azure.name:
+        if (azure := getattr(request.state, "azure", None)) is not None and azure.name:
             body.setdefault("model", azure.name)
-        path = upstream_path(request, self._upstream)
+        path = self._upstream.path_of(request, PREFIX)
         guarding = self.guard_options.of(request, body.get("model"))
         begun(request, "output", guarding.policy)
         exchange = await in_reader_thread(Exchange, guarding, endpoint, body)
-        kind = "stream" if exchange.streams_through else "output"
-        of = begun(request, kind, exchange.policy)
-        await self.loading.done()
+        phase = "stream" if exchange.streams_through else "output"
+        judging = begun(request, phase, exchange.policy)
+        await self.loaded()
         if exchange.streams_through:
             await exchange.inject()
-            return await self._stream(request, path, exchange, begin, of)
+            return await self._stream(request, path, exchange, begin, judging)
 
         async def send(body: JSON) -> Reply:
             return await self._upstream.send(path, request.headers, body)
 
         guarded = await self._waited_for(request, exchange.whole(send))
-        return self._whole(guarded, exchange, of)
+        return self._whole(guarded, exchange, judging)
 
     async def _stream(
-        self, request: Request, path: str, exchange: Exchange, begin: float, of: Judging
+        self, request: Request, path: str, exchange: Exchange, begin: float, judging: Judging
     ) -> Response:
         stack = AsyncExitStack()
         try:
             content = (await asyncio.to_thread(json.dumps, exchange.body)).encode()
+            opening = self._upstream.open("POST", path, request.headers, content)
             async with self._in_time():
-                response = await unless_gone(
-                    request.receive,
-                    stack.enter_async_context(
-                        self._upstream.open("POST", path, request.headers, content)
-                    ),
-                )
+                response = await unless_gone(request.receive, stack.enter_async_context(opening))
                 kind = response.headers.get("content-type", "")
                 if response.status_code >= 300 or not kind.startswith("text/event-stream"):
                     reply = await unless_gone(request.receive, self._upstream.read(response))
                     await stack.aclose()
-                    judged = await exchange.judge(reply)
-                    return self._whole(judged, exchange, of)
+                    return self._whole(await exchange.judge(reply), exchange, judging)
         except BaseException:
             await stack.aclose()
             raise
+        headers = safe_headers(response.headers.multi_items())
         return JudgedStream(
-            self._pieces(response, exchange, begin, of),
+            self._pieces(response, exchange, begin, judging),
             status=response.status_code,
-            headers=(
-                *kept_headers(response.headers.multi_items()),
-                *dry_run_headers(exchange.policy).items(),
-            ),
+            headers=(*headers, *self._headers(exchange.policy, ()).items()),
             seconds=self.settings.timeout_s,
             closed=stack.aclose,
         )
 
     async def _pieces(
-        self, response: httpx.Response, exchange: Exchange, begin: float, of: Judging
+        self, response: httpx.Response, exchange: Exchange, begin: float, judging: Judging
     ) -> AsyncIterator[bytes]:
         guard, waited, ended = exchange.stream(), False, False
         try:
@@ -284,156 +291,144 @@ class _Gateway:
             ended = True
             yield last
             if not guard.answers:
-                self.metrics.answers((), of)
+                self.metrics.answers((), judging)
         except httpx.HTTPError as error:
             log.warning("the upstream broke off in a stream: %s", type(error).__name__)
             raise BrokenOffError("the upstream broke off") from error
         except GuardrailError as error:
-            self.metrics.failed(error, of)
+            self.metrics.failed(error, judging)
             error_event = error_body(str(error), kind="server_error", code="guardrail_unavailable")
             yield Event.of(error_event).encode()
         finally:
             if guard.released and not ended:
-                self._afterwards.start(self._broken_off(guard, of))
+                self._background.start(self._broken_off(guard, judging))
             elif guard.answers:
-                self.metrics.answers(guard.answers, of)
+                self.metrics.answers(guard.answers, judging)
 
-    async def _broken_off(self, guard: StreamGuard, of: Judging) -> None:
-        """Give the verdict on a stream of which some has left, for the log, which keeps it all."""
+    async def _broken_off(self, guard: StreamGuard, judging: Judging) -> None:
+        """Judge a stream that was released in part, for the log."""
         try:
             await guard.broken_off()
         finally:
             if guard.answers:
-                self.metrics.answers(guard.answers, of)
+                self.metrics.answers(guard.answers, judging)
 
-    def _whole(self, guarded: GuardedReply, exchange: Exchange, of: Judging) -> Response:
+    def _whole(self, guarded: GuardedReply, exchange: Exchange, judging: Judging) -> Response:
         reply = guarded.reply
         if reply.status < 300:
-            self.metrics.answers(guarded.answers, of)
-        body, kind = reply.body, JSON_TYPE
+            self.metrics.answers(guarded.answers, judging)
+        kind = JSON_TYPE
         if guarded.events is not None:
-            body = b"".join(event.encode() for event in guarded.events)
+            reply = reply._replace(body=b"".join(event.encode() for event in guarded.events))
             kind = "text/event-stream; charset=utf-8"
-        response = response_of(reply._replace(body=body), kind)
+        response = response_of(reply, kind)
         response.headers.update(self._headers(exchange.policy, guarded.answers))
         return response
 
     # --- other calls ---------------------------------------------------------------------
 
-    async def untouched(self, request: Request) -> Response:
+    async def textless(self, request: Request) -> Response:
         """A call whose reply holds nothing to judge."""
         self._need_upstream()
         async with self._in_time():
-            return await pass_on(request, self._upstream, media=False)
+            return await forward(request, self._upstream, media=False)
 
     async def media(self, request: Request) -> Response:
-        """A call whose reply is passed on unjudged, where the settings say so."""
+        """A call whose reply is passed on unjudged, if the settings allow it."""
         if not self.settings.media_calls:
-            raise RejectedError(
-                403,
-                f"what {request.url.path} returns is not judged; the setting media_calls lets it "
-                "through",
-                "not_guarded",
+            message = (
+                f"what {request.url.path} returns is not judged; set media_calls to pass it on"
             )
+            raise RejectedError(403, message, "not_guarded")
         self._need_upstream()
         async with self._in_time():
-            return await pass_on(request, self._upstream, media=True)
+            return await forward(request, self._upstream, media=True)
 
     async def refused(self, request: Request) -> Response:
         """A call whose reply could hold unjudged text."""
-        if (meant := misspelled(request)) is not None:
-            raise meant
-        raise RejectedError(
-            403,
-            f"this gateway does not judge what {request.url.path} returns and therefore does not "
-            "pass it on; use /v1/chat/completions or /v1/responses",
-            "not_guarded",
-        )
+        raise not_guarded(request)
 
     async def checks(self, request: Request) -> Response:
         """Check an answer; nothing is sent to the upstream."""
         guarding = self.guard_options.of(request)
-        of = begun(request, "check", guarding.checks_policy)
+        judging = begun(request, "check", guarding.checks_policy)
         body = await read_model(request, CheckBody)
-        await self.loading.done()
-        answer = await self._waited_for(request, check(guarding, body))
-        self.metrics.answers([answer], of)
-        headers = self._headers(guarding.checks_policy, [answer])
-        content = await asyncio.to_thread(answer.model_dump_json)
-        return Response(content, media_type=JSON_TYPE, headers=headers)
-
-    async def protocol(self, request: Request) -> Response:
-        """A call of another gateway's protocol."""
-        answer = self.protocols[request.scope["route"].path]
-        body = await read_json(request)
-        model = await answer.model_of(body, caller_of(request).owner)
-        guarding = self.guard_options.of(request, model)
-        policy = answer.policy_of(guarding)
-        of = begun(request, "protocol", policy)
-        await self.loading.done()
-        gone, answers = await self._waited_for(request, answer(body, guarding))
-        if answers:  # calls before a request bring nothing to judge
-            self.metrics.answers(answers, of)
-        headers = self._headers(policy, answers)
-        return await asyncio.to_thread(JSONResponse, gone, headers=headers)
+        await self.loaded()
+        answer = await self._waited_for(request, body.check(guarding))
+        return await self._verdict(answer, [answer], guarding.checks_policy, judging)
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""
         guarding = self.guard_options.of(request)
-        of = begun(request, "rank", guarding.checks_policy)
+        judging = begun(request, "rank", guarding.checks_policy)
         body = await read_model(request, RankBody)
-        await self.loading.done()
-        answers = await self._waited_for(request, rank(guarding, body))
-        self.metrics.answers(answers, of)
-        headers = self._headers(guarding.checks_policy, answers)
-        content = await asyncio.to_thread(Ranking.of(body, answers).model_dump_json)
-        return Response(content, media_type=JSON_TYPE, headers=headers)
+        await self.loaded()
+        answers = await self._waited_for(request, body.rank(guarding))
+        return await self._verdict(body.ranking(answers), answers, guarding.checks_policy, judging)
+
+    async def protocol(self, request: Request) -> Response:
+        """A call of another gateway's protocol."""
+        handler = self.protocols[request.scope["route"].path]
+        body = await read_json(request)
+        model = await handler.model_of(body, caller_of(request).owner)
+        guarding = self.guard_options.of(request, model)
+        policy = handler.policy_of(guarding)
+        judging = begun(request, "protocol", policy)
+        await self.loaded()
+        reply, answers = await self._waited_for(request, handler(body, guarding))
+        if answers:  # calls before a request bring nothing to judge
+            self.metrics.answers(answers, judging)
+        headers = self._headers(policy, answers)
+        return await asyncio.to_thread(JSONResponse, reply, headers=headers)
 
     async def healthz(self, request: Request) -> Response:
         """The process lives."""
         return JSONResponse({"status": "ok"})
 
     async def readyz(self, request: Request) -> Response:
-        """The guardrail is loaded and the gateway is not about to stop; whether the upstream is up.
+        """The guardrail is loaded and the gateway is not stopping; the state of the upstream.
 
-        One that is down keeps the status as it is: checks need none, and a balancer that took all
-        gateways out would help nobody.
+        An upstream that is down does not change the status: checks work without it, and every
+        gateway would be taken out at once.
         """
-        if self.loading.unready is not None:
-            return JSONResponse({"status": self.loading.unready}, 503)
+        if self._unready is not None:
+            return JSONResponse({"status": self._unready}, 503)
         upstream = "none"
         if self.settings.upstream is not None:
             upstream = "up" if await self._upstream.reachable() else "down"
         return JSONResponse({"status": "ready", "upstream": upstream})
 
-    async def feedback(self, request: Request) -> Response:
-        """Store a thumb or a correction with its record."""
-        return await self.dashboard.feedback(request)
-
-    async def dashboard_page(self, request: Request) -> Response:
-        """The dashboard, made from the log as it stands: of a tenant, its own records alone."""
-        return await self.dashboard.page(request)
-
     async def metrics_page(self, request: Request) -> Response:
         """Numbers for Prometheus."""
-        if self.dashboard.admit_person(request).tenant is not None:
-            raise RejectedError(
-                403, "numbers of all callers are shown to the gateway's own keys alone", "closed"
-            )
+        if self.dashboard.admit_reader(request).tenant is not None:
+            message = "the numbers of all callers need one of the gateway's own keys"
+            raise RejectedError(403, message, "closed")
         return Response(self.metrics.page(), media_type=CONTENT_TYPE_LATEST)
+
+    async def _verdict(
+        self, body: BaseModel, answers: Sequence[GuardedAnswer], policy: Policy, judging: Judging
+    ) -> Response:
+        self.metrics.answers(answers, judging)
+        content = await asyncio.to_thread(body.model_dump_json)
+        headers = self._headers(policy, answers)
+        return Response(content, media_type=JSON_TYPE, headers=headers)
 
     def _need_upstream(self) -> None:
         if self.settings.upstream is None:
-            raise RejectedError(
-                503, "this gateway has no upstream; start it with --upstream URL", "no_upstream"
-            )
+            message = "this gateway has no upstream; start it with --upstream URL"
+            raise RejectedError(503, message, "no_upstream")
 
     def _headers(self, policy: Policy, answers: Sequence[GuardedAnswer]) -> dict[str, str]:
-        """What a reply's headers tell of the verdicts behind it."""
-        return self.dashboard.record_header(answers) | dry_run_headers(policy, answers)
+        """Headers with the ids of records, and with what a dry run suppressed."""
+        headers = self.dashboard.record_header(answers)
+        if policy.dry_run:
+            headers[DRY_RUN] = "true"
+            if would := [answer.would.value for answer in answers if answer.would is not None]:
+                headers[WOULD] = ", ".join(would)
+        return headers
 
     async def _waited_for(self, request: Request, work: Awaitable[T]) -> T:
-        """Do the work of a call in its time, for as long as its caller is there."""
+        """Do the work of a call in time, while its caller is there."""
         async with self._in_time():
             return await unless_gone(request.receive, work)
 

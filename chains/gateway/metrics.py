@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from fastapi import Request
 from prometheus_client import (
@@ -17,9 +18,11 @@ from prometheus_client import (
     Histogram,
     generate_latest,
 )
+from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from chains.gateway.requests import RejectedError, caller_of
+from chains.gateway.callers import caller_of
+from chains.gateway.requests import RejectedError
 from chains.gateway.streaming import BrokenOffError, CallerGoneError
 from chains.gateway.upstream import UpstreamUnreachableError
 from chains.openai_wire import UnreadableReplyError
@@ -38,38 +41,52 @@ from guardrail.core.errors import (
 )
 from guardrail.core.types import CacheUse, Usage
 
-__all__ = [
-    "BYPASSED",
-    "CONTENT_TYPE_LATEST",
-    "ERROR",
-    "MULTIPROCESS",
-    "WOULD_BLOCK",
-    "Judging",
-    "Metrics",
-    "begun",
-    "error_type_of",
-    "failed_part",
-    "forget_gone",
-    "result_of",
-]
+__all__ = ["CONTENT_TYPE_LATEST", "MULTIPROCESS", "Judging", "Metrics", "begun", "forget_gone"]
+
+M = TypeVar("M", bound=MetricWrapperBase)
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder through which the workers of one gateway add up their numbers."""
-
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-"""Bounds of the sizes of the judge's batches."""
+RESULTS = {
+    Action.PASS: "allowed",
+    Action.ANNOTATE: "annotated",
+    Action.CORRECT: "corrected",
+    Action.FILTER: "filtered",
+    Action.REGENERATE: "regenerated",
+    Action.REFUSE: "refused",
+    Action.UNVERIFIED: "unverified",
+}
+"""Results by action; more are ``would_block`` (suppressed by a dry run), ``bypassed`` (tool calls
+or data only) and ``error``."""
+PARTS = ("kg", "judge", "checks", "model", "deadline", "overload", "input", "sentences")
+"""Parts without which an answer is judged in part or not at all, the most important first."""
+EXTERNAL_ERRORS = (
+    UpstreamUnreachableError, UnreadableReplyError, BrokenOffError,
+    RejectedError, CallerGoneError, InputError, ConfigError,
+)  # fmt: skip
+"""Errors of the upstream and of callers."""
+ERROR_TYPES: tuple[tuple[type[GuardrailError], str], ...] = (
+    (KnowledgeGraphError, "kg"),
+    (JudgeError, "judge"),
+    (ModelError, "model"),
+    (DeadlineExceededError, "deadline"),
+    (OverloadedError, "overload"),
+    (RecordError, "records"),
+    (MissingExtraError, "install"),
+)
+"""All others are ``internal``."""
 
 
 class Judging(NamedTuple):
-    """Which answers are judged, in the words of their numbers.
+    """Which answers are judged, in the labels of the metrics.
 
     Attributes:
         phase: ``output`` for a whole reply of the upstream, ``stream`` for a streamed one,
-            ``check`` and ``rank`` for texts that a caller has already, ``protocol`` for those of
-            other gateways' calls.
-        policy: Name of the policy that decides.
-        tenant: Name of the caller, never its key; empty where it has none.
+            ``check`` and ``rank`` for given texts, ``protocol`` for calls of other gateways.
+        policy: Name of the policy.
+        tenant: Name of the caller, never its key; empty without one.
     """
 
     phase: str
@@ -78,25 +95,23 @@ class Judging(NamedTuple):
 
 
 def begun(request: Request, phase: str, policy: Policy) -> Judging:
-    """Note of a call how it is judged; by that it is counted, however it ends."""
-    of = Judging(phase, policy.name, caller_of(request).name)
-    request.state.judging = of
-    return of
+    """Note how a call is judged; it is counted so even if it fails."""
+    judging = Judging(phase, policy.name, caller_of(request).name)
+    request.state.judging = judging
+    return judging
 
 
 def forget_gone(*, itself: bool = False) -> None:
-    """Take processes that are gone out of the gauges of their gateway; what they counted stays.
+    """Remove ended processes from the gauges of their gateway; their counts stay.
 
     Args:
-        itself: Whether the gauges under this process's own id go, too: at its begin, when they are
-            those of one that had the same id before, and at its end.
+        itself: Also remove this process's own id: when it starts, since an earlier process may
+            have had it, and when it ends.
     """
     folder = os.environ.get(MULTIPROCESS)
     for file in Path(folder).glob("gauge_live*_*.db") if folder else ():
         number = file.stem.rpartition("_")[2]
-        if not number.isdigit():
-            continue
-        if _is_gone(int(number)) or (itself and int(number) == os.getpid()):
+        if number.isdigit() and (_is_gone(int(number)) or (itself and int(number) == os.getpid())):
             with suppress(FileNotFoundError):  # another worker was faster
                 mark_process_dead(int(number), folder)  # type: ignore[no-untyped-call]
 
@@ -115,7 +130,7 @@ class Metrics:
     """Numbers of one gateway.
 
     Args:
-        usage: Tells what the guardrail is busy with; asked after each request.
+        usage: Gives what the guardrail is busy with; called after each request.
     """
 
     def __init__(self, usage: Callable[[], Usage]) -> None:
@@ -123,64 +138,52 @@ class Metrics:
         self._seen = Usage()
         forget_gone()
         self._registry = CollectorRegistry()
-        self._requests = self._counter(
-            "requests", "Answers by what became of them.",
-            "policy", "phase", "result", "error_type", "tenant",
-        )  # fmt: skip
-        self._latency = self._histogram(
+
+        def made(kind: type[M], name: str, text: str, *labels: str, **options: Any) -> M:
+            name = f"kg_guardrail_{name}"
+            return kind(name, text, labels, registry=self._registry, **options)
+
+        counter = partial(made, Counter)
+        histogram = partial(made, Histogram, buckets=SECONDS)
+        gauge = partial(made, Gauge, multiprocess_mode="livesum")
+        answer = "policy", "phase", "result"
+        self._requests = counter("requests", "Answers by result.", *answer, "error_type", "tenant")
+        self._latency = histogram(
             "latency_seconds",
-            "Time in which an answer was judged, seconds; of a stream the last look at it.",
-            "policy", "phase", "result",
-        )  # fmt: skip
-        self._stages = self._histogram(
-            "stage_seconds", "The same by stage of the work, seconds.", "stage"
+            "Time to judge an answer, seconds; of a stream, its last part.",
+            *answer,
         )
-        self._sentences = self._counter(
-            "sentences", "Judged sentences by support, those removed included.",
-            "policy", "phase", "category",
-        )  # fmt: skip
-        self._first = self._histogram(
-            "first_release_seconds",
-            "From a streamed request to the first text that left, seconds.",
+        self._stages = histogram("stage_seconds", "The same by stage, seconds.", "stage")
+        self._sentences = counter(
+            "sentences",
+            "Judged sentences by category, removed ones included.",
+            "policy",
+            "phase",
+            "category",
         )
-        self._http = self._counter(
+        self._first = histogram(
+            "first_release_seconds", "From a streamed request to its first released text, seconds."
+        )
+        self._http = counter(
             "http_requests", "HTTP requests by route, status and caller.",
             "route", "status", "tenant",
         )  # fmt: skip
-        self._http_seconds = self._histogram(
+        self._http_seconds = histogram(
             "http_request_seconds", "Wall time of HTTP requests, seconds.", "route"
         )
-        self.in_work = self._gauge("http_requests_in_work", "HTTP requests in work.")
-        self._queues = self._gauge(
-            "queue_length", "What waits: calls for a thread, sentences for the judge.", "queue"
+        self.in_work = gauge("http_requests_in_work", "HTTP requests in work.")
+        self._queues = gauge(
+            "queue_length", "Waiting calls for a thread, sentences for the judge.", "queue"
         )
-        self._running = self._gauge("calls_running", "Calls of graph and judge in work.")
-        self._stuck = self._gauge("calls_stuck", "Calls that were given up and still run.")
-        self._caches = self._counter(
-            "cache_requests", "Look-ups in caches: verdicts, queries.",
-            "cache", "result",
-        )  # fmt: skip
-        self._batches = Histogram(
-            "kg_guardrail_judge_batch_sentences", "Sentences in a batch of the judge.",
-            buckets=SENTENCES, registry=self._registry,
-        )  # fmt: skip
-        self._chat = self._counter(
-            "chat_judge", "Calls and tokens of chat models as judges.", "what"
+        self._running = gauge("calls_running", "Calls of graph and judge in work.")
+        self._stuck = gauge("calls_stuck", "Calls that were given up and still run.")
+        self._caches = counter(
+            "cache_requests", "Look-ups in caches: verdicts, queries.", "cache", "result"
         )
-
-    def _counter(self, name: str, told: str, *labels: str) -> Counter:
-        return Counter(f"kg_guardrail_{name}", told, labels, registry=self._registry)
-
-    def _histogram(self, name: str, told: str, *labels: str) -> Histogram:
-        return Histogram(
-            f"kg_guardrail_{name}", told, labels, buckets=SECONDS, registry=self._registry
+        self._batches = histogram(
+            "judge_batch_sentences", "Sentences in a batch of the judge.", buckets=SENTENCES
         )
-
-    def _gauge(self, name: str, told: str, *labels: str) -> Gauge:
-        return Gauge(
-            f"kg_guardrail_{name}", told, labels,
-            registry=self._registry, multiprocess_mode="livesum",
-        )  # fmt: skip
+        self._chat = counter("chat_judge", "Calls and tokens of chat models as judges.", "what")
 
     def request(self, route: str, status: int, seconds: float, tenant: str = "") -> None:
         """Count a finished HTTP request."""
@@ -189,51 +192,44 @@ class Metrics:
         self._watch()
 
     def first_release(self, seconds: float) -> None:
-        """Note how long a stream's reader waited for its first text."""
+        """Observe the time to the first released text of a stream."""
         self._first.observe(seconds)
 
-    def answers(self, answers: Sequence[GuardedAnswer], of: Judging) -> None:
-        """Count verdicts.
-
-        Args:
-            answers: The verdicts on one reply; none where nothing of it was judged.
-            of: Which they are.
-        """
+    def answers(self, answers: Sequence[GuardedAnswer], judging: Judging) -> None:
+        """Count the verdicts on one reply; none where nothing in it was judged."""
+        phase, tenant = judging.phase, judging.tenant
         if not answers:
-            self._requests.labels(of.policy, of.phase, BYPASSED, "", of.tenant).inc()
+            self._requests.labels(judging.policy, phase, "bypassed", "", tenant).inc()
         for answer in answers:
-            policy = answer.versions.get("policy", of.policy)
-            result = result_of(answer)
-            error_type = error_type_of(answer)
-            self._requests.labels(policy, of.phase, result, error_type, of.tenant).inc()
-            total = answer.timings_ms.get("total", 0.0) / 1000.0
-            self._latency.labels(policy, of.phase, result).observe(total)
-            for stage, spent in answer.timings_ms.items():
-                if stage != "total":
-                    self._stages.labels(stage).observe(spent / 1000.0)
+            policy = answer.versions.get("policy", judging.policy)
+            result = "would_block" if answer.would_block else RESULTS[answer.action]
+            failed = {problem.part for problem in answer.errors}
+            error_type = next((part for part in PARTS if part in failed), "")
+            self._requests.labels(policy, phase, result, error_type, tenant).inc()
+            stages = dict(answer.timings_ms)
+            total = stages.pop("total", 0.0)
+            self._latency.labels(policy, phase, result).observe(total / 1000.0)
+            for stage, spent in stages.items():
+                self._stages.labels(stage).observe(spent / 1000.0)
             for sentence in answer.judged:
                 category = sentence.category or "no claim"
-                self._sentences.labels(policy, of.phase, category).inc()
+                self._sentences.labels(policy, phase, category).inc()
 
-    def failed(self, error: Exception, of: Judging) -> None:
-        """Count a call that an error left without a reply, where that is the guardrail's doing."""
-        part = failed_part(error)
-        if part is not None:
-            self._requests.labels(of.policy, of.phase, ERROR, part, of.tenant).inc()
+    def failed(self, error: Exception, judging: Judging) -> None:
+        """Count a call without a reply, unless its caller or the upstream caused the error."""
+        if not isinstance(error, EXTERNAL_ERRORS):
+            part = next((name for kind, name in ERROR_TYPES if isinstance(error, kind)), "internal")
+            labels = (judging.policy, judging.phase, "error", part, judging.tenant)
+            self._requests.labels(*labels).inc()
 
     def failed_call(self, error: Exception, state: Mapping[str, object]) -> None:
-        """Count the same by what a call's state tells, where something of it was to be judged.
-
-        Args:
-            error: What ended it.
-            state: Of the request; ``judging`` tells which answers were to be judged.
-        """
-        of = state.get("judging")
-        if isinstance(of, Judging):
-            self.failed(error, of)
+        """The same for a call by its state; see ``begun``."""
+        judging = state.get("judging")
+        if isinstance(judging, Judging):
+            self.failed(error, judging)
 
     def page(self) -> bytes:
-        """All numbers in Prometheus' text format, those of the other workers included."""
+        """All numbers in Prometheus' text format, of all workers."""
         self._watch()
         if MULTIPROCESS not in os.environ:
             return generate_latest(self._registry)
@@ -251,7 +247,7 @@ class Metrics:
         self._stuck.set(now.stuck)
         for name, use in now.caches.items():
             known = before.caches.get(name, CacheUse())
-            # A part that was made anew begins at nothing again.
+            # A part that was made anew counts from zero again.
             self._caches.labels(name, "hit").inc(max(0, use.hits - known.hits))
             self._caches.labels(name, "miss").inc(max(0, use.misses - known.misses))
         for size, times in now.batches.items():
@@ -259,59 +255,3 @@ class Metrics:
                 self._batches.observe(size)
         for name, count in now.counts.items():
             self._chat.labels(name).inc(max(0, count - before.counts.get(name, 0)))
-
-
-BYPASSED = "bypassed"
-"""Nothing of the reply was judged: it held calls of tools or data alone."""
-ERROR = "error"
-"""There is no reply, since the guardrail failed."""
-WOULD_BLOCK = "would_block"
-"""A dry run alone let it leave as it was written."""
-
-RESULTS = {
-    Action.PASS: "allowed",
-    Action.ANNOTATE: "annotated",
-    Action.CORRECT: "corrected",
-    Action.FILTER: "filtered",
-    Action.REGENERATE: "regenerated",
-    Action.REFUSE: "refused",
-    Action.UNVERIFIED: "unverified",
-}
-
-PARTS = ("kg", "judge", "checks", "model", "deadline", "overload", "input", "sentences")
-"""Parts without which an answer is not judged, or not all of it."""
-
-OF_OTHERS = (
-    UpstreamUnreachableError, UnreadableReplyError, BrokenOffError,
-    RejectedError, CallerGoneError, InputError, ConfigError,
-)  # fmt: skip
-"""Errors of the upstream and of callers, what a request names among them."""
-INTERNAL = "internal"
-"""An error that is of no part: a fault of the gateway, or of what it runs on."""
-ERROR_TYPES: tuple[tuple[type[GuardrailError], str], ...] = (
-    (KnowledgeGraphError, "kg"),
-    (JudgeError, "judge"),
-    (ModelError, "model"),
-    (DeadlineExceededError, "deadline"),
-    (OverloadedError, "overload"),
-    (RecordError, "records"),
-    (MissingExtraError, "install"),
-)
-
-
-def result_of(answer: GuardedAnswer) -> str:
-    """What became of an answer; of a dry run what would have."""
-    return WOULD_BLOCK if answer.would_block else RESULTS[answer.action]
-
-
-def error_type_of(answer: GuardedAnswer) -> str:
-    """The part that could not be used; empty where all could."""
-    parts = {problem.part for problem in answer.errors}
-    return next((part for part in PARTS if part in parts), "")
-
-
-def failed_part(error: Exception) -> str | None:
-    """The part that left a call without a reply; None where that was the caller or the upstream."""
-    if isinstance(error, OF_OTHERS):
-        return None
-    return next((name for kind, name in ERROR_TYPES if isinstance(error, kind)), INTERNAL)

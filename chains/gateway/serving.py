@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import tempfile
@@ -17,47 +16,42 @@ from urllib.parse import urlsplit
 import h11
 import uvicorn
 from fastapi import FastAPI
-from starlette.types import Lifespan
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from chains.gateway.app import create_app
-from chains.gateway.loading import freeze_loaded
+from chains.gateway.app import create_app, freeze_loaded
 from chains.gateway.metrics import MULTIPROCESS, forget_gone
-from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
-from chains.gateway.settings import GatewaySettings, sharing
+from chains.gateway.protocols.litellm import STORE_VARIABLE, PendingRequests
+from chains.gateway.settings import GatewaySettings, settings_json, sharing
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.secrets import get_logger, public_url
 
-__all__ = ["HeadsInTime", "run", "worker_app"]
+__all__ = ["HeadTimeoutProtocol", "run", "worker_app"]
 
 log = get_logger("chains.gateway")
 for server in ("uvicorn.access", "uvicorn.error"):  # addresses of requests, and tracebacks
     get_logger(server)
 
 SILENCE_S = 120
-"""How long a worker may keep its parent waiting before it is replaced: loading judge and graph
-on a busy machine can keep it from answering for longer than the server's own 5 seconds."""
+"""Seconds after which a silent worker is replaced; loading may take longer than uvicorn's 5."""
 
 SETTINGS_VARIABLE = "KG_WORKER_SETTINGS"
-"""Hands the gateway's settings from the parent to its workers, as the environment does."""
-
+"""The gateway's settings for the workers, as JSON."""
 CONFIG_VARIABLE = "KG_WORKER_CONFIG"
-"""Hands the guardrail's settings from the parent to its workers, as JSON; they hold no key."""
+"""The guardrail's settings for the workers, as JSON; they hold no key."""
 
 
 def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
-    """Serve until told to stop; requests in work are then finished first.
+    """Serve until stopped; running exchanges are finished first.
 
-    The guardrail is loaded before anything is served, and its judge tells three sentences apart:
-    one that cannot be used serves nobody.
+    The guardrail is loaded, and its judge tested on three sentences, before anything is served.
 
     Raises:
-        GuardrailError: A part of the guardrail cannot be loaded, or its judge is wrong.
+        GuardrailError: A part of the guardrail cannot be loaded, or its judge fails the test.
     """
     if settings.open_to_network:
         log.warning(
             "anybody who reaches %s can use this gateway, since it has no key; /dashboard and "
-            "/metrics stay closed: give it one with --key or GUARDRAIL_GATEWAY__KEYS",
+            "/metrics stay closed; set --key or GUARDRAIL_GATEWAY__KEYS",
             settings.host,
         )
     if settings.upstream and not urlsplit(settings.upstream).path:
@@ -69,29 +63,29 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
     served = {
         "host": settings.host,
         "port": settings.port,
-        "http": HeadsInTime,
+        "http": HeadTimeoutProtocol,
         "timeout_graceful_shutdown": int(settings.drain_s),
         "log_level": "info",
         "server_header": False,
     }
     if settings.workers == 1:
-        with ended_in_order(), Guardrail(sharing(config)) as guard:
+        with exit_on_sigterm(), Guardrail(sharing(config)) as guard:
             guard.warm_up()
             guard.self_test()
             uvicorn.run(create_app(guard, settings, on_loaded=freeze_loaded), **served)  # type: ignore[arg-type]
         return
     with Guardrail(config) as tried:
-        tried.warm_up()  # The workers load their own; one that fails would be started for ever.
+        tried.warm_up()  # Workers load their own; one that fails would be restarted for ever.
         tried.self_test()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kg-gateway-"))
-        kept = str(Path(folder, "requests.sqlite"))
-        KeptRequests(kept).close()  # made here, lest workers race for it
+        store = str(Path(folder, "requests.sqlite"))
+        PendingRequests(store).close()  # created here, so that workers do not race for it
         given = {
             CONFIG_VARIABLE: config.model_dump_json(),
             SETTINGS_VARIABLE: settings_json(settings),
             MULTIPROCESS: os.environ.get(MULTIPROCESS, folder),
-            KEPT_VARIABLE: kept,
+            STORE_VARIABLE: store,
         }
         before = {name: os.environ[name] for name in given if name in os.environ}
         stack.callback(os.environ.update, before)
@@ -108,11 +102,8 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
 
 
 @contextmanager
-def ended_in_order() -> Iterator[None]:
-    """Leave what is inside in order where a signal ends the process: its log is closed, above all.
-
-    The server ends the process by the very signal that told it to stop.
-    """
+def exit_on_sigterm() -> Iterator[None]:
+    """Leave the context in order when the server ends the process by the signal that stopped it."""
 
     def end(number: int, frame: object) -> None:
         raise SystemExit(0)
@@ -127,80 +118,67 @@ def ended_in_order() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def settings_json(settings: GatewaySettings) -> str:
-    """The settings as JSON for the workers, keys included: they go no further than them."""
-    return json.dumps(settings.model_dump(), default=lambda key: key.get_secret_value())
-
-
 def worker_app() -> FastAPI:
-    """The application of one worker, from what its parent left in the environment."""
+    """The application of one worker, from the environment that its parent prepared."""
     config = GuardrailConfig.model_validate_json(os.environ[CONFIG_VARIABLE])
-    given = os.environ.get(SETTINGS_VARIABLE)
-    settings = (
-        GatewaySettings.from_env() if given is None else GatewaySettings.model_validate_json(given)
-    )
+    settings = GatewaySettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
     forget_gone(itself=True)
     app = create_app(config, settings, on_loaded=freeze_loaded)
-    app.router.lifespan_context = _forgotten_at_the_end(app.router.lifespan_context)
-    return app
-
-
-def _forgotten_at_the_end(lifespan: Lifespan[FastAPI]) -> Lifespan[FastAPI]:
-    """The life of a worker, behind which nothing of it is in work."""
+    lifespan = app.router.lifespan_context
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
+    async def worker_lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with lifespan(app):
             yield
         forget_gone(itself=True)
 
-    return life
+    app.router.lifespan_context = worker_lifespan
+    return app
 
 
 HEAD_S = 30.0
-"""Seconds in which the head of a request must be there, from its connection or its first byte."""
+"""Seconds for the head of a request, from its connection or its first byte."""
 MOST_WAITING = 400
 """Connections of one process that may wait for a head; a process may have 1,024 files open."""
 
 
-class HeadsInTime(H11Protocol):
-    """A connection that ends where the head of a request does not come.
+class HeadTimeoutProtocol(H11Protocol):
+    """A connection that is closed if the head of a request does not arrive in time.
 
-    Of more than ``MOST_WAITING`` that wait the one that has waited longest ends: who means to ask
-    sends the head at once.
+    If more than ``MOST_WAITING`` wait, the one that has waited longest is closed.
     """
 
-    waiting: ClassVar[dict[HeadsInTime, asyncio.TimerHandle]] = {}
+    waiting: ClassVar[dict[HeadTimeoutProtocol, asyncio.TimerHandle]] = {}
     """The connections of this process that wait for a head, the oldest first."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first head."""
         super().connection_made(transport)
-        self._wait_or_not()
+        self._update()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and look whether a head is still to come."""
+        """Read data, and wait if a head is still to come."""
         super().data_received(data)
-        self._wait_or_not()
+        self._update()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing more."""
-        self._wait_no_longer()
+        """Stop waiting."""
+        self._stop_waiting()
         super().connection_lost(exc)
 
-    def _wait_or_not(self) -> None:
+    def _update(self) -> None:
         if self.conn.their_state is not h11.IDLE or self.transport.is_closing():
-            self._wait_no_longer()
+            self._stop_waiting()
         elif self not in self.waiting:
             if len(self.waiting) >= MOST_WAITING:
                 next(iter(self.waiting))._give_up()
             self.waiting[self] = self.loop.call_later(HEAD_S, self._give_up)
 
-    def _wait_no_longer(self) -> None:
+    def _stop_waiting(self) -> None:
         timer = self.waiting.pop(self, None)
         if timer is not None:
             timer.cancel()
 
     def _give_up(self) -> None:
-        self._wait_no_longer()
+        self._stop_waiting()
         self.transport.close()

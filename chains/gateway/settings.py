@@ -1,40 +1,61 @@
-"""Settings of the gateway: command line, environment, settings file; never from a request."""
+"""Settings of the gateway, from the command line, the environment or the settings file."""
 
 from __future__ import annotations
 
-import hmac
+import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Literal, Self
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
 from chains.gateway.protocols import PROTOCOLS
-from chains.gateway.routes import Routes, without_effect
-from chains.gateway.tenants import NAME, Caller, Tenant, Tenants, rights_of
 from chains.injection import Inject
 from chains.openai_wire import MOST_REPLY_BYTES
 from chains.styles import MarkerStyle, StreamMode
+from guardrail import STRICT, Policy
 from guardrail.core.errors import ConfigError
-from guardrail.core.fields import plainly
+from guardrail.core.fields import did_you_mean, in_short, plainly
 from guardrail.core.secrets import RedactedRepr, register_secret
-from guardrail.core.types import MOST_SECONDS, Seconds, Value
+from guardrail.core.types import MOST_SECONDS, OwnStrictness, Seconds, Value
+from guardrail.policy import policy_named
 
 if TYPE_CHECKING:
     from guardrail import GuardrailConfig
 
-__all__ = ["ENV_PREFIX", "GatewaySettings", "option_of", "sharing", "variable_of"]
+__all__ = [
+    "ENV_PREFIX",
+    "REPEATED",
+    "GatewaySettings",
+    "Override",
+    "Route",
+    "Tenant",
+    "option_of",
+    "rights_of",
+    "route_of",
+    "settings_json",
+    "sharing",
+    "variable_of",
+]
 
 ENV_PREFIX = "GUARDRAIL_GATEWAY__"
 """``GUARDRAIL_GATEWAY__KEYS=a,b`` and so on, one variable for each field."""
-
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
 REPEATED = {
     "keys": "key",
     "protocols": "protocol",
@@ -43,20 +64,200 @@ REPEATED = {
     "trusted_hosts": "trusted-host",
 }
 """Lists, each with the option that may be given several times."""
-
 JUDGE_CACHE = 65_536
-"""Verdicts of the judges that the gateway remembers; about 50 MB with short texts."""
+"""Verdicts that the gateway caches, about 50 MB with short texts."""
+TENANT_NAME = re.compile(r"(?!key-)[A-Za-z0-9][\w.-]{0,63}")
+ANSWERS = ("/v1/chat/completions", "/v1/responses")
+"""Paths whose replies are judged before they are returned."""
+TEXTS = ("/v1/checks", "/v1/rank", PROTOCOLS["fms"][0])
+"""Paths that judge the caller's own texts: no model, and the caller decides what to do."""
 
 
 def sharing(config: GuardrailConfig) -> GuardrailConfig:
-    """The guardrail's settings, with one memory of verdicts for all callers unless they tell."""
+    """The guardrail's settings with a cache of verdicts for all callers, unless they set one."""
     if "judge_cache" in config.model_fields_set:
         return config
     return config.model_copy(update={"judge_cache": JUDGE_CACHE})
 
 
+def _split(value: object) -> object:
+    """A list, from a text with commas."""
+    return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
+"""A list of names, which may be written as one text with commas."""
+
+
+def rights_of(caller: str) -> CallerRights:
+    """The rights that a setting ``caller`` names.
+
+    Args:
+        caller: ``free``, ``strict``, or rights separated by commas.
+
+    Raises:
+        ValueError: A right is unknown.
+    """
+    names = [name.strip() for name in caller.split(",")]
+    known = tuple(CallerRights.model_fields)
+    for name in names:
+        if name not in (*known, "free", "strict"):
+            raise ValueError(f"unknown right {name!r}; {did_you_mean(name, known)}")
+    return CallerRights(**{name: name in names or "free" in names for name in known})
+
+
+def _known_rights(caller: str) -> str:
+    rights_of(caller)
+    return caller
+
+
+Rights = Annotated[
+    str,
+    BeforeValidator(lambda names: ",".join(names) if isinstance(names, list) else names),
+    AfterValidator(_known_rights),
+]
+"""``free``, ``strict``, or a list of rights."""
+
+
+class Override(Value):
+    """How some answers are judged; None keeps the setting of the level above.
+
+    The levels are the gateway, its route, its tenant, and the request.
+
+    Attributes:
+        policy: A policy's name, or a table of changes to the policy of the level above.
+        strictness: How sure the judge must be.
+        dry_run: Whether answers are returned unchanged.
+    """
+
+    policy: str | Mapping[str, object] | None = None
+    strictness: OwnStrictness = None
+    dry_run: bool | None = None
+
+    @model_validator(mode="after")
+    def _known_policy(self) -> Self:
+        self.applied_to(STRICT)
+        return self
+
+    def applied_to(self, policy: Policy) -> Policy:
+        """The policy with these changes.
+
+        Raises:
+            ConfigError: A policy, field or value is unknown.
+        """
+        dry_run = policy.dry_run if self.dry_run is None else self.dry_run
+        if isinstance(self.policy, str):
+            policy = policy_named(self.policy)
+        elif self.policy is not None:
+            changes = dict(self.policy)
+            base = changes.pop("base", None)
+            policy = (policy_named(str(base)) if base else policy).changed(**changes)
+            if self.dry_run is None and "dry_run" in changes:
+                dry_run = policy.dry_run
+        policy = policy.changed(dry_run=dry_run)
+        return policy.changed(strictness=self.strictness) if self.strictness else policy
+
+
+class Tenant(Override):
+    """A named caller.
+
+    Attributes:
+        keys: Its keys; several while they are rotated.
+        caller: Its rights; None for those of the gateway.
+        per_minute: Most requests per minute and worker.
+        concurrency: Most concurrent requests per worker.
+    """
+
+    keys: tuple[SecretStr, ...] = Field(min_length=1)
+    caller: Rights | None = None
+    per_minute: float | None = Field(default=None, gt=0)
+    concurrency: int | None = Field(default=None, ge=1)
+
+    @field_validator("keys", mode="before")
+    @classmethod
+    def _one_key(cls, keys: object) -> object:
+        return (keys,) if isinstance(keys, str) else keys
+
+    @field_validator("keys")
+    @classmethod
+    def _no_empty_key(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        if not all(key.get_secret_value() for key in keys):
+            raise ValueError("a key is empty")
+        return keys
+
+
+class Route(Override):
+    """Calls by path or model.
+
+    Attributes:
+        paths: Paths such as ``/v1/responses``; empty for any.
+        models: Models as requests name them, with ``*`` and ``?``; empty for any.
+    """
+
+    paths: Words = ()
+    models: Words = ()
+
+    @model_validator(mode="after")
+    def _some_calls(self) -> Self:
+        if not self.paths and not self.models:
+            raise ValueError("name the calls that it is for, with paths or models")
+        return self
+
+    def matches(self, path: str, model: object) -> bool:
+        """Whether a call with this path and model takes the route."""
+        by_model = isinstance(model, str) and any(fnmatchcase(model, like) for like in self.models)
+        by_path = path.rstrip("/") in {known.rstrip("/") for known in self.paths}
+        return (by_model or not self.models) and (by_path or not self.paths)
+
+    def problem(self, protocols: Collection[str]) -> str | None:
+        """Why the route has no effect where these protocols are served; None if it has one."""
+        off = {path: name for name, (path, _) in PROTOCOLS.items() if name not in protocols}
+        judged = {*ANSWERS, *TEXTS, *(path for path, _ in PROTOCOLS.values())} - off.keys()
+        for path in (known.rstrip("/") for known in self.paths):
+            if path in off:
+                return f"{path} is not served; switch on the protocol {off[path]!r}"
+            if path not in judged:
+                near = did_you_mean(path, sorted(judged))
+                return f"nothing is judged at {in_short(path)}; {near}"
+            if path in TEXTS and self.policy is not None:
+                return f"callers of {path} choose the policy; set strictness or dry_run alone"
+            if path in TEXTS and self.models:
+                return f"calls of {path} name no model"
+        return None
+
+
+def route_of(routes: Mapping[str, Route], path: str, model: object) -> Route | None:
+    """The first route that matches a call; None if there is none."""
+    return next((route for route in routes.values() if route.matches(path, model)), None)
+
+
+def _tenants(value: object) -> object:
+    """Tenants as a table, or as ``NAME=KEY`` in a list or a text with commas."""
+    items = _split(value)
+    if not isinstance(items, list | tuple):
+        return value
+    found: dict[str, dict[str, list[str]]] = {}
+    for item in filter(None, map(str.strip, map(str, items))):
+        name, _, key = item.partition("=")
+        found.setdefault(name.strip(), {"keys": []})["keys"].append(key)
+    return found
+
+
+def _routes(value: object) -> object:
+    """Routes as a table, or as ``MODEL=POLICY`` and ``/PATH=POLICY`` in a list or text."""
+    items = _split(value)
+    if not isinstance(items, list | tuple):
+        return value
+    found: dict[str, dict[str, str]] = {}
+    for item in filter(None, map(str.strip, map(str, items))):
+        pattern, _, policy = (part.strip() for part in item.rpartition("="))
+        calls = "paths" if pattern.startswith("/") else "models"
+        found[pattern] = {calls: pattern, "policy": policy}
+    return found
+
+
 class GatewaySettings(RedactedRepr, Value):
-    """What the gateway does beside judging.
+    """Settings of the gateway.
 
     Attributes:
         host: Address to listen on.
@@ -67,8 +268,8 @@ class GatewaySettings(RedactedRepr, Value):
             them from process lists.
         keys: Keys of this gateway, never forwarded; without any, the caller's key is forwarded.
         tenants: Named callers: tables ``[gateway.tenants.NAME]`` with ``keys`` and, optionally,
-            ``policy``, ``strictness``, ``dry_run``, ``caller``, ``caller_…``, ``per_minute``,
-            ``concurrency``; or ``NAME=KEY``.
+            ``policy``, ``strictness``, ``dry_run``, ``caller``, ``per_minute``, ``concurrency``;
+            or ``NAME=KEY``.
         routes: Policies by path or model: tables ``[gateway.routes.NAME]`` with ``paths`` or
             ``models`` and ``policy``, ``strictness`` or ``dry_run``; or ``MODEL=POLICY``,
             ``/PATH=POLICY``. The first match applies; tenants override it.
@@ -80,7 +281,6 @@ class GatewaySettings(RedactedRepr, Value):
             instruction and demonstration.
         evidence_mode: Evidence in a request replaces the graph (``given``), is added (``both``) or
             ignored (``graph``).
-        tool_results: Use tool results in a conversation as evidence.
         reply_searches: Use file-search results in a reply as evidence for that reply.
         earlier_answers: Earlier answers of a conversation whose evidence counts again.
         evidence_marks: Delimiters of evidence in messages, separated by a space: ``<context>
@@ -88,24 +288,19 @@ class GatewaySettings(RedactedRepr, Value):
         keep_parts: Forward content parts of other gateways unchanged.
         dry_run: Return answers unchanged, but judge, record and count them; tenants and routes
             override it.
-        caller: Default rights of callers: ``free`` or ``strict``.
-        caller_policy: Callers may choose policy and strictness.
-        caller_evidence: Evidence in requests counts.
-        caller_tools: Callers may offer tools.
-        caller_structured_output: Callers may request JSON.
+        caller: Rights of callers: ``free`` for all, ``strict`` for none, or a list of ``policy``
+            (choose policy and strictness), ``evidence`` (bring it), ``tools`` (offer them) and
+            ``structured_output`` (request JSON).
         reasons: Give reasons for refused and filtered answers.
         media_calls: Forward audio and image calls, unjudged.
         protocols: Protocols of other gateways to serve.
         max_body_bytes: Maximum request size.
         body_timeout_s: Seconds until a body must be complete.
-        body_bytes_per_s: Minimum rate of a body after five seconds.
-        address_bodies: Bodies in transit per address; then status 429.
         address_concurrency: Concurrent exchanges per address and worker. Default: half of
             ``concurrency`` without keys, else unlimited.
         address_per_minute: Requests per minute, address and worker.
         max_reply_bytes: Maximum size of an upstream reply, including reasoning and token
             probabilities.
-        connect_timeout_s: Seconds to connect upstream.
         first_byte_s: Seconds until the head of the upstream's reply; statuses 100 to 199 do not
             extend it.
         timeout_s: Seconds per exchange, including streams.
@@ -118,62 +313,62 @@ class GatewaySettings(RedactedRepr, Value):
     workers: int = Field(default=1, ge=1)
     upstream: str | None = None
     upstream_key: SecretStr | None = None
-    keys: tuple[SecretStr, ...] = ()
-    tenants: Tenants = Field(default_factory=dict)
-    routes: Routes = Field(default_factory=dict)
-    trusted_hosts: tuple[str, ...] = ()
+    keys: Annotated[tuple[SecretStr, ...], BeforeValidator(_split)] = ()
+    tenants: Annotated[Mapping[str, Tenant], BeforeValidator(_tenants)] = Field(
+        default_factory=dict
+    )
+    routes: Annotated[Mapping[str, Route], BeforeValidator(_routes)] = Field(default_factory=dict)
+    trusted_hosts: Words = ()
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
     inject: Inject = Inject.OFF
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN
-    tool_results: bool = True
     reply_searches: bool = False
     earlier_answers: int = Field(default=6, ge=0)
     evidence_marks: Marks | None = None
     keep_parts: bool = False
     dry_run: bool = False
-    caller: Literal["free", "strict"] = "free"
-    caller_policy: bool | None = None
-    caller_evidence: bool | None = None
-    caller_tools: bool | None = None
-    caller_structured_output: bool | None = None
+    caller: Rights = "free"
     reasons: bool = True
     media_calls: bool = False
-    protocols: tuple[str, ...] = ()
+    protocols: Words = ()
     max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)
     body_timeout_s: Seconds = 120.0
-    body_bytes_per_s: float = Field(default=1024.0, gt=0)
-    address_bodies: int = Field(default=64, ge=1)
     address_concurrency: int | None = Field(default=None, ge=1)
     address_per_minute: float | None = Field(default=None, gt=0)
     max_reply_bytes: int = Field(default=MOST_REPLY_BYTES, ge=1)
-    connect_timeout_s: Seconds = 10.0
     first_byte_s: Seconds = 300.0
     timeout_s: Seconds = 600.0
     drain_s: float = Field(default=30.0, ge=0, le=MOST_SECONDS)
     concurrency: int = Field(default=512, ge=1)
 
     @property
-    def rights(self) -> CallerRights:
-        """What callers may do: each setting where it is given, else the preset."""
-        return rights_of(self, CallerRights())
+    def needs_key(self) -> bool:
+        """Whether callers need a key of this gateway."""
+        return bool(self.keys or self.tenants)
 
     @property
     def open_to_network(self) -> bool:
-        """Whether other machines can call and no key keeps any of them out."""
+        """Whether other machines can call without a key."""
         return not self.needs_key and self.host not in LOOPBACK
 
     @property
     def most_of_an_address(self) -> int:
-        """Exchanges of one address in work at once; without keys nobody takes all the places."""
+        """Concurrent exchanges of one address; without keys nobody takes all the places."""
         if self.address_concurrency is not None:
             return self.address_concurrency
         return self.concurrency if self.needs_key else max(1, self.concurrency // 2)
 
     @property
-    def needs_key(self) -> bool:
-        """Whether callers need a key of this gateway."""
-        return bool(self.keys or self.tenants)
+    def evidence(self) -> EvidenceSettings:
+        """Where requests may hold evidence."""
+        return EvidenceSettings(
+            mode=self.evidence_mode,
+            reply_searches=self.reply_searches,
+            earlier=self.earlier_answers,
+            marks=self.evidence_marks,
+            keep_parts=self.keep_parts,
+        )
 
     @field_validator("upstream")
     @classmethod
@@ -189,45 +384,49 @@ class GatewaySettings(RedactedRepr, Value):
 
     @field_validator("evidence_marks", mode="before")
     @classmethod
-    def _two(cls, value: object) -> object:
+    def _two_marks(cls, value: object) -> object:
         return tuple(value.split()) or None if isinstance(value, str) else value
 
-    @property
-    def evidence(self) -> EvidenceSettings:
-        """Where evidence is looked for in requests."""
-        return EvidenceSettings(
-            mode=self.evidence_mode,
-            tools=self.tool_results,
-            reply_searches=self.reply_searches,
-            earlier=self.earlier_answers,
-            marks=self.evidence_marks,
-            keep_parts=self.keep_parts,
+    @field_validator("keys", "trusted_hosts", "protocols")
+    @classmethod
+    def _no_empty_item(cls, items: tuple[str | SecretStr, ...]) -> tuple[str | SecretStr, ...]:
+        return tuple(
+            item for item in items if (item if isinstance(item, str) else item.get_secret_value())
         )
-
-    @field_validator("keys", "protocols", "trusted_hosts", mode="before")
-    @classmethod
-    def _split(cls, value: object) -> object:
-        return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
-
-    @field_validator("keys")
-    @classmethod
-    def _no_empty_key(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
-        return tuple(key for key in keys if key.get_secret_value())
 
     @field_validator("tenants")
     @classmethod
-    def _named(cls, tenants: Mapping[str, Tenant]) -> Mapping[str, Tenant]:
+    def _tenant_names(cls, tenants: Mapping[str, Tenant]) -> Mapping[str, Tenant]:
         for name in tenants:
-            if not NAME.fullmatch(name) or name.startswith("key-"):
+            if not TENANT_NAME.fullmatch(name):
                 raise ValueError(
-                    f"{name!r} is no name of a tenant; use letters, digits, '.', '_' and '-', and "
-                    "another beginning than 'key-'"
+                    f"{name!r} is not a valid tenant name; use letters, digits, '.', '_' and '-', "
+                    "and do not begin with 'key-'"
                 )
         return tenants
 
+    @field_validator("trusted_hosts")
+    @classmethod
+    def _host_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if "*" in name.removeprefix("*.") or "/" in name or ":" in name:
+                raise ValueError(
+                    f"{name!r} is not a host name; omit scheme and port, and write a wildcard as "
+                    "*.example.com"
+                )
+        return names
+
+    @field_validator("protocols")
+    @classmethod
+    def _known_protocols(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in PROTOCOLS:
+                raise ValueError(f"unknown protocol {name!r}; {did_you_mean(name, PROTOCOLS)}")
+        return names
+
     @model_validator(mode="after")
-    def _one_caller_a_key(self) -> Self:
-        known = [register_secret(key.get_secret_value()) for key, _ in self._callers()]
+    def _unique_keys(self) -> Self:
+        known = [register_secret(key.get_secret_value()) for key, _ in self.callers()]
         if self.upstream_key is not None:
             register_secret(self.upstream_key.get_secret_value())
         if len(set(known)) < len(known):
@@ -237,32 +436,19 @@ class GatewaySettings(RedactedRepr, Value):
     @model_validator(mode="after")
     def _routes_with_effect(self) -> Self:
         for name, route in self.routes.items():
-            if (why := without_effect(route, self.protocols)) is not None:
+            if (why := route.problem(self.protocols)) is not None:
                 raise PydanticCustomError(
                     "routes", "route {name}: {why}", {"name": repr(name), "why": why}
                 )
         return self
 
-    @field_validator("trusted_hosts")
-    @classmethod
-    def _names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if "*" in name.removeprefix("*.") or "/" in name or ":" in name:
-                raise ValueError(
-                    f"{name!r} is no name of a host; write it without scheme and port, and a "
-                    "wildcard as *.example.com"
-                )
-        return tuple(name for name in names if name)
-
-    @field_validator("protocols")
-    @classmethod
-    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if name and name not in PROTOCOLS:
-                near = get_close_matches(name, PROTOCOLS, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else ", ".join(PROTOCOLS)
-                raise ValueError(f"there is no protocol {name!r}; {hint}")
-        return tuple(name for name in names if name)
+    def callers(self) -> Iterator[tuple[SecretStr, str]]:
+        """Each key with the name of its caller: the tenant's, else ``key-1`` and so on."""
+        for place, key in enumerate(self.keys, start=1):
+            yield key, f"key-{place}"
+        for name, tenant in self.tenants.items():
+            for key in tenant.keys:
+                yield key, name
 
     @classmethod
     def from_env(
@@ -272,18 +458,21 @@ class GatewaySettings(RedactedRepr, Value):
         options: Mapping[str, object] | None = None,
         section: Mapping[str, object] | None = None,
     ) -> Self:
-        """Read the environment, under what the command line says and over what the file says.
+        """Read the settings: options override the environment, which overrides the file.
 
         Args:
             environ: Variables to read; those of the process by default.
-            options: Settings by name that win over the environment.
+            options: Options of the command line, by the names of the settings.
             section: ``[gateway]`` of the settings file.
 
         Raises:
-            ConfigError: A setting is unknown or malformed; the message names where it stands, and
-                of an unknown one the nearest.
+            ConfigError: A setting is unknown or malformed; the message names where it was given.
         """
-        given = _given(os.environ if environ is None else environ)
+        given = {
+            name.removeprefix(ENV_PREFIX).lower(): text
+            for name, text in (os.environ if environ is None else environ).items()
+            if name.startswith(ENV_PREFIX)
+        }
         options, section = options or {}, section or {}
         try:
             return cls.model_validate({**section, **given, **options})
@@ -292,30 +481,16 @@ class GatewaySettings(RedactedRepr, Value):
             for item in error.errors(include_input=False):
                 whole = "routes" if item["type"] == "routes" else "keys"
                 name = str(item["loc"][0]) if item["loc"] else whole
-                if name in options:
-                    spelled = option_of
-                else:
-                    spelled = variable_of if name in given else _in_the_file
+                spelled = (
+                    option_of if name in options else variable_of if name in given else _in_file
+                )
                 problems.append(f"{spelled(name)}: {_problem(cls, item, spelled)}")
             raise ConfigError("; ".join(problems)) from None
 
-    def caller_with(self, key: str | None) -> Caller | None:
-        """Who calls with a key; None for one that is not known. Takes the same time for any."""
-        if not self.needs_key:
-            return Caller.without_a_name(key)
-        given = (key or "").encode()
-        found = None
-        for known, caller in self._callers():
-            if hmac.compare_digest(given, known.get_secret_value().encode()):
-                found = caller
-        return found
 
-    def _callers(self) -> Iterator[tuple[SecretStr, Caller]]:
-        for place, key in enumerate(self.keys, start=1):
-            yield key, Caller(f"key-{place}", f"key-{place}")
-        for name, tenant in self.tenants.items():
-            for key in tenant.keys:
-                yield key, Caller(name, name, tenant)
+def settings_json(settings: GatewaySettings) -> str:
+    """The settings as JSON for worker processes, keys included."""
+    return json.dumps(settings.model_dump(), default=lambda key: key.get_secret_value())
 
 
 def option_of(name: str) -> str:
@@ -323,30 +498,20 @@ def option_of(name: str) -> str:
     return "--" + REPEATED.get(name, name).replace("_", "-")
 
 
-def _given(variables: Mapping[str, str]) -> dict[str, str]:
-    """Settings from environment variables, by field name."""
-    return {
-        name.removeprefix(ENV_PREFIX).lower(): text
-        for name, text in variables.items()
-        if name.startswith(ENV_PREFIX)
-    }
-
-
 def variable_of(name: str) -> str:
-    """A setting as a variable of the environment."""
+    """A setting as an environment variable."""
     return ENV_PREFIX + name.upper()
 
 
-def _in_the_file(name: str) -> str:
+def _in_file(name: str) -> str:
     return f"[gateway] {name}"
 
 
 def _problem(
     model: type[GatewaySettings], problem: ErrorDetails, spelled: Callable[[str], str]
 ) -> str:
-    """What is wrong with a setting; for one that there is not, the nearest, spelled alike."""
     if problem["type"] != "extra_forbidden":
         return plainly(problem)
     near = get_close_matches(str(problem["loc"][0]), model.model_fields, n=1)
     hint = f"did you mean {spelled(near[0])!r}?" if near else "see guardrail serve --help"
-    return f"there is no such setting; {hint}"
+    return f"unknown setting; {hint}"

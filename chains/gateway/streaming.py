@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from guardrail.core.errors import GuardrailError
 
-__all__ = ["Afterwards", "BrokenOffError", "CallerGoneError", "JudgedStream", "unless_gone"]
+__all__ = ["BackgroundTasks", "BrokenOffError", "CallerGoneError", "JudgedStream", "unless_gone"]
 
 T = TypeVar("T")
 
@@ -35,26 +35,30 @@ async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
     Raises:
         CallerGoneError: The caller went away first.
     """
-    task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_gone(receive))
+
+    async def gone() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    task, watch = asyncio.ensure_future(work), asyncio.ensure_future(gone())
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             raise CallerGoneError("the caller closed the connection")
         return task.result()
     finally:
-        for item in (task, gone):
+        for item in (task, watch):
             if not item.done():
                 item.cancel()
                 with suppress(asyncio.CancelledError, Exception):
                     await item
 
 
-class Afterwards:
-    """What is still to be done for exchanges whose callers wait no longer.
+class BackgroundTasks:
+    """Work for exchanges whose callers no longer wait; its errors are suppressed.
 
     Args:
-        seconds: Most time that each may take.
+        seconds: Most time for each task.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -62,33 +66,34 @@ class Afterwards:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[object, object, None]) -> None:
-        """Do it beside all else; what goes wrong in it is told to nobody."""
-        task = asyncio.create_task(self._in_time(work))
+        """Run it as a task."""
+
+        async def bounded() -> None:
+            with suppress(GuardrailError, TimeoutError):
+                async with asyncio.timeout(self._seconds):
+                    await work
+
+        task = asyncio.create_task(bounded())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def ended(self) -> None:
-        """Wait for all that was begun."""
+    async def wait(self) -> None:
+        """Wait for all tasks."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _in_time(self, work: Coroutine[object, object, None]) -> None:
-        with suppress(GuardrailError, TimeoutError):
-            async with asyncio.timeout(self._seconds):
-                await work
 
 
 class JudgedStream(Response):
     """A stream of judged bytes.
 
-    When the upstream breaks off, so does the reply: the connection is closed without the end
-    that the protocol asks for, and the caller sees what it would see without the gateway.
+    If the upstream breaks off, the connection is closed without the end that the protocol asks
+    for, as the caller would see it without the gateway.
 
     Args:
-        pieces: The bytes; ends with ``BrokenOffError`` where the upstream broke off.
+        pieces: The bytes; raises ``BrokenOffError`` where the upstream breaks off.
         status: HTTP status.
         headers: Headers of the reply.
-        seconds: Most time that the whole may take.
-        closed: Called at the end, however it comes.
+        seconds: Most time for the whole stream.
+        closed: Called at the end in any case.
     """
 
     media_type = "text/event-stream"
@@ -124,18 +129,9 @@ class JudgedStream(Response):
                 await self._closed()
 
     async def _send(self, send: Send) -> None:
-        start = {
-            "type": "http.response.start",
-            "status": self.status_code,
-            "headers": self.raw_headers,
-        }
-        await send(start)
+        head = {"type": "http.response.start", "status": self.status_code}
+        await send(head | {"headers": self.raw_headers})
         async for piece in self._pieces:
             if piece:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -87,7 +87,7 @@ def upstream(fake):
 
 @pytest.fixture(scope="module")
 def gateway(upstream, strict_guard):
-    settings = GatewaySettings(upstream=f"{upstream}/v1", connect_timeout_s=5)
+    settings = GatewaySettings(upstream=f"{upstream}/v1")
     with served(create_app(strict_guard, settings)) as url:
         yield url
 

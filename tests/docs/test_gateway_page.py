@@ -33,7 +33,7 @@ async def test_a_server_of_one_s_own_keeps_what_it_has_loaded_out_of_collection(
     before = gc.get_freeze_count()
     try:
         async with written["app"].router.lifespan_context(written["app"]):
-            await written["app"].state.gateway.loading.done()
+            await written["app"].state.gateway.loaded()
             assert gc.get_freeze_count() > before
     finally:
         gc.unfreeze()

@@ -1,7 +1,4 @@
-"""Guardrail protocols that other gateways speak, switched on by name.
-
-``PROTOCOLS`` is where they are registered; each is described in its module.
-"""
+"""Guardrail protocols of other gateways, switched on by name; ``PROTOCOLS`` registers them."""
 
 from __future__ import annotations
 
@@ -14,17 +11,19 @@ from chains.gateway.protocols.base import Protocol, ProtocolReply
 __all__ = ["PROTOCOLS", "Protocol", "ProtocolReply"]
 
 
-def _made(place: str) -> Protocol:
-    """The handler of a protocol, by its module here and its class; only what is used is loaded."""
-    module, _, name = place.partition(":")
-    made: Protocol = getattr(import_module(module, __name__), name)()
-    return made
+def _load(module: str, name: str) -> Protocol:
+    """A handler by its module here and its class, which is loaded only if it is used."""
+    handler: Protocol = getattr(import_module(module, __name__), name)()
+    return handler
 
 
 PROTOCOLS: dict[str, tuple[str, Callable[[], Protocol]]] = {
-    "litellm": ("/beta/litellm_basic_guardrail_api", partial(_made, ".litellm:LiteLLMGuardrail")),
-    "portkey": ("/portkey/webhook", partial(_made, ".portkey:PortkeyWebhook")),
-    "truefoundry": ("/truefoundry/guardrail", partial(_made, ".truefoundry:TrueFoundryGuardrail")),
-    "fms": ("/api/v1/text/context/doc", partial(_made, ".fms:FMSDetector")),
+    "litellm": (
+        "/beta/litellm_basic_guardrail_api",
+        partial(_load, ".litellm", "LiteLLMGuardrail"),
+    ),
+    "portkey": ("/portkey/webhook", partial(_load, ".hosts", "PortkeyWebhook")),
+    "truefoundry": ("/truefoundry/guardrail", partial(_load, ".hosts", "TrueFoundryGuardrail")),
+    "fms": ("/api/v1/text/context/doc", partial(_load, ".hosts", "FMSDetector")),
 }
 """Path and handler of each protocol, by name."""

@@ -1,48 +1,70 @@
-"""LiteLLM's ``generic_guardrail_api``: requests bring evidence, responses are judged against it.
+"""LiteLLM's ``generic_guardrail_api``: requests bring evidence, responses are judged by it.
 
-The call for a response does not repeat the conversation, so what its request held is kept by
-``litellm_call_id``, for all workers of a gateway. A streamed response is
-sent again and again as it grows: with ``streaming_transform_mode: incremental_diff`` only text that
-was judged leaves the proxy.
+The call for a response does not repeat the conversation, so the evidence of its request is stored
+by ``litellm_call_id``, for all workers of a gateway. A growing response is sent again and again:
+with ``streaming_transform_mode: incremental_diff`` only judged text leaves the proxy.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter
 
 from chains.evidence.base import Case, Found, case_of
 from chains.evidence.items import RequestField, request_field
 from chains.evidence.openai import chat_evidence, chat_question
 from chains.gateway.protocols.base import Protocol, ProtocolReply, refusal_text
-from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
-from chains.gateway.threads import in_reader_thread
+from chains.gateway.requests import in_reader_thread
 from chains.openai_calls import calls_in, documents_of_calls
 from chains.openai_codes import scalar, sealed, tree
 from chains.openai_wire import JSON, is_json_document
 from chains.rendering import Notes, render, render_sentences
 from chains.structured import Document, judge_documents
 from chains.styles import MarkerStyle
-from guardrail.core.errors import InputError
+from guardrail.core.errors import GuardrailError, InputError
 from guardrail.core.types import Action, GuardedAnswer, Problem
 
 if TYPE_CHECKING:
     from chains.openai_text import Guarding
 
-__all__ = ["LiteLLMGuardrail"]
+__all__ = ["CALLS", "STORE_VARIABLE", "LiteLLMGuardrail", "PendingRequests"]
 
+STORE_VARIABLE = "KG_WORKER_REQUESTS"
+"""Names the file through which the workers of one gateway share requests."""
+CALLS = 10_000
+"""Requests that wait for their response."""
+STORE_BYTES = 256 * 2**20
+"""Bytes of all of them."""
+BUSY_S = 10.0
+"""Seconds that a worker waits for the others to write."""
+TABLE = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = OFF;
+CREATE TABLE IF NOT EXISTS pending (
+    place INTEGER PRIMARY KEY, call TEXT UNIQUE NOT NULL, size INTEGER NOT NULL, request TEXT
+);
+CREATE INDEX IF NOT EXISTS sizes ON pending (size);
+"""
+REQUEST = TypeAdapter(tuple[str, Found, str | None])
 PARAMETERS = ("evidence", "policy", "strictness")
-"""What ``additional_provider_specific_params`` may say."""
-NOT_KEPT = Problem(
+"""Read from ``additional_provider_specific_params``."""
+NO_REQUEST = Problem(
     part="evidence",
-    message="no request is kept for this response, so its evidence could not be read; set mode "
-    "to [pre_call, post_call] in LiteLLM's settings, and send fewer or smaller requests at once",
+    message="the request of this response is not stored, so its evidence could not be read; set "
+    "mode to [pre_call, post_call] in LiteLLM's settings, and send fewer or smaller requests at "
+    "once",
 )
-"""What is told of a response without evidence whose request never came, or is kept no longer."""
 MOST_TEXTS = 128
-"""Texts of one response, each of which is judged for itself: as many as a reply has choices."""
+"""Texts of one response: as many as a reply has choices."""
 NO_CALLS = "the model calls a tool, which callers may not use here"
 UNKNOWN_CALLS = "the model calls a tool in a form that cannot be judged"
 ENDS = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
@@ -52,121 +74,110 @@ class LiteLLMGuardrail(Protocol):
     """Answers the calls of LiteLLM's proxy.
 
     Args:
-        kept: Where requests wait for their response; None for the file that the workers of this
-            gateway share, or for this process's memory where it is alone.
+        pending: Where requests wait for their response; by default the file that the workers of
+            this gateway share, or the memory of a single process.
     """
 
-    def __init__(self, kept: KeptRequests | None = None) -> None:
-        self._kept = kept or KeptRequests(os.environ.get(KEPT_VARIABLE))
+    def __init__(self, pending: PendingRequests | None = None) -> None:
+        self._pending = pending or PendingRequests(os.environ.get(STORE_VARIABLE))
 
     async def model_of(self, body: JSON, owner: str) -> object:
-        """Tell the model of a request; a response does not name it, so that of its request."""
+        """The model of a request; a response has that of its request."""
         model, call = body.get("model"), _call(body, owner)
         if isinstance(model, str) or call is None:
             return model
-        return await asyncio.to_thread(self._kept.model, call)
+        stored = await asyncio.to_thread(self._pending.get, call)
+        return stored[2] if stored else None
 
     async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
-        """Take a request or a response of the proxy.
+        """Answer a request or a response of the proxy.
 
         Raises:
-            InputError: It is neither, or hands over what is no evidence.
-            GuardrailError: A part cannot be used, or the request cannot be kept.
+            InputError: It is neither, or its evidence cannot be read.
+            GuardrailError: A part cannot be used, or the request cannot be stored.
         """
         call, model = _call(body, guarding.owner), body.get("model")
-        field = await in_reader_thread(_field, body)
-        found = await in_reader_thread(_read, body, field, guarding)
+        parameters = body.get("additional_provider_specific_params")
+        known = parameters if isinstance(parameters, dict) else {}
+        given = {key: known[key] for key in PARAMETERS if key in known}
+        field = await in_reader_thread(request_field, given)
+        question, found = await in_reader_thread(_read, body, field, guarding)
         kind = body.get("input_type")
         if kind == "request":
             if call is not None:
                 model = model if isinstance(model, str) else None
-                await asyncio.to_thread(self._kept.add, call, *found, model)
+                await asyncio.to_thread(self._pending.add, call, question, found, model)
             return {"action": "NONE"}, ()
         if kind != "response":
             raise InputError(f"input_type must be 'request' or 'response', not {kind!r}")
         if body.get("tool_calls") and not guarding.rights.tools:
-            # The proxy takes back texts alone: a call leaves as it is, or the reply does not.
+            # The proxy accepts only texts: a call leaves unchanged, or the reply does not.
             return {"action": "BLOCKED", "blocked_reason": NO_CALLS}, ()
-        found = await asyncio.to_thread(self._joined, call, *found)
+        stored = await asyncio.to_thread(self._pending.get, call) if call else None
+        if stored is not None:
+            question, found = question or stored[0], found | stored[1]
+        elif not (found.sources or found.problems):
+            found = found._replace(problems=(NO_REQUEST,))
         policy, problems = guarding.rights.policy_of(field, guarding.policy)
         guarding = replace(guarding, policy=policy)
-        case = await case_of(guarding.guard, *found, guarding.evidence.mode)
+        case = await case_of(guarding.guard, question, found, guarding.evidence.mode)
         case = case._replace(problems=(*case.problems, *problems))
         return await self._judged(body, guarding, case)
 
-    async def _judged(
-        self, body: JSON, guarding: Guarding, case: Case
-    ) -> tuple[object, tuple[GuardedAnswer, ...]]:
-        texts = _texts(body)
+    async def _judged(self, body: JSON, guarding: Guarding, case: Case) -> ProtocolReply:
+        texts, policy = _texts(body), guarding.policy
         if len(texts) > MOST_TEXTS:
             raise InputError(f"a response has at most {MOST_TEXTS} texts, not {len(texts)}")
         calls = await in_reader_thread(calls_in, body)
         documents = documents_of_calls(calls)
         if not _is_whole(body.get("tool_calls") or [], calls.get("tool_calls", [])):
-            if guarding.policy.structured:
+            if policy.structured:
                 return {"action": "BLOCKED", "blocked_reason": UNKNOWN_CALLS}, ()
             documents.append(Document("tool calls", "", None))
-        if guarding.policy.structured:
+        if policy.structured:
             documents += [
                 Document.read(f"text {place}", "answer", text)
                 for place, text in enumerate(texts)
                 if is_json_document(text)
             ]
-        verdicts = await judge_documents(guarding.guard, guarding.policy, case, documents)
+        verdicts = await judge_documents(guarding.guard, policy, case, documents)
         answers = [*verdicts.answers]
         if verdicts.withheld:
-            return {"action": "BLOCKED", "blocked_reason": guarding.policy.refusal}, (*answers,)
-        beside = {"guardrail": told} if (told := verdicts.told()) else {}
+            return {"action": "BLOCKED", "blocked_reason": policy.refusal}, (*answers,)
+        reported = {"guardrail": report} if (report := verdicts.told()) else {}
         judged = {one.of for one in verdicts.judged}
         returned: list[str] = []
-        places: list[int] = []
+        held_back: list[int] = []
         for place, text in enumerate(texts):
-            if not text.strip() or f"text {place}" in judged:
-                returned.append(text)
-                places.append(0)
-                continue
-            answer = await case.check(guarding.guard, text, guarding.policy.settled())
-            answers.append(answer)
-            growing = not text.rstrip().endswith(ENDS)
-            if answer.action is Action.REFUSE and not growing:
-                reason = refusal_text(answer, guarding)
-                return {"action": "BLOCKED", "blocked_reason": reason}, tuple(answers)
-            shown, held = await asyncio.to_thread(_shown, answer, text, guarding.style)
+            shown, held = text, 0
+            if text.strip() and f"text {place}" not in judged:
+                answer = await case.check(guarding.guard, text, policy.settled())
+                answers.append(answer)
+                growing = not text.rstrip().endswith(ENDS)
+                if answer.action is Action.REFUSE and not growing:
+                    reason = refusal_text(answer, guarding)
+                    return {"action": "BLOCKED", "blocked_reason": reason}, tuple(answers)
+                shown, held = await asyncio.to_thread(_shown, answer, text, guarding.style)
             returned.append(shown)
-            places.append(held)
+            held_back.append(held)
         if returned == texts:
-            return {"action": "NONE", **beside}, tuple(answers)
+            return {"action": "NONE", **reported}, tuple(answers)
         reply = {
             "action": "GUARDRAIL_INTERVENED",
             "texts": returned,
-            "stream_holdback_chars": places,
-            **beside,
+            "stream_holdback_chars": held_back,
         }
-        return reply, tuple(answers)
-
-    def _joined(self, call: str | None, question: str, found: Found) -> tuple[str, Found]:
-        """What a response is judged against: what it brings itself, and what its request held."""
-        kept = None if call is None else self._kept.get(call)
-        if kept is not None:
-            return question or kept[0], found | kept[1]
-        known = found.sources or found.problems
-        return question, found if known else found._replace(problems=(NOT_KEPT,))
+        return reply | reported, tuple(answers)
 
 
 def _call(body: JSON, owner: str) -> str | None:
-    """The name of a call; another owner's call of the same id is another call."""
-    named = body.get("litellm_call_id")
-    return f"{owner} {named}".strip() if isinstance(named, str) else None
-
-
-def _field(body: JSON) -> RequestField:
-    parameters = body.get("additional_provider_specific_params")
-    known = parameters if isinstance(parameters, dict) else {}
-    return request_field({key: known[key] for key in PARAMETERS if key in known})
+    """The id of a call, with its owner: another owner's call of the same id is another call."""
+    call = body.get("litellm_call_id")
+    return f"{owner} {call}".strip() if isinstance(call, str) else None
 
 
 def _read(body: JSON, field: RequestField, guarding: Guarding) -> tuple[str, Found]:
-    """The question and the evidence that a call brings."""
+    """The question and the evidence of a call."""
     request = {"messages": body.get("structured_messages")}
     settings = guarding.rights.places(guarding.evidence)
     question = chat_question(request, settings)
@@ -176,52 +187,118 @@ def _read(body: JSON, field: RequestField, guarding: Guarding) -> tuple[str, Fou
 
 
 def _texts(body: JSON) -> list[str]:
-    """The texts of a call, each in its place; none where it has none.
+    """The texts of a call, by place.
 
     Raises:
-        InputError: What stands there is something else. It would leave unjudged.
+        InputError: One is not a text, so that it would be returned unjudged.
     """
     texts = body.get("texts")
     if texts is None:
         return []
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise InputError("texts must be a list of texts: what is something else cannot be judged")
+        raise InputError("texts must be a list of texts: anything else cannot be judged")
     return texts
 
 
-def _is_whole(told: object, judged: object) -> bool:
-    """Whether all that calls tell is judged, or no text: the proxy takes back texts alone."""
-    if told is None or told == judged or scalar(told) is not None:
+def _is_whole(calls: object, judged: object) -> bool:
+    """Whether everything in calls is judged or no text, since the proxy accepts only texts."""
+    if calls is None or calls == judged or scalar(calls) is not None:
         return True
-    if isinstance(told, list) and isinstance(judged, list) and len(told) == len(judged):
-        return all(map(_is_whole, told, judged))
-    if not isinstance(told, dict):
+    if isinstance(calls, list) and isinstance(judged, list) and len(calls) == len(judged):
+        return all(map(_is_whole, calls, judged))
+    if not isinstance(calls, dict):
         return False
     known = judged if isinstance(judged, dict) else {}
     signed = tree(sealed)  # such as the signature of a thought
     return all(
-        _is_whole(held, known.get(name)) or signed(held) == held for name, held in told.items()
+        _is_whole(held, known.get(name)) or signed(held) == held for name, held in calls.items()
     )
 
 
 def _shown(answer: GuardedAnswer, text: str, style: MarkerStyle) -> tuple[str, int]:
-    """The text to return, and how many characters of its end a later call may change."""
+    """The text to return, and how many characters of its end a later call may change.
+
+    The last sentence may still grow and be removed, and the list of notes moves on.
+    """
     if answer.dry_run:
         return text, 0
     shown = render(answer, style).text
-    return shown, len(shown) - len(_settled(answer, text, shown, style))
-
-
-def _settled(answer: GuardedAnswer, text: str, shown: str, style: MarkerStyle) -> str:
-    """What of the shown text no later call can change: sentences with something behind them.
-
-    The sentence that still grows may be removed once it is whole, and the list of notes moves on.
-    """
     if answer.action is Action.REFUSE:
-        return ""
+        return shown, len(shown)
     sentences = list(answer.sentences)
     if sentences and text.rstrip().endswith(answer.text[sentences[-1].start :].rstrip()):
         sentences.pop()
     end = sentences[-1].end if sentences else 0
     settled = render_sentences(answer.text[:end], sentences, answer, style, notes=Notes()).text
-    return settled if shown.startswith(settled) else ""
+    return shown, len(shown) - (len(settled) if shown.startswith(settled) else 0)
+
+
+class PendingRequests:
+    """The newest requests, bounded in number and bytes, in memory or in a shared file.
+
+    Args:
+        path: File to share; None for the memory of this process.
+        most_bytes: Most bytes of all requests.
+
+    Raises:
+        GuardrailError: The file cannot be opened.
+    """
+
+    def __init__(self, path: str | None = None, *, most_bytes: int = STORE_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        with self._locked():
+            self._db = sqlite3.connect(path or ":memory:", BUSY_S, check_same_thread=False)
+            self._db.executescript(TABLE)
+
+    def add(self, call: str, question: str, found: Found, model: str | None = None) -> None:
+        """Store a request with its model; the oldest are dropped when there is no room.
+
+        Raises:
+            GuardrailError: The file cannot be written.
+        """
+        # As ASCII, so that lone surrogates can be stored.
+        request = json.dumps(REQUEST.dump_python((question, found, model), mode="json"))
+        row = (json.dumps(call), len(request), request)
+        with self._locked(), self._db:
+            insert = "INSERT OR REPLACE INTO pending (call, size, request) VALUES (?, ?, ?)"
+            self._db.execute(insert, row)
+            while self._is_full():
+                oldest = "DELETE FROM pending WHERE place = (SELECT min(place) FROM pending)"
+                self._db.execute(oldest)
+
+    def get(self, call: str) -> tuple[str, Found, str | None] | None:
+        """Question, evidence and model of a request; None if it is not stored.
+
+        Raises:
+            GuardrailError: The file cannot be read.
+        """
+        with self._locked():
+            query = "SELECT request FROM pending WHERE call = ?"
+            row = self._db.execute(query, (json.dumps(call),)).fetchone()
+        return None if row is None else REQUEST.validate_python(json.loads(row[0]))
+
+    def calls(self) -> list[str]:
+        """The ids of the stored requests, the oldest first."""
+        with self._locked():
+            rows = self._db.execute("SELECT call FROM pending ORDER BY place").fetchall()
+        return [json.loads(call) for (call,) in rows]
+
+    def close(self) -> None:
+        """Close the file; its content stays."""
+        self._db.close()
+
+    def _is_full(self) -> bool:
+        calls, size = self._db.execute("SELECT count(*), total(size) FROM pending").fetchone()
+        return bool(calls > CALLS or size > self._most_bytes)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            with self._lock:
+                yield
+        except sqlite3.Error as error:
+            raise GuardrailError(
+                f"requests cannot be stored until their response: {error}; check whether the "
+                "folder for temporary files is full"
+            ) from error

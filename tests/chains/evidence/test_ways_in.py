@@ -257,7 +257,7 @@ async def test_a_policy_of_the_request_may_be_switched_off(alone, fake):
     field = {"guardrail": {"evidence": ITEMS, "policy": "annotate"}}
     call = asked_by("field", "chat") | {"extra_body": field}
     for allowed, action in ((True, "annotate"), (False, "filter")):
-        client = client_of("gateway", alone, fake, caller_policy=allowed)
+        client = client_of("gateway", alone, fake, caller="free" if allowed else "evidence,tools")
         completion = await client.chat.completions.create(**call)
         assert completion.choices[0].message.guardrail["action"] == action
 

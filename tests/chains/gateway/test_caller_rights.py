@@ -6,7 +6,8 @@ import pytest
 
 from chains.caller import CallerRights
 from chains.gateway import GatewaySettings, create_app
-from guardrail import STRICT, GuardrailConfig
+from chains.gateway.settings import rights_of
+from guardrail import STRICT, ConfigError, GuardrailConfig
 from tests.chains.conftest import CANARY, FALSE_MIDDLE, QUESTION, scripted_guard
 
 ASKED = {"model": "false-only", "messages": [{"role": "user", "content": QUESTION}]}
@@ -61,22 +62,22 @@ def errors(reply):
 
 
 @pytest.mark.parametrize("body", BROUGHT.values(), ids=BROUGHT)
-@pytest.mark.parametrize("closed", [{"caller_evidence": False}, {"caller": "strict"}])
+@pytest.mark.parametrize("closed", ["policy,tools,structured_output", "strict"])
 async def test_evidence_that_may_not_be_brought_carries_nothing(gateway, body, closed):
     free = await gateway(evidence_mode="both").post("/v1/chat/completions", json=body)
     assert CANARY in free.text
     for mode in ("given", "both"):
-        held = gateway(evidence_mode=mode, **closed)
+        held = gateway(evidence_mode=mode, caller=closed)
         reply = await held.post("/v1/chat/completions", json=body)
         assert CANARY not in reply.text
-        if closed != {"caller": "strict"} or body is not BROUGHT["a tool's message"]:
+        if closed != "strict" or body is not BROUGHT["a tool's message"]:
             assert "caller" in errors(reply)
         stream = await held.post("/v1/chat/completions", json=body | {"stream": True})
         assert CANARY not in stream.text
 
 
 async def test_checks_and_rank_take_no_evidence_without_the_right(gateway):
-    client = gateway(caller_evidence=False)
+    client = gateway(caller="policy")
     asked = {"question": QUESTION, "passages": TOLD}
     answer = (await client.post("/v1/checks", json=asked | {"answer": FALSE_MIDDLE})).json()
     assert answer["sentences"][0]["category"] == "contradictory"
@@ -89,12 +90,12 @@ async def test_checks_and_rank_take_no_evidence_without_the_right(gateway):
 async def test_a_policy_that_may_not_be_named_is_told(gateway):
     body = ASKED | {"guardrail": {"policy": "annotate"}}
     assert CANARY in (await gateway().post("/v1/chat/completions", json=body)).text
-    for closed in ({"caller_policy": False}, {"caller": "strict"}):
-        reply = await gateway(**closed).post("/v1/chat/completions", json=body)
+    for closed in ("evidence", "strict"):
+        reply = await gateway(caller=closed).post("/v1/chat/completions", json=body)
         assert CANARY not in reply.text
         assert "caller" in errors(reply)
     body = {"question": QUESTION, "answer": FALSE_MIDDLE, "policy": "strict"}
-    answer = (await gateway(caller_policy=False).post("/v1/checks", json=body)).json()
+    answer = (await gateway(caller="evidence").post("/v1/checks", json=body)).json()
     assert answer["versions"]["policy"] == "annotate"
 
 
@@ -111,8 +112,9 @@ async def test_a_policy_that_may_not_be_named_is_told(gateway):
 async def test_tools_and_json_are_refused_without_the_right(gateway, right, path, more):
     asked = {key: value for key, value in ASKED.items() if "input" not in more or key == "model"}
     assert (await gateway().post(f"/v1/{path}", json=asked | more)).status_code == 200
-    for closed in ({f"caller_{right}": False}, {"caller": "strict"}):
-        reply = await gateway(**closed).post(f"/v1/{path}", json=asked | more)
+    others = {"policy", "evidence", "tools", "structured_output"} - {right}
+    for closed in (",".join(others), "strict"):
+        reply = await gateway(caller=closed).post(f"/v1/{path}", json=asked | more)
         assert reply.status_code == 403
         assert reply.json()["error"]["code"] == "not_allowed"
 
@@ -125,21 +127,22 @@ async def test_calls_of_tools_that_nobody_may_ask_for_stay_here(gateway, stream)
     unasked = await gateway().post("/v1/chat/completions", json=asked)
     assert "look_up" not in unasked.text
     assert "tool_calls" not in unasked.text
-    held = await gateway(caller_tools=False).post("/v1/chat/completions", json=asked)
+    held = await gateway(caller="evidence").post("/v1/chat/completions", json=asked)
     assert held.status_code == 200
     assert "look_up" not in held.text
 
 
 async def test_json_that_nobody_may_ask_for_is_judged_as_text(gateway):
-    reply = await gateway(caller_structured_output=False).post(
+    reply = await gateway(caller="tools").post(
         "/v1/chat/completions", json=ASKED | {"model": "json"}
     )
     assert json.loads(reply.text)["choices"][0]["message"]["guardrail"]["action"]
 
 
-def test_a_preset_closes_all_and_a_setting_opens_one():
-    assert GatewaySettings().rights == CallerRights()
-    closed = GatewaySettings(caller="strict").rights
-    assert not any(closed.model_dump().values())
-    opened = GatewaySettings(caller="strict", caller_evidence=True).rights
-    assert opened == closed.model_copy(update={"evidence": True})
+def test_rights_are_a_preset_or_a_list():
+    assert rights_of(GatewaySettings().caller) == CallerRights()
+    assert not any(rights_of("strict").model_dump().values())
+    listed = GatewaySettings(caller=["evidence", "tools"]).caller
+    assert rights_of(listed) == CallerRights(policy=False, structured_output=False)
+    with pytest.raises(ConfigError, match="did you mean 'tools'"):
+        GatewaySettings.from_env(environ={}, options={"caller": "tool"})

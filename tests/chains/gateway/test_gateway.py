@@ -274,6 +274,7 @@ def test_every_process_that_serves_freezes_what_it_has_loaded(monkeypatch):
     config = GuardrailConfig(judge="none", graph={"location": "none"})
     serving.run(config, GatewaySettings(port=0))
     monkeypatch.setenv(serving.CONFIG_VARIABLE, config.model_dump_json())
+    monkeypatch.setenv(serving.SETTINGS_VARIABLE, "{}")
     serving.worker_app()
     assert [item["on_loaded"] for item in told] == [serving.freeze_loaded] * 2
 

@@ -3,10 +3,9 @@
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from chains.gateway.passthrough import MEDIA, UNTOUCHED
+from chains.gateway.passthrough import MEDIA, TEXTLESS
 from chains.gateway.protocols import PROTOCOLS
-from chains.gateway.routes import ANSWERS, TEXTS, Route, route_of
-from chains.gateway.serving import settings_json
+from chains.gateway.settings import ANSWERS, TEXTS, Route, route_of, settings_json
 from guardrail import STRICT, ConfigError, GuardrailConfig
 from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION, scripted_guard
 
@@ -103,7 +102,7 @@ def test_workers_get_the_routes():
         ({"models": "x", "policy": "strickt"}, "did you mean 'strict'"),
         ({"models": "x", "policy": {"treshold": 1}}, "thresholds"),
         ({"models": "x", "threshold": 1}, "routes"),
-        ({"paths": "/v1/checks", "policy": "strict"}, "whose request names the policy"),
+        ({"paths": "/v1/checks", "policy": "strict"}, "choose the policy"),
         ({"paths": ["/v1/responses", "/v1/rank/"], "policy": "strict"}, "/v1/rank"),
         ({"paths": "/v1/checks", "models": "x", "dry_run": True}, "name no model"),
         ({"paths": "/v1/chat/completion", "policy": "strict"}, "'/v1/chat/completions'"),
@@ -139,7 +138,11 @@ def test_the_paths_of_routes_are_those_at_which_something_is_judged():
         route.path for route in app.routes if "POST" in (getattr(route, "methods", None) or ())
     }
     posted = {path for path in posted if "{" not in path}
-    others = {f"/v1/{path}" for method, path in (*UNTOUCHED, *MEDIA) if method == "POST"}
+    others = {
+        f"/v1/{path}"
+        for method, path in (*TEXTLESS, *(("POST", path) for path in MEDIA))
+        if method == "POST"
+    }
     of_protocols = {path for path, _ in PROTOCOLS.values()}
     assert posted - others - {"/v1/feedback"} == {*ANSWERS, *TEXTS, *of_protocols}
     assert set(TEXTS) == {"/v1/checks", "/v1/rank", *by_caller}

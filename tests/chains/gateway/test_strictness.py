@@ -74,6 +74,6 @@ async def test_a_chat_takes_it_and_the_settings_may_forbid_it(
     }
     reply = (await gateway().post("/v1/chat/completions", json=body)).json()
     assert action(reply) == "refuse"
-    held = gateway(caller_policy=False)
+    held = gateway(caller="evidence")
     reply = (await held.post("/v1/chat/completions", json=body)).json()
     assert action(reply) != "refuse"

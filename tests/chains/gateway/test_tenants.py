@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from chains.gateway.serving import settings_json
+from chains.gateway.callers import identify
+from chains.gateway.settings import settings_json
 from guardrail import STRICT, ConfigError, GuardrailConfig
 from guardrail.log.records import RecordFilter, open_log
 from tests.chains.conftest import CANARY, FALSE_MIDDLE, QUESTION, TRUE_START, scripted_guard
@@ -25,7 +26,7 @@ TENANTS = {
         "keys": "red-key",
         "policy": {"base": "annotate", "deadline_s": 5.0},
         "strictness": "strict",
-        "caller_evidence": False,
+        "caller": "policy,tools,structured_output",
         "per_minute": 1_000,
     },
     "slow": {"keys": ["slow-key"], "per_minute": 1, "caller": "strict"},
@@ -164,14 +165,14 @@ def test_workers_get_the_tenants():
     settings = GatewaySettings(tenants=TENANTS)
     again = GatewaySettings.model_validate_json(settings_json(settings))
     assert again == settings
-    assert again.caller_with("blue-next").name == "blue"
+    assert identify(again, "blue-next").name == "blue"
 
 
 def test_tenants_in_one_variable():
     settings = GatewaySettings.from_env(
         environ={"GUARDRAIL_GATEWAY__TENANTS": "a=one, b=two, a=three"}
     )
-    names = [settings.caller_with(key).name for key in ("one", "two", "three")]
+    names = [identify(settings, key).name for key in ("one", "two", "three")]
     assert names == ["a", "b", "a"]
     assert "three" not in repr(settings)
     assert not GatewaySettings(tenants={"a": {"keys": "k"}}, host="0.0.0.0").open_to_network
@@ -180,8 +181,8 @@ def test_tenants_in_one_variable():
 @pytest.mark.parametrize(
     ("section", "says"),
     [
-        ({"tenants": {"a b": {"keys": "k"}}}, "no name of a tenant"),
-        ({"tenants": {"key-1": {"keys": "k"}}}, "no name of a tenant"),
+        ({"tenants": {"a b": {"keys": "k"}}}, "not a valid tenant name"),
+        ({"tenants": {"key-1": {"keys": "k"}}}, "not a valid tenant name"),
         ({"tenants": {"a": {"keys": "s3cret"}}, "keys": ["s3cret"]}, "the same key"),
         ({"tenants": {"a": {"keys": "s3cret"}, "b": {"keys": "s3cret"}}}, "the same key"),
         ({"tenants": {"a": {"keys": "s3cret", "policy": "strickt"}}}, "did you mean 'strict'"),

@@ -9,7 +9,7 @@ from base64 import b64encode
 import httpx
 import pytest
 
-from chains.gateway import GatewaySettings, create_app, threads
+from chains.gateway import GatewaySettings, create_app, requests
 from guardrail import Guardrail, GuardrailConfig, InputError
 from guardrail.core.cancellation import GivenUpError, stop_if_given_up
 from guardrail.core.documents import own_process
@@ -51,7 +51,7 @@ async def test_documents_that_are_waited_for_keep_no_other_call_waiting(client):
 
 
 async def test_what_takes_too_long_to_read_is_refused_and_stops(monkeypatch):
-    monkeypatch.setattr(threads, "READ_S", 0.2)
+    monkeypatch.setattr(requests, "READ_S", 0.2)
     stopped = threading.Event()
 
     def read(name):
@@ -64,9 +64,9 @@ async def test_what_takes_too_long_to_read_is_refused_and_stops(monkeypatch):
                 raise
 
     with pytest.raises(InputError, match=r"takes more than 0.2 s to read; send less of it"):
-        await threads.in_reader_thread(read, "a.pdf")
+        await requests.in_reader_thread(read, "a.pdf")
     assert await asyncio.to_thread(stopped.wait, PATIENCE_S)
-    assert await threads.in_reader_thread(str.upper, "a.pdf") == "A.PDF"
+    assert await requests.in_reader_thread(str.upper, "a.pdf") == "A.PDF"
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import pytest
 from chains.evidence import Source
 from chains.evidence.base import Found
 from chains.gateway import GatewaySettings, serving
-from chains.gateway.protocols.kept import CALLS, KeptRequests
-from chains.gateway.protocols.litellm import LiteLLMGuardrail
+from chains.gateway.protocols.litellm import CALLS, LiteLLMGuardrail, PendingRequests
 from chains.openai_text import Guarding
 from guardrail import STRICT, GuardrailConfig
 from guardrail.core.errors import GuardrailError
@@ -70,28 +69,28 @@ def response_of(call):
 
 async def test_requests_that_wait_are_bounded_in_memory(empty):
     """The oldest go first; a response whose request is gone says so."""
-    kept = KeptRequests(most_bytes=250_000)
-    host = partial(LiteLLMGuardrail(kept), guarding=Guarding(guard=empty))
+    pending = PendingRequests(most_bytes=250_000)
+    host = partial(LiteLLMGuardrail(pending), guarding=Guarding(guard=empty))
     for call in range(20):
         await host(request_of(str(call), f"{RIGHT} {'x' * 50_000}."))
         await host(request_of(str(call), f"{RIGHT} {'x' * 50_000}."))  # the same call once more
-    assert kept.calls() == ["16", "17", "18", "19"]
+    assert pending.calls() == ["16", "17", "18", "19"]
     _, (known,) = await host(response_of("19"))
     assert known.errors == ()
     assert known.action == "pass"
     _, (gone,) = await host(response_of("0"))
-    assert any("no request is kept" in problem.message for problem in gone.errors)
+    assert any("is not stored" in problem.message for problem in gone.errors)
     handed_over = {"evidence": [{"text": "x" * 300_000}]}  # alone above the bound
     await host(request_of("large", "") | {"additional_provider_specific_params": handed_over})
-    assert kept.calls() == []
+    assert pending.calls() == []
 
 
 async def test_requests_that_wait_are_bounded_in_number(empty):
-    kept = KeptRequests()
-    host = partial(LiteLLMGuardrail(kept), guarding=Guarding(guard=empty))
+    pending = PendingRequests()
+    host = partial(LiteLLMGuardrail(pending), guarding=Guarding(guard=empty))
     for call in range(CALLS + 10):
         await host(request_of(str(call), RIGHT))
-    assert len(kept.calls()) == CALLS
+    assert len(pending.calls()) == CALLS
     assert json.loads(json.dumps((await host(response_of("1")))[0]))["action"]
 
 
@@ -133,12 +132,12 @@ def test_a_request_is_kept_as_it_is():
     triple = Triple(subject="Ada", property="born", value="1815", subject_id="Q7259")
     problem = Problem(part="evidence", message="cut")
     held = Found((triple, passage), (Source.TOOLS, Source.CALLER), "Who?", (problem,))
-    kept = KeptRequests()
-    kept.add("call \ud800", "What\udfff?", held)
-    assert kept.get("call \ud800") == ("What\udfff?", held)
-    assert kept.get("call") is None
+    pending = PendingRequests()
+    pending.add("call \ud800", "What\udfff?", held, "gpt")
+    assert pending.get("call \ud800") == ("What\udfff?", held, "gpt")
+    assert pending.get("call") is None
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path):
-    with pytest.raises(GuardrailError, match="cannot be kept"):
-        KeptRequests(str(tmp_path / "nowhere" / "requests.sqlite"))
+    with pytest.raises(GuardrailError, match="cannot be stored"):
+        PendingRequests(str(tmp_path / "nowhere" / "requests.sqlite"))

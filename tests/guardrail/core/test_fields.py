@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from chains.gateway.checks import CheckBody
+from chains.gateway.bodies import CheckBody
 from guardrail.core.fields import field_problems
 
 

@@ -111,7 +111,9 @@ async def test_litellm_refuses_what_it_cannot_judge(gateway, texts):
 
 @pytest.mark.parametrize("allowed", [False, True])
 async def test_litellm_blocks_calls_of_tools_that_callers_may_not_use(allowed):
-    settings = GatewaySettings(protocols="litellm", keys="k", caller_tools=allowed)
+    settings = GatewaySettings(
+        protocols="litellm", keys="k", caller="free" if allowed else "evidence"
+    )
     tool = {"name": "pay", "arguments": "{}"}
     call = response_call("call-6", "") | {"tool_calls": [{"type": "function", "function": tool}]}
     with scripted_guard(config=GuardrailConfig(policy=STRICT)) as guard:

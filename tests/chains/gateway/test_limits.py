@@ -1,4 +1,4 @@
-"""Slow and large bodies hold up nobody, and no address takes all the room."""
+"""Slow and large requests hold up nobody, and no address takes all places."""
 
 import asyncio
 import gzip
@@ -9,9 +9,11 @@ import tracemalloc
 import httpx
 import pytest
 
-from chains.gateway import GatewaySettings, create_app, requests
-from chains.gateway.middleware import Bounds, Rate, address_of
+from chains.gateway import GatewaySettings, create_app, middleware, requests, serving
+from chains.gateway.middleware import RateLimits, address_of
 from chains.gateway.requests import RejectedError
+from chains.gateway.serving import HeadTimeoutProtocol
+from guardrail import GuardrailConfig
 from tests.chains.conftest import QUESTION, TRUE_START
 from tests.chains.fake_openai import served
 from tests.clock import PATIENCE_S, until
@@ -23,14 +25,16 @@ HEAD = (
 )
 
 
-def slow_bodies(url, count):
-    """Connections that have sent one byte of a body each, once the gateway has taken them up."""
+def connected(url, start=b""):
     host, _, port = url.removeprefix("http://").partition(":")
-    found = []
-    for _ in range(count):
-        sent = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
-        sent.sendall(HEAD)
-        found.append(sent)
+    connection = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+    connection.sendall(start)
+    return connection
+
+
+def slow_bodies(url, count):
+    """Connections that have sent one byte of a body each, once the gateway reads them."""
+    found = [connected(url, HEAD) for _ in range(count)]
     until(lambda: f"http_requests_in_work {count}.0" in httpx.get(f"{url}/metrics").text)
     return found
 
@@ -44,13 +48,11 @@ def test_bodies_that_do_not_come_take_no_place(guard):
 
 
 @pytest.mark.parametrize(
-    ("grace", "settings"),
-    [(60.0, {"body_timeout_s": 0.5}), (0.2, {"body_bytes_per_s": 10.0})],
-    ids=["as a whole", "by its rate"],
+    ("grace", "seconds"), [(60.0, 0.5), (0.2, 120.0)], ids=["as a whole", "by its rate"]
 )
-def test_a_slow_body_ends(guard, monkeypatch, grace, settings):
+def test_a_slow_body_ends(guard, monkeypatch, grace, seconds):
     monkeypatch.setattr(requests, "GRACE_S", grace)
-    with served(create_app(guard, GatewaySettings(**settings))) as url:
+    with served(create_app(guard, GatewaySettings(body_timeout_s=seconds))) as url:
         (slow,) = slow_bodies(url, 1)
         said = b""
         while piece := slow.recv(65_536):
@@ -108,7 +110,7 @@ def test_a_bomb_is_unpacked_up_to_the_bound_alone():
     bomb = gzip.compress(b" " * 200_000_000, mtime=0)
     tracemalloc.start()
     with pytest.raises(RejectedError):
-        asyncio.run(requests.unpacked(bomb, "gzip", 1_000_000))
+        requests.gunzip(bomb, 1_000_000)
     assert tracemalloc.get_traced_memory()[1] < 10_000_000
     tracemalloc.stop()
 
@@ -118,8 +120,9 @@ def client_of(guard, **settings):
     return httpx.AsyncClient(transport=transport, base_url="http://gateway")
 
 
-def test_one_address_sends_few_bodies_at_once(guard):
-    with served(create_app(guard, GatewaySettings(address_bodies=2))) as url:
+def test_one_address_sends_few_bodies_at_once(guard, monkeypatch):
+    monkeypatch.setattr(middleware, "ADDRESS_BODIES", 2)
+    with served(create_app(guard, GatewaySettings())) as url:
         slow = slow_bodies(url, 2)
         refused = httpx.post(f"{url}/v1/checks", json=ASKED, timeout=PATIENCE_S)
         assert refused.status_code == 429
@@ -185,15 +188,67 @@ def test_addresses_of_one_network_are_one_caller():
 
 
 def test_rates_of_many_names_take_little_room():
-    rate = Rate(most=100)
-    waits = [rate.take(str(name), 1.0) for name in range(1_000)]
-    assert waits == [0.0] * 1_000
-    assert rate.take("999", 1.0) > 50.0
-    assert rate.take("0", 1.0) == 0.0
+    rates = RateLimits(most=100)
+    for name in range(1_000):
+        rates.take(name, 1.0)
+    with pytest.raises(RejectedError) as raised:
+        rates.take(999, 1.0)
+    assert int(raised.value.headers["retry-after"]) > 50
+    rates.take(0, 1.0)  # forgotten
 
 
-def test_the_wait_for_a_rate_of_next_to_nothing_is_a_number():
-    bounds = Bounds(GatewaySettings(address_per_minute=1e-320))
-    with pytest.raises(RejectedError) as told:
-        bounds.count("here", None)
-    assert told.value.headers["retry-after"] == "1000000"
+def test_the_wait_for_a_tiny_rate_is_a_number():
+    with pytest.raises(RejectedError) as raised:
+        RateLimits().take("a", 1e-320)
+    assert raised.value.headers["retry-after"] == "1000000"
+
+
+STARTS = {
+    "nothing": b"",
+    "half a head": b"GET /healthz HTTP/1.1\r\nhost: gateway\r\n",
+    "a second head": b"GET /healthz HTTP/1.1\r\nhost: gateway\r\n\r\nGET /healthz",
+}
+
+
+@pytest.fixture
+def gateway(guard):
+    with served(create_app(guard, GatewaySettings()), http=HeadTimeoutProtocol) as url:
+        yield url
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=list(STARTS))
+def test_a_late_head_ends_its_connection(gateway, monkeypatch, start):
+    monkeypatch.setattr(serving, "HEAD_S", 0.2)
+    with connected(gateway, start) as slow:
+        while slow.recv(65_536):
+            pass  # until the server closes it
+    assert httpx.get(f"{gateway}/healthz").status_code == 200
+    until(lambda: not HeadTimeoutProtocol.waiting)
+
+
+def test_a_head_in_pieces_is_answered(gateway):
+    with connected(gateway, STARTS["half a head"]) as slow:
+        until(lambda: len(HeadTimeoutProtocol.waiting) == 1)
+        slow.sendall(b"\r\n")
+        assert slow.recv(65_536).startswith(b"HTTP/1.1 200")
+        until(lambda: not HeadTimeoutProtocol.waiting)
+
+
+def test_the_oldest_of_many_waiting_connections_end(gateway, monkeypatch):
+    monkeypatch.setattr(serving, "MOST_WAITING", 3)
+    slow = []
+    for count in range(1, 6):
+        slow.append(connected(gateway))
+        until(lambda count=count: len(HeadTimeoutProtocol.waiting) == min(count, 3))
+    assert slow[0].recv(1) == slow[1].recv(1) == b""
+    assert httpx.get(f"{gateway}/healthz").status_code == 200
+    for connection in slow:
+        connection.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_gateway_is_served_with_these_limits(monkeypatch, workers):
+    options = {}
+    monkeypatch.setattr(serving.uvicorn, "run", lambda *args, **given: options.update(given))
+    serving.run(GuardrailConfig(graph="none", judge="none"), GatewaySettings(workers=workers))
+    assert options["http"] is HeadTimeoutProtocol
