@@ -52,6 +52,7 @@ def pack_kit(
         "statements": packer.statements(item for item in train if not _is_hard(item)),
         "hard": packer.statements(item for item in train if _is_hard(item)),
         "copied": packer.statements(_copied(train)),
+        "table_rows": packer.statements(_table_rows(train)),
     }
     sources = frozenset(shares) - families.keys()
     by_source: dict[str, list[Row]] = defaultdict(list)
@@ -103,6 +104,55 @@ def _copied(statements: Iterable[Statement], *, seed: int = SEED) -> Iterator[St
         yield item._replace(
             sentence=item.statements[place], context="", verdict=Verdict.SUPPORTED, span=None
         )
+
+
+def _table_rows(statements: Iterable[Statement], *, seed: int = SEED) -> Iterator[Statement]:
+    """Rows of Markdown tables over the triples of a set: right, with another's value, or made up.
+
+    The head is context, as the sentence before a row is.
+    """
+    chooser = random.Random(f"{seed}/rows")
+    seen = set()
+    for item in statements:
+        if not item.triples or item.group in seen:
+            continue
+        seen.add(item.group)
+        table: dict[str, dict[str, str]] = defaultdict(dict)
+        own: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for text in item.statements:
+            subject, _, rest = text.removesuffix(".").partition(", ")
+            name, _, value = rest.partition(": ")
+            table[subject][name] = value
+            own[subject, name].add(value)
+        values: dict[str, set[str]] = defaultdict(set)
+        for (_, name), some in own.items():
+            values[name] |= some
+        for subject, row in table.items():
+            names = chooser.sample(sorted(row), min(len(row), chooser.choice((1, 2, 3))))
+            cells = [row[name] for name in names]
+            verdict = Verdict.SUPPORTED
+            place = chooser.randrange(len(names))
+            if chooser.random() < 0.6:
+                others = sorted(values[names[place]] - own[subject, names[place]])
+                if others and chooser.random() < 0.6:
+                    cells[place], verdict = chooser.choice(others), Verdict.CONTRADICTED
+                else:
+                    unknown = sorted(set(values) - set(row))
+                    if not unknown:
+                        continue
+                    names[place] = chooser.choice(unknown)
+                    cells[place] = chooser.choice(sorted(values[names[place]]))
+                    verdict = Verdict.UNSUPPORTED
+            more = ["", *names, ""] if chooser.random() < 0.2 else names
+            head, line = [chooser.choice(("Name", "", "Which")), *more], [subject, *cells]
+            if len(more) > len(names):
+                line = [subject, "", *cells, ""]
+            yield item._replace(
+                context=f"| {' | '.join(head)} |" if chooser.random() < 0.8 else "",
+                sentence=f"| {' | '.join(line)} |",
+                verdict=verdict,
+                span=None,
+            )
 
 
 class Packer:
