@@ -106,8 +106,8 @@ def pair_by_pair(
 @contextmanager
 def _serving(graph: Path) -> Iterator[str]:
     """Serve a graph over SPARQL while the block runs."""
-    beside = str(Path(sys.executable).parent)
-    binary = shutil.which("oxigraph", path=beside) or shutil.which("oxigraph")
+    folder = str(Path(sys.executable).parent)
+    binary = shutil.which("oxigraph", path=folder) or shutil.which("oxigraph")
     if binary is None:
         raise FileNotFoundError(
             "there is no oxigraph server; install it with: pip install oxigraph"

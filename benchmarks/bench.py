@@ -1,9 +1,9 @@
-"""The bench: one table of speed and memory by size, on this machine, beside baselines.
+"""The bench: one table of speed and memory by size, on this machine, next to baselines.
 
     make bench [SIZES=100000,1000000,10000000] [ROWS=1000] [OUTPUT=benchmarks/RESULTS.md]
 
 Every part runs in a process of its own (``benchmarks.scale``), one after the other, in
-several rounds. The table is written into the page between two marks, and its numbers beside it as
+several rounds. The table is written into the page between two marks, and its numbers next to it as
 JSON, with which the next run on the same machine compares.
 """
 
@@ -119,7 +119,7 @@ def bench(
         judge: Judge of check and bulk; None for the usual one.
         rounds: How often loading is measured.
         command: What was run, for the report.
-        tell: Is told what is being measured.
+        tell: Receives a description of each measurement.
     """
     before = _load()
 

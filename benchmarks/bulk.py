@@ -5,7 +5,7 @@
 
 Rows about the persons of the graph that ships, of one sentence each, every other one with a wrong
 value, go through one process, through several, and through Ray. Then they go through several
-again, one of which is killed when half of the shards are finished, and the run is started anew. The
+again, one killed when half of the shards are finished, and the run is started anew. The
 outputs, their lines sorted, must be the same to the byte. Prints a table and ends with status 1
 where they are not. Rates are by wall time, loading of parser and judge included.
 """

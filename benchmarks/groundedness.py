@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.groundedness --data DIR`` prints
 balanced accuracy at the fixed threshold of 0.5, at each set's own best threshold, and the area
-under the curve, beside what others have published of themselves on LLM-AggreFact.
+under the curve, next to published results on LLM-AggreFact.
 """
 
 from __future__ import annotations

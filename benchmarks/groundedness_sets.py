@@ -1,4 +1,4 @@
-"""Public sets of claims beside their evidence, read from the data folder."""
+"""Public sets of claims with their evidence, read from the data folder."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Concurrency(Value):
         distinct_share: Distinct pairs among all pairs asked for.
         sequential_pairs_per_s: Calls of the bare judge, one after another.
         sequential_busy_cores: Processor seconds a second in those calls. Where it is near the
-            number of cores, merging can gain nothing but what callers ask for twice.
+            number of cores, merging only helps if callers ask for the same verdict twice.
         merged_pairs_per_s: The calls through the micro-batcher, all at once, best round.
         gain: The second over the first.
         p50_ms: Median latency of a call in that round, milliseconds.

@@ -64,7 +64,7 @@ class Shape(Value):
         kind: Name of the transformers class.
         config: Name of its configuration class.
         sizes: Fields of the configuration.
-        one_step: Whether it is a T5 of which one decoder step is wanted.
+        one_step: True for a T5 that needs a single decoder step.
     """
 
     name: str

@@ -4,7 +4,7 @@
 
 Answers are written by the verbaliser from the facts of persons of the shipped graph, four
 sentences with five facts and one sentence that no graph holds; each person is asked about once,
-so nothing is served from a cache of answers. Printed beside the wall time is the processor time
+so nothing is served from a cache of answers. Next to the wall time it prints the processor time
 of the process: on a busy machine the wall time tells of the other work, not of the guardrail.
 """
 
@@ -26,7 +26,7 @@ from guardrail.core.types import Value
 __all__ = ["LatencyReport", "measure_latency"]
 
 UNKNOWN = " A letter of 1901 to the mayor of Springfield mentions a stay in Montevideo."
-"""The fifth sentence: a claim of which the graph holds nothing."""
+"""The fifth sentence: a claim that the graph does not cover."""
 
 WARM_UP = 5
 
@@ -60,12 +60,12 @@ def measure_latency(guard: Guardrail, *, rows: int, seed: int = 1) -> LatencyRep
         seed: Chooses persons, facts and phrasings.
     """
     rng = random.Random(seed)
-    told = biographies(rng)
-    rng.shuffle(told)
+    texts = biographies(rng)
+    rng.shuffle(texts)
     guard.warm_up()
     wall, cpu = [], []
     stages: dict[str, list[float]] = {}
-    for number, (text, facts) in enumerate(told[: rows + WARM_UP]):
+    for number, (text, facts) in enumerate(texts[: rows + WARM_UP]):
         begin, used = time.perf_counter(), time.process_time()
         question = f"Who was {facts[0].subject}?"
         answer = guard.check(question=question, answer=text + UNKNOWN)

@@ -1,10 +1,10 @@
-"""How well questions are linked to the graph, and candidates of one name told apart.
+"""How well questions are linked to the graph, and namesakes distinguished.
 
     python -m benchmarks.linking --data DIR [--namesakes 5] [--seed 1] [--kg PATH]
 
 ``DIR/biokalma/questions.jsonl.gz`` holds the complex BioKaLMA questions with the ids of the
 entities they were made from. A linked entity counts as right when it is listed or when its full
-label stands in the question. The measures are model-free. KaLMA reports a retrieval accuracy of
+label is in the question. The measures are model-free. KaLMA reports a retrieval accuracy of
 75.9.
 """
 
@@ -66,7 +66,7 @@ class LinkingReport(Value):
         listed: Number of listed (question, entity) pairs.
         found: How many of them were linked.
         linked: Number of linked entities.
-        right: How many of those are listed or stand in the question by their full label.
+        right: How many of those are listed or named in the question by their full label.
         ways: The linked entities by the way they were found.
         milliseconds: Mean wall time per question, without the tagger.
         cpu_milliseconds: The same in processor time, which other programs do not lengthen.

@@ -61,7 +61,7 @@ def outcome(answer: GuardedAnswer, text: str, start: int, end: int) -> Outcome:
 
     Args:
         answer: What the guardrail made of it.
-        text: The answer as it came in.
+        text: The original answer.
         start: Offset of the stretch in it.
         end: Offset past the stretch.
     """
@@ -80,7 +80,7 @@ def outcome(answer: GuardedAnswer, text: str, start: int, end: int) -> Outcome:
 
 
 def _delivered(answer: GuardedAnswer, text: str) -> list[tuple[Sentence, tuple[int, int]]]:
-    """The sentences delivered, each with its place in the answer as it came in."""
+    """The sentences delivered, each with its position in the original answer."""
     found: list[tuple[Sentence, tuple[int, int]]] = []
     read = 0
     for sentence in answer.sentences:

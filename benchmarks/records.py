@@ -66,15 +66,15 @@ def _kill(writes: int, writers: int, share: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "log.sqlite")
         SQLiteLog(path).close()
-        told = [Path(folder, f"acknowledged{n}") for n in range(writers)]
+        acknowledged = [Path(folder, f"acknowledged{n}") for n in range(writers)]
         processes = []
-        for file in told:
+        for file in acknowledged:
             with file.open("w") as out:
                 command = [sys.executable, "-c", WRITER, str(path), str(writes // writers)]
                 processes.append(subprocess.Popen(command, stdout=out))
         enough = share * writes
         begin = time.perf_counter()
-        while sum(file.stat().st_size for file in told) // 33 < enough:
+        while sum(file.stat().st_size for file in acknowledged) // 33 < enough:
             time.sleep(0.01)
             if all(process.poll() is not None for process in processes):
                 break
@@ -84,7 +84,7 @@ def _kill(writes: int, writers: int, share: float) -> None:
             process.wait()
         seconds = time.perf_counter() - begin
         # A line cut short by the kill was not acknowledged.
-        ids = [line for file in told for line in file.read_text().split("\n")[:-1]]
+        ids = [line for file in acknowledged for line in file.read_text().split("\n")[:-1]]
         with SQLiteLog(path) as log:
             kept = [record.id for record in log.records()]
             log.write(small_answer("after"))

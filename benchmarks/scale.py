@@ -119,8 +119,8 @@ def measure(
         names = list(dict.fromkeys(_chosen(triples, _BASELINE_LOOK_UPS)))
         values = baselines.sparql_look_ups(graph, names, cached=part == "sparql-cached")
     elif part == "pairs":
-        told = [(name, _sentences(name)) for name in _chosen(triples, _CHECKS)]
-        values = baselines.pair_by_pair(graph, told, judge)
+        checks = [(name, _sentences(name)) for name in _chosen(triples, _CHECKS)]
+        values = baselines.pair_by_pair(graph, checks, judge)
     elif part == "check":
         values = _checks(graph, judge, _chosen(triples, _CHECKS))
     elif part == "calls":
@@ -246,8 +246,10 @@ def _row(name: str) -> dict[str, str]:
 def _config(graph: Path, judge: str | None) -> GuardrailConfig:
     from guardrail import GuardrailConfig
 
-    told: dict[str, object] = {"graph": {"location": str(graph)}}
-    return GuardrailConfig.model_validate(told if judge is None else told | {"judge": judge})
+    settings: dict[str, object] = {"graph": {"location": str(graph)}}
+    return GuardrailConfig.model_validate(
+        settings if judge is None else settings | {"judge": judge}
+    )
 
 
 def _largest_mb() -> float | None:

@@ -123,11 +123,11 @@ def _statements(name: str, data: Path) -> Iterator[tuple[object, Case]]:
 def _company(name: str) -> Iterator[tuple[object, Case]]:
     for number, answer in enumerate(Domain(name).answers):
         request = answer.request
-        for told in answer.sentences:
-            before = request.answer[: told.start].strip()
-            text = request.answer[told.start : told.end]
+        for sentence in answer.sentences:
+            before = request.answer[: sentence.start].strip()
+            text = request.answer[sentence.start : sentence.end]
             evidence = request.evidence or ()
-            yield number, Case(name, evidence, text, told.label, request.question, before)
+            yield number, Case(name, evidence, text, sentence.label, request.question, before)
 
 
 def judged_by_both(

@@ -13,7 +13,7 @@ TELL_EVERY = 20.0
 
 
 def teller(what: str) -> Callable[[int, int], None]:
-    """Make a function that is told (done, in all) and prints it from time to time.
+    """Make a progress callback that takes (done, total) and prints from time to time.
 
     Args:
         what: What is counted.

@@ -65,7 +65,7 @@ class Tracer:
 
         Args:
             work: What to run.
-            answer: The text of the answer, by which forms are recognised.
+            answer: The text of the answer, used to recognise forms.
         """
         self._calls, self._forms, self._answer = [], set(), answer
         work()

@@ -32,7 +32,7 @@ def product_sheet(name: str) -> str:
 
 
 def build(guard: Guardrail, model: Any) -> Any:
-    """An agent that may say what its tool told it, and nothing else about products."""
+    """An agent that may repeat what its tool returned, and nothing else about products."""
     return create_agent(model, [product_sheet], middleware=[GuardrailMiddleware(guard)])
 
 

@@ -34,6 +34,6 @@ class Grounded(Validator):
 
 
 if __name__ == "__main__":
-    told = {"sources": ["The Kestrel Hotel has 42 rooms."], "question": "How many rooms?"}
+    metadata = {"sources": ["The Kestrel Hotel has 42 rooms."], "question": "How many rooms?"}
     guarded = Guard().use(Grounded(Guardrail(), on_fail="fix"))
-    print(guarded.validate("The Kestrel Hotel has 97 rooms.", metadata=told).validated_output)
+    print(guarded.validate("The Kestrel Hotel has 97 rooms.", metadata=metadata).validated_output)

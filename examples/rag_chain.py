@@ -22,7 +22,7 @@ except ImportError as missing:
 DOCUMENTS = [
     Document(text, metadata={"title": title, "source": f"https://hotel.example/{title.lower()}"})
     for title, text in {
-        "Rooms": "The Kestrel Hotel stands in Bergen. The Kestrel Hotel has 42 rooms.",
+        "Rooms": "The Kestrel Hotel is in Bergen. The Kestrel Hotel has 42 rooms.",
         "Breakfast": "Breakfast costs 12 euros. It is served until 10:30.",
         "Pool": "The pool is open daily from 7:00 to 21:00.",
         "Dogs": "Dogs are welcome.",

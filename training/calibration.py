@@ -344,23 +344,23 @@ def _table(name: str, values: Sequence[Weighed], labels: Sequence[Verdict]) -> s
     for preset in Strictness:
         at = preset.thresholds
         verdicts = [at.verdict(*value) for value in values]
-        told = np.array([verdict is Verdict.CONTRADICTED for verdict in verdicts])
-        acted = told & (against >= at.removal)
+        called = np.array([verdict is Verdict.CONTRADICTED for verdict in verdicts])
+        acted = called & (against >= at.removal)
         shares = {
             "true marked": _share(support < at.support, true),
-            "true called contradicted": _share(told, true),
+            "true called contradicted": _share(called, true),
             "true removed": _share(acted, true),
-            "contradictions named": _share(told, wrong),
+            "contradictions named": _share(called, wrong),
             "removed": _share(acted, wrong),
-            "precision": _share(wrong, told),
+            "precision": _share(wrong, called),
             "false passed": _share(support >= at.support, ~true),
         }
         lines.append(f"  {preset.value}: {shares}")
     for least in (0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9):
-        told = (against >= least) & (against > support)
+        called = (against >= least) & (against > support)
         lines.append(
-            f"  contradiction from {least}: of the true {_share(told, true)}, of the contradicted "
-            f"{_share(told, wrong)}, precision {_share(wrong, told)}"
+            f"  contradiction from {least}: of the true {_share(called, true)}, "
+            f"of the contradicted {_share(called, wrong)}, precision {_share(wrong, called)}"
         )
     return "\n".join(lines)
 

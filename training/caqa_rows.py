@@ -13,7 +13,7 @@ from training.rows import Row
 __all__ = ["attribution_rows", "caqa_rows"]
 
 TRAINING_DECOYS = 0.5
-"""Share of training rows with decoys; the plain edits beside them teach matching sooner."""
+"""Share of training rows with decoys; plain edits in the others teach matching sooner."""
 _NLI_OF = tuple(HEADS["nli"].index(label) for label in (
     "entailment", "neutral", "contradiction", "neutral"))  # fmt: skip
 """NLI label by category: a training row teaches the NLI head too, which learns to match facts."""

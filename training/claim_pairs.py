@@ -1,7 +1,7 @@
 """Attribution rows in natural language: claims of VitaminC joined, or set against foreign evidence.
 
 They teach the attribution head what templates cannot: prose evidence that says nothing on the
-claim, and answers of two claims of which the evidence holds one.
+claim, and answers of two claims where the evidence covers one.
 """
 
 from __future__ import annotations

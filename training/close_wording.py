@@ -62,7 +62,7 @@ _VERBS = {
 
 _CONTRASTS = (", not {}", ", and not {}", " and not {}", " rather than {}", " (not {})")
 CONTRASTED = 0.35
-"""Share of wrong values told beside the right one too: *Rome, not Oslo* and *Oslo, not Rome*."""
+"""Share of wrong values that are also paired with the right one: *Rome, not Oslo*."""
 
 _INTRODUCTIONS = ("", "", "", "According to the page: ", "Yes: ")
 _NEGATED = re.compile(r"\b(is|are|was|were|can|will|must|should|may|has|have) (?!not\b|no\b)")
@@ -153,30 +153,30 @@ def _of_triples(statement: Statement, chooser: random.Random) -> Iterator[Statem
         question, template = _template(fact, chooser)
         row = statement._replace(question=question, cited=frozenset({fact.place}))
 
-        def told(fact: Fact, template: str = template, row: Statement = row) -> Statement:
+        def stated(fact: Fact, template: str = template, row: Statement = row) -> Statement:
             return row._replace(sentence=_filled(template, fact))
 
-        yield told(fact._replace(value=rewritten(fact.value, chooser)))
+        yield stated(fact._replace(value=rewritten(fact.value, chooser)))
         if len(own) > 1:
             continue
         wrong = _wrong_value(fact, facts, chooser)
         if wrong is not None:
             value = rewritten(wrong, chooser)
-            twin = told(fact._replace(value=value))
+            twin = stated(fact._replace(value=value))
             start = twin.sentence.find(value)
             yield twin._replace(verdict=Verdict.CONTRADICTED, span=(start, start + len(value)))
             if template.endswith("{o}.") and chooser.random() < CONTRASTED:
                 contrast = chooser.choice(_CONTRASTS)
-                yield told(fact._replace(value=fact.value + contrast.format(value)))
+                yield stated(fact._replace(value=fact.value + contrast.format(value)))
                 end = start + len(value)
-                yield told(fact._replace(value=value + contrast.format(fact.value)))._replace(
+                yield stated(fact._replace(value=value + contrast.format(fact.value)))._replace(
                     verdict=Verdict.CONTRADICTED, span=(start, end)
                 )
         other = chooser.choice(alike)
         if other is not fact and not same_value(other.value, fact.value):
             yield from _pairs(statement, fact, other, template, chooser)
         if not any(f is not fact and same_value(f.value, fact.value) for f in facts):
-            yield _without(told(fact))
+            yield _without(stated(fact))
 
 
 def _template(fact: Fact, chooser: random.Random) -> tuple[str, str]:
@@ -225,20 +225,20 @@ def _pairs(
     if "{s}" not in template:
         template = chooser.choice(_NAMED)
 
-    def told(first: str, second: str) -> str:
+    def stated(first: str, second: str) -> str:
         left = _filled(template, fact._replace(value=first)).removesuffix(".")
         right = template.format(s=other.subject, p=other.name, o=second)
         right = right[:1].lower() + right[1:] if template.startswith("The") else right
         return left + joint + right.replace("..", ".")
 
-    yield both._replace(sentence=told(fact.value, other.value))
+    yield both._replace(sentence=stated(fact.value, other.value))
     yield both._replace(
-        sentence=told(other.value, fact.value), verdict=Verdict.CONTRADICTED, span=None
+        sentence=stated(other.value, fact.value), verdict=Verdict.CONTRADICTED, span=None
     )
 
 
 def _without(row: Statement) -> Statement:
-    """The same sentence beside evidence that lacks what carries it."""
+    """The same sentence with evidence that lacks its support."""
     kept = [text for place, text in enumerate(row.statements) if place not in row.cited]
     return row._replace(
         statements=tuple(kept) or ("Nothing is known.",),
@@ -260,32 +260,32 @@ def _of_passages(statement: Statement, chooser: random.Random) -> Iterator[State
         introduction = chooser.choice(_INTRODUCTIONS)
         row = statement._replace(cited=frozenset({place}))
 
-        def told(text: str, introduction: str = introduction, row: Statement = row) -> Statement:
+        def stated(text: str, introduction: str = introduction, row: Statement = row) -> Statement:
             return row._replace(sentence=introduction + text)
 
-        yield told(rewritten(text, chooser))
+        yield stated(rewritten(text, chooser))
         wrong = near_miss(text, chooser)
         if wrong is not None and chooser.random() < 0.7:
-            twin = told(wrong)
+            twin = stated(wrong)
             start, end = _changed(text, wrong)
             span = (start + len(introduction), end + len(introduction))
             yield twin._replace(verdict=Verdict.CONTRADICTED, span=span)
             if chooser.random() < CONTRASTED:
                 contrast = chooser.choice(_CONTRASTS)
-                yield told(_contrasted(text, wrong, contrast))
-                yield told(_contrasted(wrong, text, contrast))._replace(
+                yield stated(_contrasted(text, wrong, contrast))
+                yield stated(_contrasted(wrong, text, contrast))._replace(
                     verdict=Verdict.CONTRADICTED, span=span
                 )
         elif found := _NEGATED.search(text):
             denied = "cannot " if found[1] == "can" else f"{found[1]} not "
             start = found.start() + len(introduction)
-            yield told(text[: found.start()] + denied + text[found.end() :])._replace(
+            yield stated(text[: found.start()] + denied + text[found.end() :])._replace(
                 verdict=Verdict.CONTRADICTED, span=(start, start + len(denied) - 1)
             )
         stems = content_stems(text)
         others = [content_stems(t) for at, t in enumerate(statement.statements) if at != place]
         if stems and max((len(stems & some) / len(stems) for some in others), default=0) < 0.4:
-            yield _without(told(text))
+            yield _without(stated(text))
 
 
 def _changed(text: str, other: str) -> tuple[int, int]:

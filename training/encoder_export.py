@@ -37,7 +37,7 @@ BLOCK = 128
 """Weights that share one scale; divides every width here."""
 
 ORDER_WEIGHT = 0.1
-"""Weight of the order of all pairs beside the picks of neighbours, chosen on texts the head was not
+"""Weight of the order of all pairs against picks of neighbours, chosen on texts the head was not
 fitted on; more of it helps long texts and costs short ones."""
 
 LEAST_CHOICE = 1e-6
@@ -162,7 +162,7 @@ class _Graph:
     def norm(self, source: str, layer: Any) -> str:
         """Append a layer normalisation in elementary operations.
 
-        ONNX Runtime's own CPU kernel for it is scalar, and slow beside 8-bit products.
+        ONNX Runtime's own CPU kernel for it is scalar, and slow compared with 8-bit products.
         """
         axis = self.integers(-1)
         mean = self.add("ReduceMean", [source, axis], keepdims=1)
@@ -283,7 +283,7 @@ def _write_discourse(head: DiscourseHead, offset: float, path: Path) -> None:
 
     The head picks the next and the former of every sentence, and of the text's edge, among the
     others: the log of how much more likely than chance the true ones are picked, plus a little of
-    the mean over all pairs of how much better they stand in this order, less the offset.
+    the mean over all pairs of their gain in this order, less the offset.
     """
     graph = _Graph()
     zero, one = graph.integers(0), graph.integers(1)

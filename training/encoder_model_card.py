@@ -25,7 +25,7 @@ a text's sentences.
 `discourse.onnx` takes the states of one text's sentences in order, `states` [s, d], and gives
 `logit` [1]: the head picks the next and the former of each sentence among all of the text (its
 edge counts as one); the logit is the log of how much likelier than chance the true ones are picked,
-plus a tenth of the mean over all pairs of how much better they stand in this order than in the
+plus a tenth of the mean over all pairs of their gain in this order over the
 other, less an offset. Coherence = sigmoid(logit / temperature).
 
 Inputs are int64 [n, l]; texts are one segment. Weights are stored in blocks of 8-bit integers;

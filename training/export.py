@@ -6,10 +6,10 @@ The graph reads one sequence and the keys and values of the evidence that it may
 * for a claim it gives logits, features, states, and how much it attends to each evidence token.
 
 Activations are quantised with scales that were measured once, not with those of the batch, so that
-a result depends on nothing but its input. Before it is quantised, an activation is divided by a
+a result depends only on its input. Before it is quantised, an activation is divided by a
 factor per channel that its weights are multiplied by (SmoothQuant, Xiao et al. 2023, eq. 4).
 Keys and values leave the graph as 8-bit integers; their scales are part of the weights. Constants
-lie in two files beside the graph, so that none reaches 95 MB.
+are in two files next to the graph, so that none reaches 95 MB.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def write_graph(model: WindowModel, folder: Path, ranges: Ranges | None) -> None
 
 
 def _store(constants: Sequence[onnx.TensorProto], folder: Path) -> None:
-    """Move large constants into files beside the graph: word embeddings, and all others."""
+    """Move large constants into files next to the graph: word embeddings, and all others."""
     places = {LAYERS_FILE: 0, WORDS_FILE: 0}
     with (folder / LAYERS_FILE).open("wb") as layers, (folder / WORDS_FILE).open("wb") as words:
         for constant in constants:
@@ -323,9 +323,9 @@ class _Graph:
         last = self.constant([2])
         far = self.add("Slice", [chances, self.constant([0]), count, last])
         near = self.add("Slice", [chances, count, ends, last])
-        told = self.add("Slice", [far, "start", ends, self.constant([1])])
+        tail = self.add("Slice", [far, "start", ends, self.constant([1])])
         collected["attention"].append(
-            self.add("ReduceMean", [told, self.constant([1])], keepdims=0)
+            self.add("ReduceMean", [tail, self.constant([1])], keepdims=0)
         )
         mixed = self.add(
             "Add", [self.add("MatMul", [far, values]), self.add("MatMul", [near, value])]

@@ -1,4 +1,4 @@
-"""Rows of the gathered sets: NLI pairs, answers beside passages, sentences beside triples."""
+"""Rows of the gathered sets: NLI pairs, answers with passages, sentences with triples."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _put(split: Split, name: str, raw: Mapping[str, Any], row: Row) -> None:
 
 
 def _passage_row(raw: Mapping[str, Any], source: str, chooser: random.Random) -> Row:
-    """An answer beside its passages, which are numbered statements or one premise."""
+    """An answer with its passages, which are numbered statements or one premise."""
     label = raw["label"]
     category: tuple[int, ...]
     if label == "not_attributable":

@@ -98,10 +98,10 @@ class GraphPairs:
         false = self._wrong(true, facts)
         if false is None:
             return None
-        told = [false if claim == true else claim for claim in claims]
+        stated = [false if claim == true else claim for claim in claims]
         premise = self._premise(claims, [f for f in facts if f not in claims])
-        told_as = self._sentence(told, exact=_same_year(true.value, false.value))
-        return nli_row(premise, told_as, "contradiction", "graph")
+        stated_as = self._sentence(stated, exact=_same_year(true.value, false.value))
+        return nli_row(premise, stated_as, "contradiction", "graph")
 
     def _other_value(self, facts: list[Triple], claims: list[Triple]) -> Row | None:
         """Another value of a relation that may have several: open, not contradicted."""
@@ -109,10 +109,10 @@ class GraphPairs:
         value = self._rng.choice(self._values[claim.property])
         if any(same_value(value, f.value) for f in facts):
             return None
-        told = [c if c != claim else c.model_copy(update={"value": value}) for c in claims]
+        stated = [c if c != claim else c.model_copy(update={"value": value}) for c in claims]
         premise = self._premise(claims, [f for f in facts if f not in claims])
         known = "partially_supportive" if len(claims) > 1 else "irrelevant"
-        return nli_row(premise, self._sentence(told), "neutral", "graph", neutral=known)
+        return nli_row(premise, self._sentence(stated), "neutral", "graph", neutral=known)
 
     def _partial(self) -> Row | None:
         """One of several claims is missing from the premise."""
@@ -234,13 +234,13 @@ class GraphPairs:
         true = rng.choice(dates)
         several = sum(f.property == true.property for f in facts) > 1
         value = near_miss(true.value, rng) if rng.random() < 0.5 and not several else true.value
-        told = true.model_copy(update={"value": value or true.value})
-        label = "entailment" if told == true else "contradiction"
+        stated = true.model_copy(update={"value": value or true.value})
+        label = "entailment" if stated == true else "contradiction"
         if rng.random() < 0.5:
             others = [f for f in facts if f.property != true.property]
-            sentence = self._sentence([told], exact=True)
+            sentence = self._sentence([stated], exact=True)
             return nli_row(self._premise([true], others), sentence, label, "graph")
-        claimed = told.model_copy(update={"value": surface(told.value, rng.randrange(4))})
+        claimed = stated.model_copy(update={"value": surface(stated.value, rng.randrange(4))})
         premise = self._sentence([true], exact=True)
         return nli_row(premise, statement(claimed, rng), label, "graph_fact")
 
@@ -302,7 +302,7 @@ class GraphPairs:
         return linearise(self._mirrored(chosen))
 
     def _mirrored(self, facts: Sequence[Triple]) -> Iterator[Triple]:
-        """Now and then a fact is told from its other end."""
+        """Occasionally state a fact from the object's point of view."""
         for fact in facts:
             inverse = INVERSE.get(fact.property)
             if inverse and self._rng.random() < 0.3:

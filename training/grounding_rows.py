@@ -1,4 +1,4 @@
-"""Rows that teach grounding: statements, and sets of triples beside the texts that tell them."""
+"""Rows that teach grounding: statements, and sets of triples with texts that state them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SUPPORTIVE, _PARTIAL, _CONTRADICTORY, _IRRELEVANT = range(len(HEADS["attributio
 _CLAIM, _NO_CLAIM = range(2)
 
 DISTRACTORS = 8
-"""Most triples of other subjects that are put beside a text's own."""
+"""Maximum number of triples about other subjects that are added to a text's own."""
 
 
 def statement_rows(
@@ -71,13 +71,13 @@ def statement_rows(
 def other_evidence_rows(
     statements: Sequence[Statement], source: str, *, seed: int
 ) -> Iterator[Row]:
-    """The same sentences beside less evidence, so that the evidence decides, not the sentence.
+    """The same sentences with less evidence, so that the evidence decides, not the sentence.
 
-    One or two statements of a set are removed. Sentences that rest on them, or conflict with them,
+    One or two statements of a set are removed. Sentences that they support or contradict
     are unsupported then (the minimal pairs of MiniCheck and FactCG); what was unsupported stays
-    so. For the others nothing changes, unless they may rest on all statements, as a sum or a list
-    does, or stand in passages, whose sentences hang together: those are left out. Statements of
-    another set stand beside some.
+    so. For the others nothing changes, unless they may depend on all statements, as a sum or a list
+    does, or come from passages, whose sentences are connected: those are left out. Statements of
+    another set are added to some.
 
     Args:
         statements: The statements, those of a set together.
@@ -95,9 +95,9 @@ def other_evidence_rows(
         kept = [place for place in range(len(first.statements)) if place not in gone]
         other = chooser.choice(statements)
         foreign = () if other.group == first.group or chooser.random() < 0.5 else other.statements
-        beside = foreign[: chooser.randint(1, MORE_STATEMENTS)] if foreign else ()
+        added = foreign[: chooser.randint(1, MORE_STATEMENTS)] if foreign else ()
         made = [
-            _with_others(_with_only(changed, kept), beside)
+            _with_others(_with_only(changed, kept), added)
             for row in rows
             if (changed := _without(row, gone)) is not None
         ]
@@ -131,7 +131,7 @@ _REST_ON_ALL = frozenset(
         "superlative_unsupported",
     }
 )
-"""Phenomena in which a sentence may rest on statements that it does not cite."""
+"""Phenomena in which a sentence may depend on statements that it does not cite."""
 
 
 def _with_only(statement: Statement, places: Sequence[int]) -> Statement:
@@ -168,7 +168,7 @@ def _attribution(statement: Statement) -> tuple[int, ...]:
 
 
 MORE_STATEMENTS = 10
-"""Most statements of another set that are put beside a sentence's own."""
+"""Maximum number of statements of another set that are added to a sentence's own."""
 
 
 class TripleSet(NamedTuple):
@@ -198,10 +198,10 @@ def dart_sets(data: Path) -> tuple[list[TripleSet], list[TripleSet]]:
 
 
 def set_rows(sets: Sequence[TripleSet], source: str, *, seed: int) -> Iterator[Row]:
-    """Texts beside all their triples, and beside sets that are wrong in the ways that matter.
+    """Texts with all their triples, and with sets that are wrong in the ways that matter.
 
     A statement is removed; a value is swapped for another of its property; another relation is
-    told of the same names; roles are turned. Triples of other subjects stand beside them.
+    stated about the same names; roles are swapped. Triples about other subjects are added.
 
     Args:
         sets: The sets.
@@ -229,10 +229,10 @@ class _SetRows(NamedTuple):
 
     def rows(self, triples: tuple[Triple, ...], text: str) -> Iterator[Row]:
         yield self._row(triples, text, _ENTAILED, (), triples)
-        told = [triple for triple in triples if mentions(text, triple.value)]
-        if not told:
+        mentioned = [triple for triple in triples if mentions(text, triple.value)]
+        if not mentioned:
             return
-        chosen = self.chooser.choice(told)
+        chosen = self.chooser.choice(mentioned)
         rest = tuple(triple for triple in triples if triple is not chosen)
         if not any(
             same_value(item.value, chosen.value) or mentions(item.subject, chosen.value)
@@ -269,14 +269,14 @@ class _SetRows(NamedTuple):
         cited: Sequence[Triple] | None,
     ) -> Row:
         subjects = {triple.subject for triple in triples}
-        beside = [
+        added = [
             item
             for item in self.chooser.sample(
                 self.everything, min(len(self.everything), self.chooser.randrange(DISTRACTORS + 1))
             )
             if item.subject not in subjects and not mentions(text, item.value)
         ]
-        shown = [*triples, *beside]
+        shown = [*triples, *added]
         self.chooser.shuffle(shown)
         kept = None if cited is None else frozenset(
             place for place, item in enumerate(shown) if any(item is other for other in cited)
@@ -296,7 +296,7 @@ class _SetRows(NamedTuple):
 
 
 def _found(text: str, value: str) -> tuple[int, int] | None:
-    """Where a value stands in a text as it is written; None where it stands in other words."""
+    """Position of a value in a text as written; None if the text paraphrases it."""
     match = re.search(re.escape(value), text, re.IGNORECASE)
     return None if match is None else match.span()
 

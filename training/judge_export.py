@@ -338,7 +338,7 @@ def _layer(graph: _Graph, name: str, states: str, mask: str, attention_heads: in
 
 
 def _pool(graph: _Graph, states: str) -> str:
-    """The first token's state beside the mean over the tokens that are no padding."""
+    """The first token's state, joined with the mean over the tokens without padding."""
     tokens = graph.constant(np.array([1], np.int64))
     keep = graph.add("Cast", ["attention_mask"], to=TensorProto.FLOAT)
     keep = graph.add("Unsqueeze", [keep, graph.constant(np.array([2], np.int64))])

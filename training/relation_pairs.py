@@ -1,4 +1,4 @@
-"""Pairs that differ in nothing but the relation: same subject, same value, another verb.
+"""Pairs that differ only in the relation: same subject, same value, another verb.
 
 Texts that state facts teach a judge that subject and value make a fact; that *she left the firm*
 is no word on who runs it, only sentences about the same two names can teach. Names come from the
@@ -36,7 +36,7 @@ BARE_SHARE = 0.2
 """Share of the hypotheses without their subject."""
 
 MORE_FACTS = 3
-"""At most this many other facts of the subject stand beside the triple of a premise."""
+"""Maximum number of other facts of the subject in a premise."""
 
 
 class _Pair(NamedTuple):
@@ -111,9 +111,9 @@ def _more(
     names: Mapping[str, Sequence[str]],
 ) -> Iterator[Triple]:
     """Yield other facts of the subject, with other values."""
-    beside = [kinds for kinds in alike if kinds[0] == pair.kinds[0] and kinds != pair.kinds]
-    for _ in range(rng.randint(0, MORE_FACTS) if beside else 0):
-        kinds = rng.choice(beside)
+    alternatives = [kinds for kinds in alike if kinds[0] == pair.kinds[0] and kinds != pair.kinds]
+    for _ in range(rng.randint(0, MORE_FACTS) if alternatives else 0):
+        kinds = rng.choice(alternatives)
         relation = rng.choice(alike[kinds])
         value = rng.choice(names[kinds[1]])
         if value != pair.value and relation.labels != held.labels:

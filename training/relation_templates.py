@@ -12,13 +12,13 @@ __all__ = ["KINDS", "RELATIONS", "UNRELATED", "Relation"]
 
 
 class Relation(NamedTuple):
-    """How a relation is named and told.
+    """How a relation is named and stated.
 
     Attributes:
         kinds: Kinds of subject and value.
         labels: Names of the property.
         templates: Sentences that state it.
-        near: First labels of relations of the same kinds that it may be told together with: no
+        near: First labels of relations of the same kinds that it may be stated together with: no
             sentence of one is taken for a denial of the other, either way.
     """
 

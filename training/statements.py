@@ -1,4 +1,4 @@
-"""Statements: sentences of chatbot answers beside the evidence they are held against.
+"""Statements: sentences of chatbot answers with the evidence that they are judged against.
 
 They come from ``DATA/statements`` and from this folder's own ``statements/*.jsonl``, which hold
 one evidence set a line: ``set``, ``domain``, ``voice``, ``evidence`` and its ``rows``.

@@ -1,8 +1,8 @@
-"""Statements on tables told in prose: parallel values, comparisons, differences, denials.
+"""Statements on tables written as prose: parallel values, comparisons, differences, denials.
 
 A page says *A violin costs 14 euros a month, a cello 26 and a clarinet 18*, and an answer picks one
 of them, compares two or names the cheapest. What goes wrong there is that the values of one row are
-taken for those of another. Each statement comes beside twins that do just that.
+taken for those of another. Each statement has twins that do just that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Column(NamedTuple):
         phrases: Verb phrases that tell it; ``{o}`` stands for the value.
         values: Ways of writing a number, ``{n}``; or the texts to draw from.
         numbers: Smallest and largest number; None where values are texts.
-        more: Phrases that come between two rows of which the first has the larger number.
+        more: Phrases between two rows if the first has the larger number.
         less: The same for the smaller one.
         most: Adjective of the row with the largest number.
         least: The same for the smallest.
@@ -140,15 +140,15 @@ _COUNTS = ("none", "one", "two", "three", "four", "five")
 
 
 class _Table(NamedTuple):
-    """Rows by columns; a cell that is not told has no number and no text."""
+    """Rows by columns; an unstated cell has no number and no text."""
 
     rows: tuple[str, ...]
     columns: tuple[_Column, ...]
     numbers: Mapping[tuple[str, str], int]
     texts: Mapping[tuple[str, str], str]
 
-    def told(self, column: _Column) -> list[str]:
-        """The rows of which the column is told."""
+    def stated(self, column: _Column) -> list[str]:
+        """The rows with a stated cell in this column."""
         return [row for row in self.rows if (row, column.label) in self.texts]
 
 
@@ -160,7 +160,7 @@ class _Case(NamedTuple):
 
 
 def table_statements(sets: Sequence[Statement], *, count: int, seed: int) -> Iterator[Statement]:
-    """Statements on tables, half of them told in triples and half in prose.
+    """Statements on tables, half of them written as triples and half as prose.
 
     Args:
         sets: One statement of each evidence set; names, values and filling sentences are theirs.
@@ -234,7 +234,7 @@ def _drawn(names: Sequence[str], columns: Sequence[_Column], chooser: random.Ran
 
 
 def _unlike(columns: Iterable[_Column]) -> tuple[_Column, ...]:
-    """Columns of which no two are compared in the same words: *older* by age or by founding."""
+    """Columns with distinct words of comparison: *older* by age or by founding."""
     kept: list[_Column] = []
     for column in columns:
         words = {column.most, column.least, *column.more, *column.less} - {""}
@@ -249,19 +249,19 @@ def _written(form: str, number: int) -> str:
 
 def _as_triples(table: _Table) -> tuple[tuple[str, ...], dict[tuple[str, str], int]]:
     cells = [(row, column.label) for row in table.rows for column in table.columns]
-    told = [cell for cell in cells if cell in table.texts]
+    stated = [cell for cell in cells if cell in table.texts]
     statements = tuple(
         Triple(subject=row, property=label, value=table.texts[row, label]).statement
-        for row, label in told
+        for row, label in stated
     )
-    return statements or ("Nothing is known.",), {cell: place for place, cell in enumerate(told)}
+    return statements or ("Nothing is known.",), {cell: place for place, cell in enumerate(stated)}
 
 
 def _as_prose(
     table: _Table, prose: Sequence[str], chooser: random.Random
 ) -> tuple[tuple[str, ...], dict[tuple[str, str], int]]:
     """Sentences that tell the table by columns or by rows, among sentences on other things."""
-    told: list[tuple[str, list[tuple[str, str]]]] = [
+    stated: list[tuple[str, list[tuple[str, str]]]] = [
         (text, []) for text in chooser.sample(prose, min(len(prose), chooser.randint(0, 4)))
     ]
     if len(table.columns) > 1 and chooser.random() < 0.35:
@@ -269,15 +269,15 @@ def _as_prose(
             some = [c for c in table.columns if (row, c.label) in table.texts]
             parts = [chooser.choice(c.phrases).format(o=table.texts[row, c.label]) for c in some]
             if parts:
-                told.append((f"{row} {_listed(parts)}.", [(row, c.label) for c in some]))
+                stated.append((f"{row} {_listed(parts)}.", [(row, c.label) for c in some]))
     else:
         for column in table.columns:
-            if rows := table.told(column):
+            if rows := table.stated(column):
                 text = _parallel(table, column, rows, chooser)
-                told.append((text, [(row, column.label) for row in rows]))
-    chooser.shuffle(told)
-    places = {cell: place for place, (_, cells) in enumerate(told) for cell in cells}
-    return tuple(text for text, _ in told) or ("Nothing is known.",), places
+                stated.append((text, [(row, column.label) for row in rows]))
+    chooser.shuffle(stated)
+    places = {cell: place for place, (_, cells) in enumerate(stated) for cell in cells}
+    return tuple(text for text, _ in stated) or ("Nothing is known.",), places
 
 
 def _parallel(table: _Table, column: _Column, rows: Sequence[str], chooser: random.Random) -> str:
@@ -307,7 +307,7 @@ def _listed(parts: Sequence[str]) -> str:
 def _cases(table: _Table, columns: Sequence[_Column], chooser: random.Random) -> Iterator[_Case]:
     """Statements on a table: each way of telling with its twins."""
     for column in table.columns:
-        rows = table.told(column)
+        rows = table.stated(column)
         if rows:
             yield from _values(table, column, chooser.choice(rows), chooser)
         if len(rows) > 1 and column.numbers:
@@ -341,12 +341,12 @@ def _values(table: _Table, column: _Column, row: str, chooser: random.Random) ->
     right = rewritten(table.texts[cell], chooser)
     phrase = chooser.choice((*column.phrases, ""))
 
-    def told(value: str) -> str:
+    def stated(value: str) -> str:
         if phrase:
             return f"{row} {phrase.format(o=value)}."
         return f"The {column.label} of {row} is {value}."
 
-    yield _Case(told(right), Verdict.SUPPORTED, (cell,))
+    yield _Case(stated(right), Verdict.SUPPORTED, (cell,))
     others = {
         text
         for (other, label), text in table.texts.items()
@@ -355,7 +355,7 @@ def _values(table: _Table, column: _Column, row: str, chooser: random.Random) ->
     if not others:
         return
     wrong = chooser.choice(sorted(others))
-    yield _Case(told(wrong), Verdict.CONTRADICTED, (cell,), wrong)
+    yield _Case(stated(wrong), Verdict.CONTRADICTED, (cell,), wrong)
     if chooser.random() < 0.3:
         start = f"The {column.label} of {row} is not "
         yield _Case(f"{start}{wrong}.", Verdict.SUPPORTED, (cell,))
@@ -401,7 +401,7 @@ def _extremes(
 
 
 def _pairs_of_facts(table: _Table, unknown: str, chooser: random.Random) -> Iterator[_Case]:
-    """Two facts of a row in one sentence: both right, one of another row, one that is not told."""
+    """Two facts of a row in one sentence: both right, one of another row, one unstated."""
     row = chooser.choice(table.rows)
     known = [column for column in table.columns if (row, column.label) in table.texts]
     if not known:
@@ -415,7 +415,7 @@ def _pairs_of_facts(table: _Table, unknown: str, chooser: random.Random) -> Iter
         right = table.texts[cells[1]]
         phrase = chooser.choice(second.phrases)
         yield _Case(f"{begin} and {phrase.format(o=right)}.", Verdict.SUPPORTED, cells)
-        others = {table.texts[other, second.label] for other in table.told(second)} - {right}
+        others = {table.texts[other, second.label] for other in table.stated(second)} - {right}
         if others:
             wrong = chooser.choice(sorted(others))
             yield _Case(

@@ -97,7 +97,7 @@ class Experiment(Value):
         Args:
             graph: Where the knowledge comes from.
             grader: NLI judge for alignment; None leaves that column empty.
-            progress: Told (calls done, calls in all) while sampling.
+            progress: Called with (calls done, total calls) while sampling.
 
         Raises:
             GuardrailError: The questions cannot be read, or model, graph or judge fails.
@@ -229,7 +229,7 @@ class Experiment(Value):
             )
         if any(variant.citations == "verbatim" for variant in self.variants):
             notes.append(
-                "Citing word for word leaves only citations whose value stands in the sentence, "
+                "Citing word for word leaves only citations whose value is in the sentence, "
                 "so that containment holds by construction."
             )
         if self.grader is None:
@@ -242,7 +242,7 @@ class Experiment(Value):
         return notes
 
     def _label(self, setting: Setting, variant: Variant | None) -> str:
-        """The row's name; the guardrail is told where several are compared."""
+        """The row's name, with the guardrail's name if several are compared."""
         if variant is None or len(self.variants) == 1:
             return setting.label
         return f"{setting.label}, {variant.label}"

@@ -107,7 +107,7 @@ def measure(
         texts: The texts; those with k triples or fewer are left out for k > 0.
         judge: The guardrail's judge by name.
         seed: Decides what is removed.
-        progress: Told (texts done, texts in all).
+        progress: Called with (texts done, total texts).
 
     Raises:
         GuardrailError: The guardrail cannot work.
@@ -172,7 +172,7 @@ def _measured(
 
 
 def _flags(text: KnownText, marked: str) -> list[bool]:
-    """For each sentence, whether an ``[NA]`` stands in it or right behind it."""
+    """For each sentence, True if it contains or directly precedes an ``[NA]``."""
     parsed = parse(marked)
     flags = []
     start = 0
@@ -216,8 +216,8 @@ def people_texts(graph: OxigraphGraph | SparqlGraph, n: int, seed: int = 0) -> l
         chosen = rng.sample(list(by_property.values()), _FACTS)
         sentences = []
         while chosen:
-            told = [chosen.pop() for _ in range(min(len(chosen), rng.choice((1, 2))))]
-            sentences.append(KnownSentence(text=tell(told, rng), triples=tuple(told)))
+            stated = [chosen.pop() for _ in range(min(len(chosen), rng.choice((1, 2))))]
+            sentences.append(KnownSentence(text=tell(stated, rng), triples=tuple(stated)))
         texts.append(
             KnownText(
                 question=f"Who was {subgraph.entity.label}?",

@@ -115,11 +115,11 @@ class KalmaScores(Value):
         citations: Number of citations in them.
         micro: Over citations.
         macro: Over answers.
-        alignment_containment: Share of citations whose value stands in their sentence, case
+        alignment_containment: Share of citations whose value is in their sentence, case
             folded (the rule of the paper's released evaluation).
-        alignment_written: The same where a date or number may stand in another written form, as
+        alignment_written: The same, accepting dates and numbers in another written form, as
             ``8 July 1593`` for ``1593-07-08``.
-        alignment_released: Share whose value stands in their sentence or, failing that, that
+        alignment_released: Share whose value is in their sentence or, failing that, that
             their sentence entails: the released evaluation's whole rule.
         alignment: Share of citations that their sentence entails (4.3).
     """
@@ -147,7 +147,7 @@ class Aligner(Protocol):
 
 
 class ContainmentAligner:
-    """Entailed when the cited value stands in the sentence, case folded; needs no model."""
+    """Entailed if the sentence contains the cited value, case folded; needs no model."""
 
     def entails(self, pairs: Sequence[tuple[str, Citation]]) -> list[bool]:
         """Judge n pairs; a citation without a value is never entailed."""
@@ -158,9 +158,9 @@ class ContainmentAligner:
 
 
 class WrittenFormAligner:
-    """Entailed when the cited value stands in the sentence in any written form; needs no model.
+    """Entailed if the sentence contains the cited value in any written form; needs no model.
 
-    Case and accents do not count. A date must be told as fully as the citation holds it: a year
+    Case and accents do not count. A date must be as complete as in the citation: a year
     alone does not contain ``1593-07-08``. Adjectives (*Italian* for Italy), surnames and other
     words for a value are not forms of it.
     """

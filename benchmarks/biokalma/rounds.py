@@ -136,7 +136,7 @@ def construct(
         seed: Decides the order of pairs and all choices.
         rounds: Rounds of evolution.
         done: Ids that exist already.
-        report: Told why a pair was given up.
+        report: Called with the reason why a pair was given up.
 
     Yields:
         New questions, until there are n or the pairs are used up.
@@ -169,7 +169,7 @@ def construct(
 def problems_of(draft: Draft, pair: PersonPair, injected: Sequence[Triple]) -> list[str]:
     """What is wrong with a draft; empty when it passes.
 
-    Every injected value must stand in the answer (dates in any written form), the question must
+    The answer must contain every injected value (dates in any written form), the question must
     be one question that names a person of the pair, and no id may leak.
     """
     problems = []

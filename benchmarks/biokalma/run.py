@@ -142,7 +142,7 @@ def sample_all(
         store: Where samples are kept.
         seed: Of the run; question i is sampled with ``seed · 10,000 + i``.
         generation: How to sample; seed and constraint are set here.
-        report: Told (calls done, calls in all).
+        report: Called with (calls done, total calls).
 
     Raises:
         ModelError: The model could not be reached or refused.
@@ -195,7 +195,7 @@ def regenerate_all(
         guards: The guardrails that are compared, each with a model.
         store: Where answers are kept; what is there is not asked for again.
         seed: Of the run.
-        report: Told (answers done, answers in all).
+        report: Called with (answers done, total answers).
 
     Raises:
         GuardrailError: A guardrail or its model cannot work.

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 COLUMNS = {
-    "alignment_containment": "Align. (value stands in sentence, as written)",
+    "alignment_containment": "Align. (sentence contains value, as written)",
     "alignment_written": "Align. (value in any written form)",
     "alignment_released": "Align. (as written, else NLI)",
     "alignment": "Align. (NLI)",
@@ -59,7 +59,7 @@ class TableRow(BaseModel):
     Attributes:
         row: Its name.
         cells: By column.
-        citations: How many the cells rest on, mean over runs.
+        citations: Number of citations per cell, mean over runs.
         answers: How many answers there are.
         circular: Whether the NLI judge that measured alignment also filtered the answers.
         quality: Ratings from 1 to 5 by a chat model, where one was asked (4.1).
@@ -169,12 +169,12 @@ def figure_5(rows: Mapping[int, Sequence[TableRow]]) -> str:
 
 
 def quality_cells(runs: Sequence[Mapping[str, Score]]) -> dict[str, Cell]:
-    """The means of each run's ratings, by quality, ``…_weighted`` beside it."""
+    """The means of each run's ratings, by quality and ``…_weighted`` quality."""
     return {name: _cell([run[name] for run in runs], scale=1) for name in (runs[0] if runs else ())}
 
 
 def quality_means(ratings: Sequence[Mapping[Quality, QualityRating]]) -> dict[str, Score]:
-    """Means over answers, as KaLMA's Table 4: each quality, and ``…_weighted`` beside it."""
+    """Means over answers, as KaLMA's Table 4: each quality and ``…_weighted`` quality."""
     means: dict[str, Score] = {}
     for quality in Quality:
         rows = [row[quality] for row in ratings]

@@ -1,4 +1,4 @@
-"""Controls that must fail: what can be told of the category without reading answer and evidence.
+"""Controls that must fail: predictions of the category without reading answer and evidence.
 
 Three simple classifiers are trained on the built training rows. One reads the evidence alone, one
 question and answer alone, one only how many words the two share. Where any of them does well on
@@ -95,7 +95,7 @@ def overlap_features(row: CAQARow) -> list[float]:
     """Nine numbers on what question, answer and evidence have in common.
 
     Share of the answer's words, of the question's, of the answer's own, and of the answer's word
-    pairs that stand in the evidence; Jaccard index; share of the answer's capitalised words in
+    pairs that occur in the evidence; Jaccard index; share of the answer's capitalised words in
     the evidence; the three lengths in words.
     """
     evidence = " ".join(row.evidence)

@@ -154,7 +154,7 @@ def edit(
         linked: Whether the answer names the entities between the seed and the answer; where it
             does not, the hop that names one must stay, or nothing would tell a partial row from
             an irrelevant one.
-        decoys: Whether decoy and echoes stand in the evidence; False leaves the surroundings.
+        decoys: True if the evidence contains decoy and echoes; False leaves the surroundings.
 
     Returns:
         None where the category is not defined for the query (partial of a single fact).
@@ -295,7 +295,7 @@ def _rival(
 def _about(graph: FactGraph, key: str, used: _Used, rng: random.Random) -> Fact | None:
     """A fact about an entity over a property the query does not ask about.
 
-    Where the graph has none, one is borrowed: a fact of an entity of the same kind, told of
+    If the graph has none, one is borrowed: a fact of an entity of the same kind, stated about
     this one.
     """
     out, into = graph.out.get(key, []), graph.into.get(key, [])
@@ -306,22 +306,22 @@ def _about(graph: FactGraph, key: str, used: _Used, rng: random.Random) -> Fact 
         if fact.property not in used.properties and end not in used.keys and used.allows(fact):
             return fact
     for _ in range(_TRIES if out or into else 0):
-        told = _borrowed(graph, key, rng)
+        borrowed = _borrowed(graph, key, rng)
         if (
-            told is not None
-            and told.property not in used.properties
-            and used.allows(told)
-            and not ({told.subject, told.value} - {key}) & used.keys
+            borrowed is not None
+            and borrowed.property not in used.properties
+            and used.allows(borrowed)
+            and not ({borrowed.subject, borrowed.value} - {key}) & used.keys
         ):
-            return told
+            return borrowed
     return None
 
 
 def _borrowed(graph: FactGraph, key: str, rng: random.Random) -> Fact | None:
-    """A fact of an entity that is like this one, told of this one.
+    """A fact of a similar entity, stated about this one.
 
     Like is who has a fact with the same property and value, else one with the same property;
-    and what is borrowed must be told of things of this one's kind.
+    and the borrowed property must apply to entities of this one's kind.
     """
     own = graph.out.get(key, []) + graph.into.get(key, [])
     fact = rng.choice(own)

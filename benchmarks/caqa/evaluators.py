@@ -102,7 +102,7 @@ def in_pieces(
         ask: A method of the evaluator.
         items: What it is asked.
         size: Most items of a piece; None asks for all at once.
-        tell: Is told how many are done, of how many; first of none.
+        tell: Called with (done, total), first with 0 done.
     """
     said: list[SaidT] = []
     tell(0, len(items))

@@ -61,7 +61,7 @@ def fine_tune(
         rows: Training rows.
         folder: Where the trained model goes; ``classifier:FOLDER`` evaluates it.
         settings: How to train.
-        tell: Is told how many steps are done.
+        tell: Called with the number of finished steps.
 
     Returns:
         Mean loss of the last tenth of the steps.

@@ -33,7 +33,7 @@ _LOOSE = frozenset(
         "significant event", "sport",
     }
 )  # fmt: skip
-"""Properties that are told of persons and of other things alike, whatever their noun says."""
+"""Properties that apply to persons and to other things, whatever their noun suggests."""
 
 
 class Fact(NamedTuple):
@@ -119,7 +119,7 @@ class FactGraph:
         return key in (self._ranges if forward else self._domains).get(label, ())
 
     def alike(self, text: str, other: str, label: str) -> bool:
-        """Whether two nodes are told of in another property too, or one of them in no other."""
+        """True if two nodes also share another property, or one of them has no other."""
         first, second = (
             {f.property for f in self.out.get(key, ())} - {label} for key in (text, other)
         )
@@ -131,15 +131,15 @@ class FactGraph:
         return not first or not second or not set(first).isdisjoint(second)
 
     def kinds(self, key: str) -> frozenset[str]:
-        """What a node is (*person*, *place*, *work*), by the facts told of it; empty where open."""
+        """What a node is (*person*, *place*, *work*), by its facts; empty if unclear."""
         if key not in self._kinds:
-            told = [kind_of(f.property, forward=False) for f in self.out.get(key, ())]
-            told += [kind_of(f.property, forward=True) for f in self.into.get(key, ())]
-            self._kinds[key] = frozenset(kind for kind in told if kind)
+            kinds = [kind_of(f.property, forward=False) for f in self.out.get(key, ())]
+            kinds += [kind_of(f.property, forward=True) for f in self.into.get(key, ())]
+            self._kinds[key] = frozenset(kind for kind in kinds if kind)
         return self._kinds[key]
 
     def suits(self, key: str, label: str, *, forward: bool) -> bool:
-        """Whether a property may be told of a node as of one of its kind.
+        """True if a property applies to nodes of this kind.
 
         Args:
             key: The node.

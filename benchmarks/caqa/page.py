@@ -36,13 +36,13 @@ def render_page(rows: Sequence[CAQARow], title: str = "CAQA rows") -> str:
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.category] = counts.get(row.category, 0) + 1
-    told = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
+    listed = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
     body = "\n".join(_article(number, row) for number, row in enumerate(rows, 1))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
         f"<style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>"
-        f"<p>{len(rows)} rows: {escape(told)}. In the list of facts the evidence's noise is "
+        f"<p>{len(rows)} rows: {escape(listed)}. In the list of facts the evidence's noise is "
         f"faded and facts that the evidence lacks are red.</p>\n{body}\n</body></html>\n"
     )
 

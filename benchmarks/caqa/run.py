@@ -225,7 +225,7 @@ def run(
         labels: A person's categories by row id; rows without one are left out of this part.
         sample: Rows of each set for every evaluator; None takes all.
         kept: Evaluators that have run already; those that run now are added.
-        tell: Is told the evaluator and what it is asked, rows done and rows in all.
+        tell: Called with evaluator, task, rows done and total rows.
 
     Raises:
         InputError: There are no rows, or a name's ``@N`` is not a number.

@@ -57,7 +57,7 @@ class Node:
             yield from edge.child.nodes()
 
     def holders(self, facts: Iterable[Fact]) -> set[str]:
-        """Evaluate the node over facts: the keys that can stand in its place."""
+        """Evaluate the node over facts: the keys that can replace it."""
         facts = tuple(facts)
         found: set[str] | None = {self.key} if self.named else None
         for edge in self.edges:
@@ -92,7 +92,7 @@ class Query:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """All facts the answer rests on, each once."""
+        """The distinct facts that support the answer."""
         return tuple(dict.fromkeys(fact for root in self.roots for fact in root.facts()))
 
     @property

@@ -1,4 +1,4 @@
-"""CAQA's tables as Markdown, our rows beside the paper's (Tables 6, 7, 8)."""
+"""CAQA's tables as Markdown, our rows next to the paper's (Tables 6, 7, 8)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def markdown(report: RunReport) -> str:
         parts += _table_6(name, report.evaluators)
     if report.controls is not None:
         c = report.controls
-        told = (
+        summary = (
             f"Trained on {c.train} rows{f' of {report.training}' if report.training else ''}, "
             f"measured on {c.test}; each must stay below "
             f"{report.control_limit:.2f} micro-F1, or the construction gives its labels away."
@@ -75,7 +75,7 @@ def markdown(report: RunReport) -> str:
         parts += [
             "## Controls",
             "",
-            told,
+            summary,
             "",
             *_grid(
                 ("Control", "micro-F1"),
@@ -192,14 +192,14 @@ def _table_8(runs: Sequence[EvaluatorRun]) -> list[str]:
 
 
 def _human(found: HumanReport) -> list[str]:
-    told = (
+    summary = (
         f"{found.agreement.n} rows; the construction agrees with the person on "
         f"{_figure(found.agreement.micro_f1)} (kappa {_figure(found.agreement.kappa)}). "
         f"Correlation of the evaluators' results: {_figure(found.correlation)} (paper: 0.97)."
     )
     rows = [(name, _figure(found.built[name]), _figure(found.human[name])) for name in found.built]
     head = ("Evaluator", "By construction", "By person")
-    return ["## Agreement with a person (Figure 2)", "", told, "", *_grid(head, rows)]
+    return ["## Agreement with a person (Figure 2)", "", summary, "", *_grid(head, rows)]
 
 
 def _confusions(runs: Sequence[EvaluatorRun]) -> list[str]:

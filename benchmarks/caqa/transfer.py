@@ -109,7 +109,7 @@ def transfer(
         name: One of ``SETS``.
         data: Folder with ``attribution/``.
         sample: Take every k-th row so that about this many remain; None takes all.
-        tell: Is told how many items are done.
+        tell: Called with the number of finished items.
     """
     rows = read_set(name, data)
     if sample is not None and sample < len(rows):

@@ -147,7 +147,7 @@ class Wording:
         return self._predicate(edge.property, self._name(edge.child))
 
     def _name(self, node: Node) -> str:
-        """A node as the question names it: by its name, or by what is said of it."""
+        """A node as the question refers to it: by its name or a description."""
         if not node.edges:
             return self._value(node.key)
         edge = node.edges[0]

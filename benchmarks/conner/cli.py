@@ -49,9 +49,7 @@ COST_WORDS = 300
 
 Data = Annotated[Path, typer.Option(help="Folder that holds conner/*.jsonl.gz.")]
 Causal = Annotated[str | None, typer.Option(help="transformers:…, llama:… or openai:…")]
-Kept = Annotated[
-    Path | None, typer.Option(help="Likelihoods told so far; further ones are added to it.")
-]
+Kept = Annotated[Path | None, typer.Option(help="Cached likelihoods; further ones are added.")]
 Perspectives = Annotated[
     list[Perspective] | None, typer.Option(help="Only these; may be repeated.")
 ]
@@ -211,7 +209,7 @@ def sensitivity(
     rows: Annotated[int | None, typer.Option(min=2, help="At most so many rows a file.")] = None,
     perspective: Perspectives = None,
     judge_alone: Annotated[
-        bool, typer.Option(help="Let the judge read sentences that stand in their evidence, too.")
+        bool, typer.Option(help="Let the judge also read sentences that their evidence contains.")
     ] = False,
     group: Annotated[list[str] | None, typer.Option(help="Only nq or only wow.")] = None,
     as_json: AsJson = False,

@@ -13,7 +13,7 @@ from judges.base import CausalLM, TokenLikelihoods
 __all__ = ["KeptLikelihoods"]
 
 PAIRS_PER_CALL = 128
-"""Pairs that the model is asked for at once; what it told is written down after each call."""
+"""Pairs per model call; the results are written after each call."""
 DIGITS = 5
 """Digits after the point of a likelihood in the file."""
 
@@ -25,8 +25,8 @@ class KeptLikelihoods:
 
     Args:
         model: Asked for pairs that are new.
-        file: JSON lines of pairs told so far, to which further ones are added; None for none.
-        progress: Told (pairs done, pairs in all) of each call.
+        file: JSON lines of cached pairs, extended by each call; None for no cache.
+        progress: Called with (pairs done, total pairs) after each call.
 
     Raises:
         ConfigError: The file is damaged.
@@ -60,18 +60,18 @@ class KeptLikelihoods:
         )
         for start in range(0, len(new), PAIRS_PER_CALL):
             chunk = new[start : start + PAIRS_PER_CALL]
-            told = dict(zip(chunk, self._model.loglikelihoods(chunk), strict=True))
-            self._found |= told
-            self._keep(told)
+            computed = dict(zip(chunk, self._model.loglikelihoods(chunk), strict=True))
+            self._found |= computed
+            self._keep(computed)
             if self._progress is not None:
                 self._progress(start + len(chunk), len(new))
         return [self._found[pair] for pair in pairs]
 
-    def _keep(self, told: dict[Pair, TokenLikelihoods]) -> None:
+    def _keep(self, computed: dict[Pair, TokenLikelihoods]) -> None:
         if self._file is None:
             return
         with self._file.open("a", encoding="utf-8") as file:
-            for pair, value in told.items():
+            for pair, value in computed.items():
                 rounded = [round(logprob, DIGITS) for logprob in value.logprobs]
                 row = [self._model.name, *pair, value.tokens, rounded]
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -2,7 +2,7 @@
 
 Q_know reads factuality, relevance, paragraph coherence and informativeness (eq. 9); the choice is
 judged by helpfulness (eq. 6), which needs the gold answer and takes no part in it. Informativeness
-and helpfulness rest on the same causal model, so a model-free measure stands beside them: whether
+and helpfulness use the same causal model, so a model-free measure is reported as well: whether
 the text contains the gold answer.
 """
 
@@ -124,16 +124,16 @@ class SelectionTable(NamedTuple):
             f"{self.questions} questions; {self.without_value} samples without a helpfulness; "
             f"{self.ties} questions whose samples are all equal in Q_know"
         )
-        told = [head, HEADINGS]
+        lines = [head, HEADINGS]
         for line in self.lines:
             gain = "" if line.gain is None else f"{100 * line.gain:+.1f} %"
             if line.interval is not None:
                 gain += f" ({100 * line.interval[0]:+.1f} to {100 * line.interval[1]:+.1f})"
-            told.append(
+            lines.append(
                 f"{line.way:28} {line.helpfulness:11.4f}  {line.unclipped:9.4f}  "
                 f"{line.contains:10.3f}  {gain}"
             )
-        return "\n".join([*told, PAPER, NOTE])
+        return "\n".join([*lines, PAPER, NOTE])
 
 
 def run_selection(

@@ -1,4 +1,4 @@
-"""Knowledge texts beside twins that are spoilt in one known way, one way a perspective (CONNER 3).
+"""Knowledge texts and twins spoilt in one known way, one way for each perspective (CONNER 3).
 
 The twins are made by rules that no model took part in.
 """
@@ -25,10 +25,10 @@ NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]+(?: [A-Z][a-z]+)*\b")
 NUMBER = re.compile(r"\b\d+\b")
 SENTENCES_FOR_ORDER = 4
 OPENING_WORDS = 300
-"""Words of a text whose sentence likelihoods are told, as the released script of eq. 5 cuts it; a
+"""Words of a text whose sentence likelihoods are computed, as in the released script of eq. 5; a
 few passages are so long that they would take most of the time."""
 NO_PASSAGE = "no_passages_used"
-"""Stands in the dialogue files where the speaker used no knowledge; such rows are left out."""
+"""Marks turns without knowledge in the dialogue files; such rows are left out."""
 TURN = " [SEP] "
 """Stands between the turns of a dialogue."""
 

@@ -1,13 +1,12 @@
-"""What corrections are worth: generated errors of values, names, and yes or no, and true texts.
+"""Measure corrections on generated errors (values, names, yes or no) and on true texts.
 
 python -m benchmarks.correction --data DIR [--limit 400] [--show 20]
 
-Texts of DART and WebNLG stand beside their triples; one value or name that a triple tells is
-exchanged for another of its kind. Domains written for this project add what those texts lack:
-yes and no, hours of weekdays, days, prices. Every text is checked under ``strict-correct``.
+In texts of DART and WebNLG, one value or name of a triple is replaced by another of its kind.
+Domains written for this project add what those texts lack: yes and no, hours of weekdays, days,
+prices. Every text is checked under ``strict-correct``.
 
-*Attempted* is an error whose sentence was released corrected; it is *right* where the text then
-tells what it told before the error, all of it and no more. A correction is *not carried* where what
-was written, in whatever sentence, is no value that the evidence has of the same subject and
-property.
+An error is *attempted* if its sentence was released with a correction, and the correction is
+*right* if the text then states exactly what it stated before the error. A correction is *not
+carried* if the evidence does not contain the written value for the same subject and property.
 """

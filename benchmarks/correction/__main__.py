@@ -17,7 +17,7 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description="Errors in texts beside their triples, corrected.")
+    parser = argparse.ArgumentParser(description="Correct errors in texts, given their triples.")
     parser.add_argument("--data", type=Path, help="the folder of public data; none: own domains")
     parser.add_argument("--limit", type=int, default=400, help="texts read of each public set")
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Cases: a text with one error in it beside its triples, or a true text."""
+"""Cases: triples with a text that has one error, or with a true text."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class ErrorCase(NamedTuple):
         evidence: What it is held against.
         question: What it answers.
         text: The text, with the error in it.
-        true: What the sentence told before the error, in every accepted wording; empty for a true
+        true: The sentence before the error, in every accepted wording; empty for a true
             text.
         start: Offset of the error.
         broken: The triple that the text no longer tells; None where ``true`` says it all.
-        wrong: What stands in place of its value.
+        wrong: The value that replaces the right one.
     """
 
     set: str
@@ -184,7 +184,7 @@ def _other_name(
     """The name that another text has of the same property, and that nothing here tells."""
     if not triple.value[:1].isupper() or len(triple.value) > 60:
         return None
-    told = " ".join(
+    known = " ".join(
         f"{item.subject} {item.value}" for item in case.evidence if isinstance(item, Triple)
     )
     names = [
@@ -192,7 +192,7 @@ def _other_name(
         for value in sorted(others[triple.property])
         if value[:1].isupper()
         and not re.search(r"[\d()]", value)
-        and value.lower() not in f"{told} {case.text}".lower()
+        and value.lower() not in f"{known} {case.text}".lower()
         and triple.value.lower() not in value.lower()
     ]
     return rng.choice(names) if names else None

@@ -107,14 +107,14 @@ def _is_carried(case: ErrorCase, mended: Sequence[Sentence]) -> bool:
     """Whether each correction wrote a value of the property that was broken, of its subject."""
     if case.broken is None:
         return False
-    told = [
+    known = [
         item.value
         for item in case.evidence
         if isinstance(item, Triple)
         and (item.subject, item.property) == (case.broken.subject, case.broken.property)
     ]
     return all(
-        any(label_in(span.text, tokenise(span.text), value) for value in told)
+        any(label_in(span.text, tokenise(span.text), value) for value in known)
         for sentence in mended
         for span in sentence.spans
         if span.kind is SpanKind.CORRECTED

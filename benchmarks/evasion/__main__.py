@@ -43,7 +43,7 @@ def read_hidden(folder: Path = FORMS) -> Iterator[Hidden]:
     """All rows of the benchmark.
 
     Raises:
-        ValueError: A claim does not stand in its answer.
+        ValueError: An answer does not contain its claim.
     """
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").removesuffix("\n").split("\n"):

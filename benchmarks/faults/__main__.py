@@ -25,13 +25,13 @@ from benchmarks.faults.ways import Ways
 __all__ = ["Report", "main", "measure"]
 
 AT_ONCE = 8
-"""Runs under way at once, sound ones beside those that fail."""
+"""Concurrent runs, healthy and faulty ones."""
 POINTS = 4
 """Looks at what is held, after the first round."""
 STARVED_S = DEADLINE_S / 2
 """Seconds without a core after which a sound answer that is late tells of the machine alone."""
 SHOWN = 20
-"""Runs that went wrong of which one is told what it said."""
+"""Number of failed runs that are printed with their messages."""
 
 
 class Report(NamedTuple):
@@ -119,7 +119,7 @@ async def measure(runs: int, seed: int, ways: Sequence[Way], slack_s: float) -> 
 async def _opened(
     url: str, folder: Path, known: Sequence[Case], rng: random.Random
 ) -> AsyncIterator[Ways]:
-    """All ways in, each of which has loaded what its first run loads."""
+    """All entry points, each warmed up by a first run."""
     folder.mkdir()
     async with Ways(url, folder) as opened:
         for case in known:
@@ -149,7 +149,7 @@ async def _round(
             seen = await ways.run(case, random.Random(seed))
             # What is kept of each run counts as memory: of most, what they said is left out.
             amiss = _odd(case, seen) or seen.late_s > 0
-            done.append((case, seen if amiss else seen._replace(told="")))
+            done.append((case, seen if amiss else seen._replace(detail="")))
 
     alone = [case for case in cases if case.part == "disk"]
     together = [case for case in cases if case.part != "disk"]

@@ -21,7 +21,7 @@ __all__ = [
     "Way",
     "answer_about",
     "fault_of",
-    "told",
+    "faults_in",
     "turtle",
 ]
 
@@ -32,7 +32,7 @@ Fault = Literal["none", "late", "hang", "reset", "garbage", "half", "full"]
 DEADLINE_S = 2.0
 """Seconds that an answer may take."""
 LATE_S = 2.6
-"""Seconds by which what is late comes: after the deadline."""
+"""Delay of late replies, in seconds: longer than the deadline."""
 HANG_S = 5.0
 """Seconds for which what hangs hangs."""
 
@@ -65,9 +65,9 @@ FIRST_ID = 900_000
 """The number of the first person's node; the others follow."""
 
 CANARY = "zanzibarcanary"
-"""Stands in the false sentence of every answer, and in nothing that may leave."""
+"""Marks the false sentence of every answer; no released text may contain it."""
 RIGHT = "was a writer"
-"""Stands in the true sentence of every answer."""
+"""Marks the true sentence of every answer."""
 
 PARTS: dict[Way, tuple[Part, ...]] = {
     "check": ("graph", "judge", "disk"),
@@ -84,7 +84,7 @@ _TOKEN = re.compile(r"\((model|judge) (\w+)\)")
 
 
 class Case(NamedTuple):
-    """One run: by which way, which part has which fault, and of a graph in which queries."""
+    """One run: entry point, faulty part, its fault and, for a graph, the failing queries."""
 
     way: Way
     part: Part
@@ -122,7 +122,7 @@ def fault_of(query: str) -> Fault:
     return "none"
 
 
-def told(text: str) -> dict[str, str]:
+def faults_in(text: str) -> dict[str, str]:
     """The faults that a question names, by part."""
     return dict(_TOKEN.findall(text))
 

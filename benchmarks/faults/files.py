@@ -59,7 +59,7 @@ def run_bulk_case(case: Case, rng: random.Random, folder: Path, config: Guardrai
         if seen.bad or case.fault != "full":
             return seen
         run()  # there is room again: the same command goes on where it was
-        return _rows_seen(case, output)._replace(outcome="typed error", told=seen.told)
+        return _rows_seen(case, output)._replace(outcome="typed error", detail=seen.detail)
     seen = _rows_seen(case, output)
     return seen.timed(began, DEADLINE_S * len(rows))
 
@@ -79,17 +79,17 @@ def _rows_seen(case: Case, output: Path) -> Seen:
         )
         if "error" not in row
         else Seen("untyped error" if "internal fault" in row["error"] else "typed error",
-                  told=row["error"])
+                  detail=row["error"])
         for row in found
     ]  # fmt: skip
     between = next((item for item, row in zip(seen, found, strict=True) if row["id"] == "1"), None)
     others = [item for item in seen if item is not between]
     if between is None or len(found) != 3:
-        return Seen("untyped error", told=f"{len(found)} of 3 rows came out")
+        return Seen("untyped error", detail=f"{len(found)} of 3 rows came out")
     for item in others:
         # One that shares its pass with a row that hangs shares its time, and says so.
-        if item.outcome != "delivered" and not item.told.startswith("deadline: "):
-            return item._replace(outcome="untyped error", told=f"a sound row: {item.told}")
+        if item.outcome != "delivered" and not item.detail.startswith("deadline: "):
+            return item._replace(outcome="untyped error", detail=f"a sound row: {item.detail}")
     wrong = sum(item.wrong for item in seen)
     return between._replace(unjudged=sum(item.unjudged for item in seen), wrong=wrong)
 
@@ -127,12 +127,12 @@ def run_load_case(case: Case, rng: random.Random, folder: Path) -> Seen:
     except Exception as error:  # what comes is what is measured
         seen = seen_error(error)
         if _triples(target) != before:
-            return Seen("untyped error", told=f"the graph is another after: {seen.told}")
+            return Seen("untyped error", detail=f"the graph is another after: {seen.detail}")
         return seen
     seen = Seen("delivered").timed(began)
     after = _triples(target)
     if not before <= after <= before + 200 or (case.fault == "none" and after != before + 200):
-        return Seen("untyped error", told=f"{before} triples became {after}")
+        return Seen("untyped error", detail=f"{before} triples became {after}")
     return seen
 
 

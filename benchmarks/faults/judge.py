@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import cast
 
-from benchmarks.faults.facts import HANG_S, LATE_S, told
+from benchmarks.faults.facts import HANG_S, LATE_S, faults_in
 from guardrail.core.types import Grounding, NLIScores, StatementScore, WordScore
 from judges.base import GroundingItem, NLITraits, Pair
 
@@ -18,7 +18,7 @@ _SMALL = frozenset(["a", "an", "and", "in", "is", "it", "of", "on", "the", "was"
 
 
 class FaultyJudge:
-    """Supports a sentence whose words all stand in the evidence.
+    """Supports a sentence if the evidence contains all of its words.
 
     One with a figure or a *not* that the evidence lacks is contradicted. A question that names a
     fault, ``(judge hang)``, gets it.
@@ -31,7 +31,7 @@ class FaultyJudge:
         """Nothing to load."""
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs, each as a sentence beside one statement."""
+        """Judge n pairs of a sentence and one statement."""
         found = [_grounding(GroundingItem((pair.premise,), pair.hypothesis)) for pair in pairs]
         return [
             NLIScores(
@@ -45,7 +45,7 @@ class FaultyJudge:
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences, or fail."""
         found = [_grounding(item) for item in items]
-        fault = next(filter(None, (told(item.context).get("judge") for item in items)), None)
+        fault = next(filter(None, (faults_in(item.context).get("judge") for item in items)), None)
         if fault == "late":
             time.sleep(LATE_S)
         elif fault == "hang":

@@ -48,17 +48,17 @@ class Seen(NamedTuple):
         unjudged: Bytes that left and were not judged, or were judged false.
         wrong: Sentences called supported that are false, or that nothing could tell.
         recorded: Whether the answer says that it is in the log: it names no trouble with it.
-        told: What was told, for a person.
+        detail: A message for people.
         late_s: Seconds past its deadline; less than 0 where it was in time.
         waited_s: Seconds for which threads of the process had no core meanwhile.
-        lost: Records that are not in the log and of which no answer says so.
+        lost: Records that are neither in the log nor reported by an answer.
     """
 
     outcome: Outcome
     unjudged: int = 0
     wrong: int = 0
     recorded: bool = True
-    told: str = ""
+    detail: str = ""
     late_s: float = -DEADLINE_S
     waited_s: float = 0.0
     lost: int = 0
@@ -103,16 +103,16 @@ def seen_answers(case: Case, answers: Iterable[GuardedAnswer]) -> Seen:
         unjudged=_unjudged(case, shown),
         wrong=wrong,
         recorded=not any(problem.part == "records" for problem in errors),
-        told="; ".join(f"{problem.part}: {problem.message}" for problem in errors),
+        detail="; ".join(f"{problem.part}: {problem.message}" for problem in errors),
     )
 
 
 def seen_error(error: BaseException) -> Seen:
     """What is seen of an error that came in place of an answer."""
     typed = isinstance(error, GuardrailError)
-    told = f"{type(error).__name__}: {error}"
+    detail = f"{type(error).__name__}: {error}"
     # No answer, so that nothing says it is in the log.
-    return Seen("typed error" if typed else "untyped error", recorded=False, told=told)
+    return Seen("typed error" if typed else "untyped error", recorded=False, detail=detail)
 
 
 def seen_reply(case: Case, status: int, body: str, *, whole: bool = True) -> Seen:
@@ -144,7 +144,7 @@ def seen_reply(case: Case, status: int, body: str, *, whole: bool = True) -> See
 
 
 def _content(body: str) -> tuple[str, list[Mapping[str, Any]], bool]:
-    """The text of a reply, what the guardrail tells beside it, and whether it is an error."""
+    """The text of a reply, the guardrail's field, and whether it is an error."""
     events = [line[5:] for line in body.split("\n") if line.startswith("data:")] or [body]
     content, fields, failed = "", [], False
     for event in events:

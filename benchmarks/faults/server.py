@@ -1,4 +1,4 @@
-"""Stands in for a model's server and for a graph's endpoint, in a process of its own.
+"""A fake model server and graph endpoint, in its own process.
 
 ``/v1/chat/completions`` fails as the question in the request names it, ``/sparql`` by the person
 that a query is about.
@@ -25,7 +25,15 @@ from urllib.parse import parse_qs
 import httpx
 from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, RdfFormat, Store
 
-from benchmarks.faults.facts import HANG_S, LATE_S, PERSONS, answer_about, fault_of, told, turtle
+from benchmarks.faults.facts import (
+    HANG_S,
+    LATE_S,
+    PERSONS,
+    answer_about,
+    fault_of,
+    faults_in,
+    turtle,
+)
 from guardrail.core.errors import GuardrailError
 
 __all__ = ["serving"]
@@ -58,13 +66,13 @@ class _Handler(BaseHTTPRequestHandler):
         self._whole(b'{"object": "list", "data": []}')
 
     def do_POST(self) -> None:
-        """Answer, or fail as told."""
+        """Answer, or fail as the question demands."""
         body = self.rfile.read(int(self.headers["content-length"])).decode()
         with contextlib.suppress(OSError):  # the other side gave up
             if self.path.startswith("/sparql"):
                 self._sparql(parse_qs(body)["query"][0])
             else:
-                self._chat(json.loads(body), told(body).get("model", "none"))
+                self._chat(json.loads(body), faults_in(body).get("model", "none"))
 
     def _sparql(self, query: str) -> None:
         fault = fault_of(query)

@@ -192,12 +192,12 @@ class Ways:
         text = "".join(getattr(item, "text", "") for item in result.content)
         if result.is_error:
             typed = "Error executing tool" in text and "Traceback" not in text
-            return Seen("typed error" if typed else "untyped error", told=text)
+            return Seen("typed error" if typed else "untyped error", detail=text)
         fields = json.loads(text)
         message = {"content": fields["text"], "guardrail": fields | {"sentences": ()}}
         seen = seen_reply(case, 200, json.dumps({"choices": [{"message": message}]}))
         # It tells an agent nothing of the log.
-        return seen._replace(recorded=False, told="; ".join(fields["reasons"]))
+        return seen._replace(recorded=False, detail="; ".join(fields["reasons"]))
 
     async def _whole(self, opened: _Opened, case: Case, rng: random.Random) -> Seen:
         reply = await self._http.post(f"{opened.gateway}/v1/chat/completions", json=_body(case))

@@ -25,7 +25,7 @@ __all__ = [
 QUESTION = "How many rooms does the Kestrel Hotel have?"
 ANSWER = "The Kestrel Hotel has 42 rooms."
 CANARY = "97 zanzibarcanary"
-"""Stands in sentences that are false, and in nothing that may leave."""
+"""Marks false sentences; no released text may contain it."""
 EVIDENCE = [ANSWER]
 RECORDED = Path(__file__).parents[2] / "tests/chains/hosts/recorded"
 """Calls as other hosts send them."""

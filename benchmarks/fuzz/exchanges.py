@@ -187,8 +187,8 @@ def _hosts(given: tuple[str, Any]) -> None:
     async def called() -> None:
         answer = PROTOCOLS[name][1]()
         with suppress(GuardrailError):
-            told, _ = await answer(request_body(_written(content)), _guarding())
-            json.dumps(told, allow_nan=False).encode()
+            reply, _ = await answer(request_body(_written(content)), _guarding())
+            json.dumps(reply, allow_nan=False).encode()
 
     _run(called())
 
@@ -198,9 +198,9 @@ def _tools(given: Any) -> None:
         async with mcp.Client(mcp_server(_guarding().guard)) as client:
             for name in ("check_answer", "find_facts"):
                 result = await client.call_tool(name, given)
-                told = "".join(getattr(item, "text", "") for item in result.content)
-                assert result.is_error or json.loads(told) is not None
-                assert "Traceback" not in told
+                content = "".join(getattr(item, "text", "") for item in result.content)
+                assert result.is_error or json.loads(content) is not None
+                assert "Traceback" not in content
 
     _run(called())
 

@@ -102,7 +102,7 @@ def almost_json(draw: st.DrawFn, bodies: Sequence[Any], values: SearchStrategy[A
     Args:
         draw: Hypothesis's own.
         bodies: What is right.
-        values: Stand in the place of some of its values.
+        values: Replacements for some of its values.
     """
     body = deepcopy(draw(st.sampled_from(bodies)))
     for _ in range(draw(st.integers(0, 3))):

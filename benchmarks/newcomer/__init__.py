@@ -3,8 +3,7 @@
     python -m benchmarks.newcomer [--domains alder,birch,cedar] [--policy strict]
         [--judge NAME] [--confirm] [--json]
 
-Each domain lies in ``domains/``: three linked tables, a handbook and 60 answers, every sentence of
-which a person labelled before the program saw it. Nothing is tuned on these rows: a class of
-faults is mended by rows of its own elsewhere. With ``--confirm`` the question has told the answer
-before: what a user supposes supports nothing, and spoils nothing that is true.
+Each domain in ``domains/`` has three linked tables, a handbook and 60 answers whose sentences a
+person labelled before the program saw them. Nothing is tuned on these rows. With ``--confirm`` the
+question repeats the answer: what a user supposes supports nothing and changes no true verdict.
 """

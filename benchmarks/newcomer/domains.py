@@ -13,14 +13,14 @@ from typing import NamedTuple
 from guardrail.core.types import Evidence, Passage, Triple, Verdict
 from guardrail.requests import CheckRequest
 
-__all__ = ["DOMAINS", "Domain", "Labelled", "Told"]
+__all__ = ["DOMAINS", "Domain", "Labelled", "LabelledSentence"]
 
 DOMAINS = Path(__file__).parent / "domains"
 
 HEADING = re.compile(r"^#{1,6} +(.+)$", re.MULTILINE)
 
 
-class Told(NamedTuple):
+class LabelledSentence(NamedTuple):
     """A labelled sentence, with its place in its answer."""
 
     start: int
@@ -32,10 +32,10 @@ class Labelled(NamedTuple):
     """An answer whose sentences are labelled."""
 
     request: CheckRequest
-    sentences: tuple[Told, ...]
+    sentences: tuple[LabelledSentence, ...]
 
     def confirming(self) -> Labelled:
-        """The same as an answer to somebody who told all of it and asks whether it holds."""
+        """The same answer, to a question that repeats it and asks for confirmation."""
         question = f"I was told this: {self.request.answer} Is that right?"
         return self._replace(request=self.request.model_copy(update={"question": question}))
 
@@ -56,7 +56,7 @@ class Domain:
     def tables(self) -> dict[str, tuple[Triple, ...]]:
         """The triples of each table by its file's name.
 
-        ``tables.json`` says by which column people call what a row is about; a code of another
+        ``tables.json`` names the column that people use to name a row; a code of another
         table stands for what that row is called.
         """
         columns = json.loads((self._folder / "tables.json").read_text(encoding="utf-8"))
@@ -94,7 +94,7 @@ class Domain:
         }
 
     def evidence(self, name: str) -> tuple[Evidence, ...]:
-        """What stands in a file, or in one section of the handbook."""
+        """The evidence in a file, or in one section of the handbook."""
         file, _, section = name.partition("#")
         if section:
             return (self.handbook[section.strip()],)
@@ -107,17 +107,17 @@ class Domain:
             rows = [json.loads(line) for line in lines]
         found = []
         for row in rows:
-            text, told = "", []
+            text, sentences = "", []
             for item in row["sentences"]:
                 text += " " if text and not item["text"].startswith("\n") else ""
                 start = len(text) + len(item["text"]) - len(item["text"].lstrip())
                 text += item["text"]
-                told.append(Told(start, len(text), Verdict(item["label"])))
+                sentences.append(LabelledSentence(start, len(text), Verdict(item["label"])))
             evidence = tuple(item for name in row["evidence"] for item in self.evidence(name))
             request = CheckRequest(
                 id=row["id"], question=row["question"], answer=text, evidence=evidence
             )
-            found.append(Labelled(request, tuple(told)))
+            found.append(Labelled(request, tuple(sentences)))
         return found
 
 

@@ -77,9 +77,9 @@ def table_of(rows: Sequence[tuple[Labelled, GuardedAnswer]]) -> Table:
     whole: list[bool] = []
     for labelled, answer in rows:
         text = labelled.request.answer
-        for told in labelled.sentences:
-            found[told.label].append(outcome(answer, text, told.start, told.end))
-        if not {told.label for told in labelled.sentences} & {
+        for sentence in labelled.sentences:
+            found[sentence.label].append(outcome(answer, text, sentence.start, sentence.end))
+        if not {sentence.label for sentence in labelled.sentences} & {
             Verdict.CONTRADICTED,
             Verdict.UNSUPPORTED,
         }:

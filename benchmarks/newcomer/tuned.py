@@ -52,7 +52,7 @@ def tuned(guard: Guardrail, domains: Mapping[str, Domain]) -> dict[str, Table]:
 def _rows(group: str, item: Labelled) -> Iterator[LabelledRow]:
     """The sentences of an answer as a user would label them."""
     request = item.request
-    for told in item.sentences:
-        if told.label is not Verdict.NO_CLAIM:
-            text = request.answer[told.start : told.end]
-            yield LabelledRow(request.question, text, request.evidence or (), told.label, group)
+    for sentence in item.sentences:
+        if sentence.label is not Verdict.NO_CLAIM:
+            text = request.answer[sentence.start : sentence.end]
+            yield LabelledRow(request.question, text, request.evidence or (), sentence.label, group)

@@ -37,7 +37,7 @@ class Written(NamedTuple):
 
 
 def read_written(path: Path = SUBJECTS) -> Iterator[Written]:
-    """All rows of the benchmark: each notation of each fact, beside triples and beside prose.
+    """All rows of the benchmark: each notation of each fact, against triples and against prose.
 
     What the evidence itself writes comes last of each, and shows what is lost to the judge.
     """

@@ -1,4 +1,4 @@
-"""Rules and their opposites, near in wording: are the two told apart?
+"""Rules and their opposites in similar wording: are they distinguished?
 
     python -m benchmarks.opposites [--policy strict] [--judge NAME] [--json]
 

@@ -74,7 +74,7 @@ def _counted(same: Sequence[Outcome], opposite: Sequence[Outcome]) -> dict[str, 
     pairs = list(zip(same, opposite, strict=True))
     size = max(1, len(pairs))
     return {
-        "told apart (same supported, opposite not)": sum(
+        "distinguished (same supported, opposite not)": sum(
             a.supported and not b.supported for a, b in pairs
         )
         / size,

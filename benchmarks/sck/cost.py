@@ -37,11 +37,11 @@ SINGLE_CALLS = 100
 def graph_answers(count: int) -> list[CheckRequest]:
     """Five-sentence answers about persons of the shipped graph, all different."""
     rng = random.Random(SEED)
-    told = biographies(rng)
-    rng.shuffle(told)
+    texts = biographies(rng)
+    rng.shuffle(texts)
     return [
         CheckRequest(question=f"Who was {facts[0].subject}?", answer=text + UNKNOWN)
-        for text, facts in told[:count]
+        for text, facts in texts[:count]
     ]
 
 

@@ -70,7 +70,7 @@ def table_5(
 ) -> str:
     """The average SCK by intent, ours and the paper's formula, and how well each ranks.
 
-    The last columns are model-free: the probability that an answer of which a person found every
+    The last columns are model-free: the probability that an answer for which a person found every
     sentence supported scores above another one.
     """
     groups: dict[Intent, list[int]] = defaultdict(list)

@@ -52,12 +52,12 @@ AFTER_IDLE = 5
 """Requests without a fault between that and the look, and how many of them a second: one by one, so
 that they keep one connection."""
 SHOWN = 20
-"""Requests that went wrong of which one is told what it said."""
+"""Number of failed requests that are printed with their messages."""
 MOST_TIMES = 2.0
-"""Times that the p99 of healthy requests may grow beside those that fail."""
+"""Maximum growth of the p99 of healthy requests while others fail, as a factor."""
 CALLS = 32
 """``limits.concurrency``: a call that hangs keeps its place for the time of its answer, so that
-the rate times the share that hangs times that time must find room, beside the healthy ones."""
+the rate times the share that hangs times that time must fit, in addition to the healthy ones."""
 RATE = 25.0
 """Requests a second. Python runs on one core: where it is busy throughout, requests wait for it,
 the more the longer a stretch lasts, and their times say nothing of faults; ``Tally.busy`` tells."""
@@ -72,7 +72,7 @@ class Tally:
         recorded: The numbers of those whose answers say that they are in the log.
         unjudged: Bytes that left and were not judged.
         wrong: Sentences called supported that are false.
-        amiss: What went wrong, told for a person.
+        amiss: What went wrong, for people.
         wall_s: Seconds while they were sent.
         cpu_s: Seconds of all cores that this process took meanwhile.
     """
@@ -96,7 +96,7 @@ class Tally:
         self.wrong += sent.wrong
         odd = sent.draw.healthy and sent.outcome != "delivered"
         if sent.unjudged or sent.wrong or odd or sent.outcome == "untyped error":
-            self.amiss.append(f"{sent.draw} {sent.outcome} {sent.told}")
+            self.amiss.append(f"{sent.draw} {sent.outcome} {sent.detail}")
 
     @property
     def busy(self) -> float:
@@ -248,7 +248,7 @@ def table(report: Report) -> str:
         "| healthy requests | number | p50 ms | p99 ms | cores busy |",
         f"|---|{'--:|' * 4}",
     ]
-    for name, tally in (("without faults", report.usual), ("beside faults", report.mixed)):
+    for name, tally in (("without faults", report.usual), ("with faults", report.mixed)):
         p50, p99 = statistics.median(tally.healthy_s) * 1e3, tally.p99_s() * 1e3
         lines.append(
             f"| {name} | {len(tally.healthy_s)} | {p50:.1f} | {p99:.1f} | {tally.busy:.2f} |"
@@ -277,8 +277,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--share is in [0, {1 / len(FAILING):.3f}]: there are {len(FAILING)} faults")
     logging.disable(logging.CRITICAL)  # thousands of faults, each of them wanted
     report = asyncio.run(soak(options.requests, options.share, options.rate, options.seed))
-    for told in [*report.usual.amiss, *report.mixed.amiss][:SHOWN]:
-        print(told, file=sys.stderr)
+    for line in [*report.usual.amiss, *report.mixed.amiss][:SHOWN]:
+        print(line, file=sys.stderr)
     print(json.dumps(report.totals()) if options.json else table(report))
     return 1 if any(report.totals().values()) else 0
 

@@ -39,7 +39,7 @@ class Draw(NamedTuple):
     """One request that is to be sent.
 
     Attributes:
-        number: Of the request; stands in its question, so that its record is found again.
+        number: Of the request; part of its question, so that its record can be found.
         kind: How it is asked.
         case: What is asked and which part fails.
         gone: Whether the caller goes away before the answer.
@@ -78,7 +78,7 @@ class Sent(NamedTuple):
         unjudged: Bytes that left and were not judged.
         wrong: Sentences called supported that are false.
         recorded: Whether an answer came that names no trouble with its record.
-        told: What came, for a person.
+        detail: The reply, for people.
     """
 
     draw: Draw
@@ -87,7 +87,7 @@ class Sent(NamedTuple):
     unjudged: int = 0
     wrong: int = 0
     recorded: bool = False
-    told: str = ""
+    detail: str = ""
 
 
 def draw(number: int, share: float, rng: random.Random) -> Draw:
@@ -125,7 +125,7 @@ async def send(app: ASGIApp, drawn: Draw, due: float, rng: random.Random) -> Sen
         await call.run(app, path, body)
     except Exception as error:  # what comes is what is measured
         if not call.status or call.status >= 300:
-            return Sent(drawn, "untyped error", time.monotonic() - due, told=repr(error))
+            return Sent(drawn, "untyped error", time.monotonic() - due, detail=repr(error))
     seconds = time.monotonic() - due
     if drawn.gone:
         return Sent(drawn, None, seconds)
@@ -215,4 +215,4 @@ def _seen(drawn: Draw, call: Call) -> Sent:
         seen = seen_reply(drawn.case, call.status, text, whole=call.whole)
     # Text that has left must be in the log, also where the stream broke off and says nothing of it.
     recorded = seen.recorded or (seen.outcome == "delivered" and not call.whole)
-    return Sent(drawn, seen.outcome, 0.0, seen.unjudged, seen.wrong, recorded, seen.told)
+    return Sent(drawn, seen.outcome, 0.0, seen.unjudged, seen.wrong, recorded, seen.detail)

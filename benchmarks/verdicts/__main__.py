@@ -27,7 +27,7 @@ COLUMNS = {
     "contradictions_found": "contr. found", "contradictions_right": "right",
     "true_contradicted": "true contr.", "true_removed": "removed",
     "small_talk": "talk", "citation_precision": "cited P", "citation_recall": "cited R",
-    "stated_recall": "told R", "span_f1": "span F1", "milliseconds": "ms",
+    "stated_recall": "stated R", "span_f1": "span F1", "milliseconds": "ms",
 }  # fmt: skip
 
 

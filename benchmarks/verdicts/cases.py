@@ -19,7 +19,7 @@ class Case(NamedTuple):
         label: What is right; ``UNSUPPORTED`` also where a set does not tell contradictions.
         question: The question it answers.
         before: The sentences of the answer before it.
-        span: The words that carry the problem; empty where none are told.
+        span: The words that carry the problem; empty if unknown.
         cites: Numbers of the triples, or stretches of the passages, that carry it; None where the
             set does not tell.
         stated: Numbers of the triples that the text states for certain, though others may carry it

@@ -24,7 +24,7 @@ Facts = Sequence[Triple]
 def label_exchanges(name: str, groups: Iterable[Facts], rng: random.Random) -> Iterator[Case]:
     """True and false sentences that name the property by its label: *The capital of S is V*.
 
-    The false ones are told with the named property's own fact among the evidence, and without.
+    The false ones are judged with and without the named property's own fact in the evidence.
     """
 
     def kind(fact: Triple) -> str | None:
@@ -33,9 +33,11 @@ def label_exchanges(name: str, groups: Iterable[Facts], rng: random.Random) -> I
         named = fact.value[:1].isupper() and not any(sign.isdigit() for sign in fact.value)
         return "name" if named else None
 
-    for facts, told, taken in _pairs(groups, kind):
-        start = f"The {property_words(told.property)} of {told.subject} is"
-        yield from _cases(name, facts, told, f"{start} {told.value}.", f"{start} {taken.value}.")
+    for facts, stated, taken in _pairs(groups, kind):
+        start = f"The {property_words(stated.property)} of {stated.subject} is"
+        yield from _cases(
+            name, facts, stated, f"{start} {stated.value}.", f"{start} {taken.value}."
+        )
 
 
 def prose_exchanges(name: str, groups: Iterable[Facts], rng: random.Random) -> Iterator[Case]:
@@ -47,13 +49,13 @@ def prose_exchanges(name: str, groups: Iterable[Facts], rng: random.Random) -> I
         single = is_single_valued(fact.property)
         return found if single and found in ("place", "date", "person") else None
 
-    for facts, told, taken in _pairs(groups, kind):
+    for facts, stated, taken in _pairs(groups, kind):
         variant = rng.randrange(3)
         true, false = (
-            finish(f"{told.subject} {predicate(told.property, value, variant)}")
-            for value in (told.value, taken.value)
+            finish(f"{stated.subject} {predicate(stated.property, value, variant)}")
+            for value in (stated.value, taken.value)
         )
-        yield from _cases(name, facts, told, true, false)
+        yield from _cases(name, facts, stated, true, false)
 
 
 def _pairs(
@@ -64,12 +66,12 @@ def _pairs(
     for facts in _by_subject(groups):
         count = Counter(fact.property for fact in facts)
         kinds = {fact: kind(fact) for fact in facts if count[fact.property] == 1}
-        for told, taken in permutations(kinds, 2):
-            key = told.subject, told.property, taken.property, taken.value
-            same = kinds[told] is not None and kinds[told] == kinds[taken]
-            if same and told.value != taken.value and key not in seen:
+        for stated, taken in permutations(kinds, 2):
+            key = stated.subject, stated.property, taken.property, taken.value
+            same = kinds[stated] is not None and kinds[stated] == kinds[taken]
+            if same and stated.value != taken.value and key not in seen:
                 seen.add(key)
-                yield facts, told, taken
+                yield facts, stated, taken
 
 
 def _by_subject(groups: Iterable[Facts]) -> Iterator[tuple[Triple, ...]]:
@@ -81,10 +83,10 @@ def _by_subject(groups: Iterable[Facts]) -> Iterator[tuple[Triple, ...]]:
 
 
 def _cases(
-    name: str, facts: tuple[Triple, ...], told: Triple, true: str, false: str
+    name: str, facts: tuple[Triple, ...], stated: Triple, true: str, false: str
 ) -> Iterator[Case]:
-    without = tuple(fact for fact in facts if fact != told)
-    yield Case(name, facts, true, Verdict.SUPPORTED, stated=(facts.index(told),))
+    without = tuple(fact for fact in facts if fact != stated)
+    yield Case(name, facts, true, Verdict.SUPPORTED, stated=(facts.index(stated),))
     yield Case(name, facts, false, Verdict.UNSUPPORTED)
     if without:
         yield Case(name, without, false, Verdict.UNSUPPORTED)

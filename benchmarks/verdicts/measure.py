@@ -62,7 +62,7 @@ class Row(Value):
         citation_precision: Of the triples and passages cited for supported cases, the share that
             people cited.
         citation_recall: Of those that people cited, the share that was.
-        stated_recall: Of triples whose value stands in the text, the share that was cited.
+        stated_recall: Share of triples whose value is in the text that was cited.
         span_f1: F1 of the words marked, over cases that lack support and are marked.
         milliseconds: Wall time a case.
     """
@@ -121,7 +121,7 @@ def summed(
     true_passed, false_passed = _share(true), _share(false)
     both = true_passed is not None and false_passed is not None
     cited = [_cited(case, item) for case, item in pairs if case.cites is not None]
-    told = [_count_stated(case, item) for case, item in pairs if case.stated]
+    counts = [_count_stated(case, item) for case, item in pairs if case.stated]
     spans = [
         _overlap(case, item)
         for case, item in pairs
@@ -141,7 +141,7 @@ def summed(
         small_talk=_share(talk),
         citation_precision=_ratio([(hit, size) for hit, size, _, _ in cited]),
         citation_recall=_ratio([(hit, size) for _, _, hit, size in cited]),
-        stated_recall=_ratio(told),
+        stated_recall=_ratio(counts),
         span_f1=_mean(spans),
         milliseconds=milliseconds,
     )

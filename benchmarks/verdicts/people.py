@@ -9,7 +9,7 @@ from guardrail.core.types import Triple
 __all__ = ["biographies"]
 
 FACTS = 5
-"""Facts told of each person, in four sentences."""
+"""Facts about each person, in four sentences."""
 
 PERSONS = """
     PREFIX wd: <http://www.wikidata.org/entity/> PREFIX wdt: <http://www.wikidata.org/prop/direct/>
@@ -23,7 +23,7 @@ UNTOLD = frozenset(
         "discography", "filmography", "archives at",
     }
 )  # fmt: skip
-"""Properties that no biography tells, though their values, as names, stand in its words."""
+"""Properties that no biography states, although their values occur in it as names."""
 
 
 def biographies(rng: random.Random) -> list[tuple[str, tuple[Triple, ...]]]:
@@ -47,16 +47,16 @@ def biographies(rng: random.Random) -> list[tuple[str, tuple[Triple, ...]]]:
             continue
         name = subgraph.entity.label
         sex = next((f.value for f in subgraph.triples if f.property == "sex or gender"), None)
-        told = [
+        phrases = [
             predicate(fact.property, surface(fact.value, rng.randrange(4)), rng.randrange(3))
             for fact in rng.sample(facts, FACTS)
         ]
         he = {"male": "He", "female": "She"}.get(sex or "", name)
         lines = (
-            f"{name} {told[0]}",
-            f"{he} {told[1]} and {told[2]}",
-            f"{he} {told[3]}",
-            f"{he} {told[4]}",
+            f"{name} {phrases[0]}",
+            f"{he} {phrases[1]} and {phrases[2]}",
+            f"{he} {phrases[3]}",
+            f"{he} {phrases[4]}",
         )
         triples = tuple(fact for fact in subgraph.triples if fact.property not in UNTOLD)
         found.append((" ".join(finish(line) for line in lines), triples))

@@ -47,8 +47,8 @@ def preset_table(measured: dict[Strictness, list[Row]]) -> str:
 
 
 def _mean(shares: Sequence[float | None]) -> str:
-    told = [share for share in shares if share is not None]
-    return f"{sum(told) / len(told):.1%}" if told else "–"
+    known = [share for share in shares if share is not None]
+    return f"{sum(known) / len(known):.1%}" if known else "–"
 
 
 def write_table(page: Path, text: str) -> None:
@@ -79,13 +79,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows.append(summed(cases, judge_cases(grounder, cases, preset.thresholds)))
         print(f"{name}: {len(cases)} cases", file=sys.stderr, flush=True)
     total = sum(row.cases for row in measured[Strictness.BALANCED])
-    told = (
+    table = (
         f"{preset_table(measured)}\n\nMeans over {len(names)} sets ({', '.join(names)}), "
         f"{total:,} texts in all, judge `{harness.judge.name}`."
     )
-    print(told)
+    print(table)
     if options.write:
-        write_table(options.write, told)
+        write_table(options.write, table)
     return 0
 
 

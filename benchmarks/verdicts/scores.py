@@ -27,18 +27,18 @@ class KeptScores(RememberedGrounding):
         self._path = path
         if path.exists():
             for line in kept_lines(path):
-                key, told = json.loads(line)
-                self._known[_item(key)] = Grounding.model_validate(told)
+                key, grounding = json.loads(line)
+                self._known[_item(key)] = Grounding.model_validate(grounding)
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n items; see ``GroundingJudge``."""
         new = [item for item in dict.fromkeys(items) if item not in self._known]
-        told = super().ground(items)
+        groundings = super().ground(items)
         with self._path.open("a", encoding="utf-8") as file:
             for item in new:
                 key = json.dumps(item, ensure_ascii=False)
                 file.write(json.dumps([key, self._known[item].model_dump(mode="json")]) + "\n")
-        return told
+        return groundings
 
 
 def _item(key: str) -> GroundingItem:

@@ -24,7 +24,7 @@ __all__ = ["SETS", "read_set", "statement_case"]
 RELATIONS = Path(__file__).parent.parent / "relations.json"
 
 NEAR_TRUE = frozenset({"yes", "no", "true", "false"})
-"""Values that stand in no text."""
+"""Values that occur in no text."""
 
 
 def read_set(name: str, data: Path, limit: int | None, *, seed: int = 1) -> list[Case]:
@@ -96,7 +96,7 @@ def _stated(triple: Triple, text: str) -> bool:
 
 
 def _elsewhere(triples: Sequence[Triple], place: int) -> bool:
-    """Whether a triple's value stands in others as well, so that nothing is gone without it."""
+    """True if other triples contain the value as well, so that nothing is lost without it."""
     value = triples[place].value
     return any(
         label_in(text, tokenise(text), value)

@@ -8,7 +8,7 @@ pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
 pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 
 from benchmarks.faults.disk import no_room, spoilt
-from benchmarks.faults.facts import CANARY, CASES, RIGHT, Case, fault_of, told
+from benchmarks.faults.facts import CANARY, CASES, RIGHT, Case, fault_of, faults_in
 from benchmarks.faults.leaks import held
 from benchmarks.faults.seen import seen_answers, seen_error, seen_reply
 from benchmarks.faults.server import serving
@@ -55,7 +55,7 @@ def test_errors_are_told_apart() -> None:
 def test_every_case_reaches_its_part() -> None:
     for case in CASES:
         if case.part in ("model", "judge"):
-            assert told(case.question) == {case.part: case.fault}
+            assert faults_in(case.question) == {case.part: case.fault}
         if case.part == "graph" and case.stage == "names":
             assert fault_of(case.question) == case.fault
 

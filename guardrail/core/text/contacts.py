@@ -31,7 +31,7 @@ AT_HOME = re.compile(
     r"(?:\(?0\d{1,5}\)?(?:[ /-]{1,3}\d{2,}){1,5}|\(\d{3}\) ?\d{3}-\d{4}|\d{1,5}(?:-\d+){2,5})"
     r"(?![\w/-]|[.,]\d)"
 )
-"""Groups of figures that write no number: the first begins with 0 or stands in brackets, or three
+"""Groups of figures that write no number: the first begins with 0 or is in brackets, or three
 and more are joined by hyphens, as in numbers of books as well."""
 
 ABROAD_DIGITS, HOME_DIGITS, MOST_DIGITS = 9, 7, 15

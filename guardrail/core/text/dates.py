@@ -35,7 +35,7 @@ TIME_OF_DAY = re.compile(r"(?:[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?)?")
 
 
 class Date(NamedTuple):
-    """A point or period in time; ``month`` and ``day`` are None where they are not told.
+    """A point or period in time; ``month`` and ``day`` are None if not given.
 
     They are as written, and may be none of the calendar's: *31 June 2024*, *2025-13-01*.
 
@@ -44,7 +44,7 @@ class Date(NamedTuple):
         month: From 1 to 12; of a season its first.
         day: From 1 to 31.
         span: Years covered, 1 for a year, 10 for a decade, 100 for a century.
-        months: Months covered where ``month`` is told, 3 for a season.
+        months: Months covered if ``month`` is given, 3 for a season.
         start: Offset in the text it was found in.
         end: Offset past its end.
         swapped: The other reading of a date such as 07/08/1593, as (month, day).
@@ -165,7 +165,7 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
 def find_dates(text: str, *, yearless: bool = False) -> list[Date]:
     """All dates of a text, in order, not overlapping; the fullest reading of each.
 
-    With ``yearless`` a day of a month counts where no year is told.
+    With ``yearless`` a day of a month counts without a year.
     """
     text = plain(text)
     dated = any(sign.isdigit() for sign in text)
@@ -237,7 +237,7 @@ def _month_and_day(
 
 
 def agreement(claimed: Date, known: Date) -> Agreement:
-    """Compare a date told in a text with a date held as evidence.
+    """Compare a date in a text with a date in the evidence.
 
     Returns:
         ``SAME`` where the text tells no more than the evidence holds, ``OPEN`` where it tells

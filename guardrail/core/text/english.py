@@ -17,7 +17,7 @@ LONG_WORDS = 40
 """Words written small from which on running English holds its common ones, whatever it is about;
 a shorter text of plain English may hold hardly any: *yes, ships free within two working days*."""
 OTHER_WORDS = 2
-"""Least words of another language by which a text is told; one may be part of a name."""
+"""Minimum number of words of another language; one may be part of a name."""
 MIN_LETTERS = 20
 """Fewer letters of another script are a name or a sign."""
 
@@ -32,11 +32,10 @@ def _other_languages() -> tuple[frozenset[str], ...]:
 
 
 def in_english(text: str) -> bool:
-    """Whether a text passes for English: nothing in it is of another language.
+    """True if nothing suggests that a text is in another language.
 
-    A text is told by another script, by common words of one other language that outnumber the
-    English ones, and, where it is long, by common English words that are missing. Names and numbers
-    are of no language, and so is a list of them.
+    Such signs are another script, common words of another language that outnumber the English ones,
+    and, in a long text, missing common English words. Names and numbers belong to no language.
     """
     letters = [sign for sign in text if sign.isalpha()]
     foreign = sum(ord(sign) > _LATIN_END for sign in letters)

@@ -17,7 +17,7 @@ UNDER_HEADER = re.compile(
 """The line between the header of a Markdown table and its rows, and the first of these."""
 
 NAME_CHARS = 500
-"""Longest name of a row or column: each stands in as many statements as there are of the other."""
+"""Longest name of a row or column, in characters: every cell's statement repeats both."""
 
 LABEL_WORDS = 6
 """Most words of a line with a colon at its end that only names what stands below it."""
@@ -59,15 +59,15 @@ def laid_out(text: str) -> Iterator[Piece]:
     """
     heading = label = ""
     head: list[str] | None = None
-    told = -1
+    shown = -1
     for stretch, line in lined(text):
         words = " ".join(stretch.text.split())
         if line.is_table_head(stretch):
-            head, told = line.cells, line.start
+            head, shown = line.cells, line.start
             continue
         if head is not None and line.is_row:
-            if line.start != told:
-                told = line.start
+            if line.start != shown:
+                shown = line.start
                 yield from _row(head, line.cells, heading)
             continue
         head = None
@@ -154,7 +154,7 @@ def cells_of(line: str) -> list[str]:
 
 
 def _row(head: list[str], cells: list[str], heading: str) -> Iterator[Piece]:
-    """A row as statements, one for each column beside the first, which says what it is about."""
+    """A row as statements: one for each column after the first, which names the subject."""
     label, *values = cells
     for column, value in zip(head[1:], values, strict=False):
         if label and value:

@@ -83,7 +83,7 @@ def _common(text: str, span: Span) -> bool:
 
 
 def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
-    """Where a label or value stands in a text, in any written form that is the same.
+    """Find a label or value in a text, in any equivalent written form.
 
     Names stand by their words, dates and numbers by what they are, countries by their peoples;
     ``tokens`` are the words of ``text``.
@@ -116,7 +116,7 @@ def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
 
 
 def words_of_label(label: str) -> tuple[str, ...]:
-    """The folded words by which a label is found, without what tells namesakes apart."""
+    """The folded words that find a label, without what distinguishes namesakes."""
     return _folded(label)
 
 

@@ -17,7 +17,7 @@ def property_name(label: str) -> str:
 
 @remembered(16_384)
 def cues(label: str) -> frozenset[str]:
-    """Stems of the words by which prose names a property, those of its label among them."""
+    """Stems of the words that name a property in prose, including those of its label."""
     name = property_name(label)
     return content_stems(" ".join([name, *lexicon("properties")["wording"].get(name, ())]))
 
@@ -49,7 +49,7 @@ def is_single_valued(label: str) -> bool:
 def tells_place(label: str) -> bool:
     """Whether a property tells where something is or happened, and so in any wider place as well.
 
-    What lies beside a river or on a range of hills lies in no one country of those.
+    A river or a range of hills does not place something in one of its countries.
     """
     name = property_words(label)
     within = lexicon_set("properties", "within")

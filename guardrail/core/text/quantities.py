@@ -31,7 +31,7 @@ LONGEST = 12
 """Most words of one number."""
 
 ADDED = frozenset({"time", "length", "mass"})
-"""Measures that are told in parts."""
+"""Measures that are given in parts."""
 
 
 SCIENTIFIC = re.compile(
@@ -62,7 +62,7 @@ class Quantity(NamedTuple):
         low: The number, or the lower end of a range, as written, in its own unit.
         high: The number, or the upper end.
         step: Size of the last digit that is written and not a closing zero, in the same unit.
-        unit: Its unit; None where none is told.
+        unit: Its unit, or None.
         bound: What it is put as.
         start: Offset of its first character, a sign of currency counted.
         end: Offset past its unit.
@@ -303,13 +303,13 @@ def _rate() -> re.Pattern[str]:
 
 
 def per_what(text: str, place: int = 0) -> str:
-    """Stem of what a rate is told of that stands at a place of a text: *per month*, */day*."""
+    """Stem of the reference of a rate at a position of a text: *per month*, */day*."""
     match = _rate().match(text, place)
     return stem(match["of"].lower().removesuffix("s")) if match else ""
 
 
 def _rated(text: str, quantity: Quantity) -> Quantity:
-    """A price or count with what it is told of."""
+    """A price or count with its reference."""
     measured = quantity.unit is not None and not quantity.unit.measure.startswith(MONEY)
     return quantity if measured else quantity._replace(per=per_what(text, quantity.end))
 

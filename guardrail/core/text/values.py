@@ -43,7 +43,7 @@ DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 """A duration of ISO 8601."""
 
 CONVERTED = 0.012
-"""Share by which a quantity in another unit may differ: 330 metres are 1,083 feet."""
+"""Relative tolerance between units: 330 metres are 1,083 feet."""
 
 ROUNDED = 0.05
 """The same at most for a rounding to whole units: one hour is no round figure for 90 minutes."""
@@ -52,7 +52,7 @@ CALENDAR = 0.025
 """The same between units of time, as months and years differ in length."""
 
 BLURRED = 0.1
-"""Share by which *about* may be off, beyond the rounding of its digits."""
+"""Relative tolerance of *about*, beyond the rounding of its digits."""
 
 
 class Version(NamedTuple):
@@ -166,11 +166,11 @@ def _plain_cell(written: str) -> str:
 
 
 def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
-    """Whether a value that is told agrees with one that is held.
+    """True if a stated value agrees with one of the evidence.
 
     Returns:
         ``SAME``, ``CONFLICT``, or ``OPEN`` where they do not compare: other kinds, one a bound
-        that leaves room, or told more finely than held.
+        that leaves room, or stated more precisely than the evidence.
     """
     if isinstance(claimed.value, Date) and isinstance(known.value, Date):
         return agreement(claimed.value, known.value)

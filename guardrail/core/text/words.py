@@ -183,7 +183,7 @@ def _adds(group: float, value: float, *, joined: bool) -> bool:
 
 
 LARGEST = 1e30
-"""Figures of more than this write no number: nothing is told in them that could be reckoned."""
+"""Maximum number of digits of a number; longer digit strings are not compared."""
 
 
 def plain_figures(word: str) -> str:
