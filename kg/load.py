@@ -1,9 +1,9 @@
-"""Loads files into graphs: streaming, on two cores, resumable, with progress.
+"""Loads files into graphs: streaming, on two cores, with progress.
 
-Formats go by the file name, with or without ``.gz`` or ``.bz2``: N-Triples (``.nt``; also the
-form of Wikidata's truthy dumps), Turtle (``.ttl``), N-Quads (``.nq``), TriG (``.trig``), RDF/XML
-(``.rdf``, ``.owl``, ``.xml``), N3 (``.n3``), JSON-LD (``.jsonld``); tables (``.csv``, ``.tsv``,
-``.jsonl``) with a ``TableColumns`` that says what their columns are.
+The file name determines the format, with or without ``.gz`` or ``.bz2``: N-Triples (``.nt``; also
+the format of Wikidata's truthy dumps), Turtle (``.ttl``), N-Quads (``.nq``), TriG (``.trig``),
+RDF/XML (``.rdf``, ``.owl``, ``.xml``), N3 (``.n3``), JSON-LD (``.jsonld``); tables (``.csv``,
+``.tsv``, ``.jsonl``) with ``TableColumns`` that describe their columns.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from traceback import clear_frames
@@ -24,10 +25,9 @@ from pyoxigraph import NamedNode, RdfFormat, Store
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.rows import TABLE_FILES
 from guardrail.core.types import Value
-from kg.journal import Journal
-from kg.label_file import FileLabelIndex, LabelFileWriter
+from kg.label_file import NAMES, FileLabelIndex, LabelFileWriter
 from kg.memory import peak_mb
-from kg.profiles import Profile, load_profile, store_profile, stored_profile
+from kg.profiles import STORED_PROFILE, Profile, load_profile, store_profile, stored_profile
 from kg.reading import (
     LINES,
     Chunks,
@@ -37,8 +37,7 @@ from kg.reading import (
     suffix_of,
     table_name,
 )
-from kg.replacing import Replacement
-from kg.segments import Place, load_rdf, load_segments, names_of
+from kg.segments import load_rdf, load_segments, names_of
 from kg.selection import Selection
 from kg.store import SNAPSHOT, OxigraphGraph, snapshot_of
 from kg.tables import TableColumns, column_property, remove_replaced, triples_of_table
@@ -46,24 +45,22 @@ from kg.tables import TableColumns, column_property, remove_replaced, triples_of
 __all__ = ["LoadReport", "Progress", "load_graph", "read_graph"]
 
 _DIRECT: Final = "http://www.wikidata.org/prop/direct/"
-_SKIPPED: Final = 2**20
 _LINKS_TRIED: Final = 10_000
 
 
 class LoadReport(Value):
-    """What a load did.
+    """The result of a load.
 
     Attributes:
         source: The file that was read.
         target: The graph's directory.
         triples: Triples in the graph now.
         added: Triples that this load added.
-        skipped: Invalid statements that were left out.
-        resumed: Lines that an earlier, interrupted load had put into the graph already.
-        unmatched: Of each link column of a table, an id among its first 10,000 values that is no
-            row of the graph; columns without one are left out.
+        skipped: Invalid statements that were skipped.
+        unmatched: For each link column of a table, an id among its first 10,000 values that is no
+            row of the graph; columns without one are omitted.
         seconds: Wall time, label index included.
-        peak_mb: Most memory that the process held, in MiB; None where the system does not tell.
+        peak_mb: Peak memory of the process in MiB; None if the system does not report it.
     """
 
     source: str
@@ -71,7 +68,6 @@ class LoadReport(Value):
     triples: int = Field(ge=0)
     added: int = Field(ge=0)
     skipped: int = Field(default=0, ge=0)
-    resumed: int = Field(default=0, ge=0)
     unmatched: Mapping[str, str] = Field(default_factory=dict)
     seconds: float = Field(ge=0)
     peak_mb: float | None = None
@@ -79,7 +75,7 @@ class LoadReport(Value):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def rate(self) -> float:
-        """Triples added in a second."""
+        """Triples added per second."""
         return self.added / self.seconds if self.seconds > 0 else 0.0
 
 
@@ -142,19 +138,12 @@ class _Job:
         with reading(self.source, None) as stream:
             return remove_replaced(store, stream, kind, self.table, str(self.source))
 
-    def journal(self, base: str) -> Journal:
-        """The journal of this load into a state of a graph, at its beginning."""
+    @property
+    def origin(self) -> str:
+        """Identifies this state of the file, in 16 hexadecimal digits."""
         stat = self.source.stat()
-        options = "|".join(
-            "" if item is None else item.model_dump_json() for item in (self.table, self.selection)
-        )
-        return Journal(
-            source=str(self.source.resolve()),
-            size=stat.st_size,
-            changed=stat.st_mtime_ns,
-            options=options,
-            base=base,
-        )
+        file = f"{self.source.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
+        return blake2b(file.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def load_graph(
@@ -167,41 +156,38 @@ def load_graph(
     selection: Selection | None = None,
     skip_invalid: bool = False,
 ) -> LoadReport:
-    """Load a file into an on-disk graph, which is made where missing, and index its labels.
+    """Load a file into an on-disk graph, which is created if missing, and index its labels.
 
-    A file that turns out not to be RDF leaves the graph as it was: all is done beside it, with hard
-    links to what stays, and put in its place at the end. A load of N-Triples, N-Quads or a table
-    that is interrupted goes on where it was when it is called again with the same file. The rows of
-    a table that is loaded again say what the file says now: old values in its columns are removed.
+    The graph is replaced at the end by a copy (with hard links) that holds the file too. So readers
+    never see a half-loaded graph, and a broken file or an interruption changes nothing. If a table
+    is loaded again, old values in its columns are removed.
 
-    Of the triples three segments are held in memory, however long a file is, beside what the store
-    itself takes (1.5 GiB at ten million triples). The index of names grows with the names, those
-    that the graph has already included: 58 bytes a name at most were measured for names of few
-    first words, 172 where each first word was another.
+    Three segments of triples are held in memory, however long the file is, besides what the store
+    itself needs (1.5 GiB at ten million triples).
 
     Args:
         source: The file.
-        target: Directory of the graph.
-        profile: Vocabulary profile, which says what the names are, and is kept with the graph;
-            None for the one that is kept there, or else to detect it.
+        target: Folder of the graph.
+        profile: Vocabulary profile, which defines the names, and is stored with the graph; None for
+            the stored one, or else to detect it.
         progress: Called while the file is read.
         table: What the columns are, for CSV, TSV and JSON lines of objects.
         selection: What to keep of a Wikidata dump.
-        skip_invalid: Leave out invalid statements of RDF, such as one with a space in an IRI, and
-            count them in ``skipped``; the file is refused otherwise.
+        skip_invalid: Skip invalid RDF statements, such as one with a space in an IRI, and count
+            them in ``skipped``; otherwise the file is refused.
 
     Raises:
-        KnowledgeGraphError: If the file cannot be read or is not what its name says (names the
-            line), or the graph cannot be written.
-        InputError: If table or selection do not fit the file.
+        KnowledgeGraphError: The file cannot be read or has another format (names the line), or the
+            graph cannot be written.
+        InputError: Table or selection do not fit the file.
     """
     source, target = Path(source), Path(target)
     started = time.perf_counter()
     job = _Job(source, profile, table, selection, progress, skip_invalid=skip_invalid)
-    replacement = Replacement(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        added, triples, skipped, resumed = _load_beside(job, replacement)
+        with _replacement(target) as folder:
+            added, triples, skipped = _load_into(job, folder)
     except OSError as error:
         raise KnowledgeGraphError(f"cannot write the graph {target}: {error}") from error
     return LoadReport(
@@ -210,7 +196,6 @@ def load_graph(
         triples=triples,
         added=added,
         skipped=skipped,
-        resumed=resumed,
         unmatched=_unmatched(target, job.table.links) if job.table else {},
         seconds=time.perf_counter() - started,
         peak_mb=peak_mb(),
@@ -232,7 +217,7 @@ def read_graph(source: str | Path, *, profile: str | Path | Profile | None = Non
 
 
 def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:
-    """By link column, an id that is no row of the graph."""
+    """For each link column, an id that is no row of the graph."""
     if not links:
         return {}
     graph = OxigraphGraph.open(target)
@@ -252,132 +237,125 @@ def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:
         graph.close()
 
 
-def _load_beside(job: _Job, replacement: Replacement) -> tuple[int, int, int, int]:
-    """Load a graph in a folder beside its place, and put it there when it is complete."""
-    partial = replacement.folder
-    journal = job.journal(replacement.snapshot)
-    if partial.exists():
-        # Refused while another process loads there, whose work must not be removed below.
-        OxigraphGraph.open(partial, writable=True).close()
-        if Journal.resumable(journal, partial) is None:
-            shutil.rmtree(partial)
+@contextmanager
+def _replacement(target: Path) -> Iterator[Path]:
+    """A copy of a graph in a hidden folder beside it, which replaces the graph at the end.
+
+    Raises:
+        KnowledgeGraphError: The target is something else or is being written, or both the graph
+            and its predecessor are there.
+    """
+    old, folder, replaced = (
+        target.parent / f".{target.name}.{kind}" for kind in ("old", "loading", "replaced")
+    )
+    if old.exists():
+        if target.exists():
+            raise KnowledgeGraphError(
+                f"{old} holds {target} as it was before a load that was killed; remove it, or "
+                f"move it back to {target}"
+            )
+        old.rename(target)
+    existing = (target / "CURRENT").is_file()
+    if not existing and target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise KnowledgeGraphError(f"{target} exists and is no graph; name another directory")
+    if folder.exists():
+        OxigraphGraph.open(folder, writable=True).close()  # refused while another process loads
+        shutil.rmtree(folder)
     try:
-        if not partial.exists():
-            replacement.start()
-        counts = _load_into(job, partial, journal)
-        replacement.finish()
-        return counts
+        if existing:
+            _copy(target, folder)
+        else:
+            folder.mkdir()
+        yield folder
+        if existing:
+            OxigraphGraph.open(target, writable=True).close()  # refused while another one writes
+            target.rename(old)
+        elif target.exists():
+            target.rmdir()
+        folder.rename(target)
     except BaseException as error:
         _release(error)
-        # What was interrupted can go on; what is wrong in itself cannot.
-        if isinstance(error, KnowledgeGraphError | InputError) or not Journal.resumable(
-            journal, partial
-        ):
-            shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         raise
+    if existing:
+        # Renamed first, so that a half-removed folder is not taken for a graph.
+        shutil.rmtree(replaced, ignore_errors=True)
+        old.rename(replaced)
+        shutil.rmtree(replaced, ignore_errors=True)
 
 
-def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int, int]:
-    """Fill and index the store in a directory.
+def _copy(target: Path, folder: Path) -> None:
+    graph = OxigraphGraph.open(target, writable=True)
+    try:
+        graph.store.backup(str(folder))
+    finally:
+        graph.close()
+    for name in (SNAPSHOT, STORED_PROFILE, NAMES):
+        if (target / name).is_file():
+            shutil.copy2(target / name, folder / name)
+
+
+def _load_into(job: _Job, folder: Path) -> tuple[int, int, int]:
+    """Load a file into the store of a folder and index its labels.
 
     Returns:
-        Triples added, triples, statements left out, lines that were there from an earlier try.
+        Triples added, all triples, statements skipped.
     """
-    graph = OxigraphGraph.open(target, profile=job.profile, writable=True)
+    graph = OxigraphGraph.open(folder, profile=job.profile, writable=True)
+    writer: LabelFileWriter | None = None
     try:
-        journal = Journal.resumable(start, target)
-        resumed = journal.place[1] if journal else 0
-        if journal is None:
-            named = job.remove_replaced(graph.store)
-            before = len(graph.store)
-            indexed = before == 0 or (not named and FileLabelIndex.exists(target, graph.profile))
-            journal = start.model_copy(update={"before": before, "indexed": indexed})
-        FileLabelIndex.drop(target)
-        writer = None
+        renamed = job.remove_replaced(graph.store)
+        before = len(graph.store)
+        indexed = before == 0 or (not renamed and FileLabelIndex.exists(folder, graph.profile))
+        known = job.profile or stored_profile(folder) or (graph.profile if before else None)
+
+        def seen(data: bytes) -> None:
+            nonlocal writer
+            if writer is None:
+                profile = known or load_profile("wikidata" if _DIRECT.encode() in data else "rdfs")
+                writer = LabelFileWriter(folder, profile, keep=before > 0)
+            writer.add(names_of(data, writer.profile))
+
         if job.by_lines is None:
             skipped = _fill(graph.store, job)
         else:
-            writer, skipped = _load_lines(graph, job, target, journal)
+            with job.lines() as stream:
+                skipped = load_segments(
+                    graph.store,
+                    stream,
+                    job.by_lines,
+                    origin=job.origin,
+                    seen=seen,
+                    skip_invalid=job.skip_invalid,
+                )
         graph.refresh()
         if job.profile is not None:
-            store_profile(target, job.profile)
-        if writer is not None and journal.indexed and writer.speaks(graph.profile):
+            store_profile(folder, job.profile)
+        if writer is not None and indexed and writer.fits(graph.profile):
             writer.finish()
-            # Merges what loading left in many files: look-ups take half the time afterwards.
+            # Merges the many files of a load: look-ups take half the time afterwards.
             graph.store.optimize()
         else:
-            if writer is not None:
-                writer.close()
             graph.index_labels()
         after = len(graph.store)
-        (target / SNAPSHOT).write_text(uuid4().hex[:16])
+        (folder / SNAPSHOT).write_text(uuid4().hex[:16])
         graph.store.flush()
-        Journal.remove(target)
-        return after - journal.before, after, skipped, resumed
+        return after - before, after, skipped
     finally:
+        if writer is not None:
+            writer.close()
         graph.close()
 
 
-def _load_lines(
-    graph: OxigraphGraph, job: _Job, target: Path, journal: Journal
-) -> tuple[LabelFileWriter | None, int]:
-    """Load line-based text.
-
-    Returns:
-        The names in it, None where it has no line; and the number of statements left out.
-    """
-    assert job.by_lines is not None
-    writer: LabelFileWriter | None = None
-    known = job.profile or stored_profile(target)
-    if known is None and journal.before + journal.place[0] > 0:
-        known = graph.profile
-
-    def seen(data: bytes) -> None:
-        nonlocal writer
-        if writer is None:
-            profile = known or load_profile("wikidata" if _DIRECT.encode() in data else "rdfs")
-            keep = journal.before + journal.place[0] > 0
-            writer = LabelFileWriter(target, profile, keep=keep)
-        writer.add(names_of(data, writer.profile))
-
-    def save(place: Place) -> None:
-        graph.store.flush()
-        if writer is not None:
-            writer.save()
-        journal.model_copy(update={"place": place}).write(target)
-
-    with job.lines() as stream:
-        left = journal.place[0]
-        while left > 0 and (part := stream.read(min(left, _SKIPPED))):
-            left -= len(part)
-        journal.write(target)
-        try:
-            skipped = load_segments(
-                graph.store,
-                stream,
-                job.by_lines,
-                start=journal.place,
-                origin=journal.origin,
-                seen=seen,
-                save=save,
-                skip_invalid=job.skip_invalid,
-            )
-        except BaseException:
-            if writer is not None:
-                writer.close()
-            raise
-    return writer, skipped
-
-
 def _release(error: BaseException | None) -> None:
-    """Let go of the store that the frames of an error hold, so that its files can go."""
+    """Release the store that the frames of an error hold, so that its files can be removed."""
     while error is not None:
         clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
 
 
 def _fill(store: Store, job: _Job) -> int:
-    """Load a file into a store in one piece; return the number of statements left out."""
+    """Load a whole file into a store; return the number of skipped statements."""
     with reading(job.source, job.progress) as stream:
         assert job.format is not None  # tables are loaded by lines
         return load_rdf(store, stream, job.format, skip_invalid=job.skip_invalid)

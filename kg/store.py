@@ -285,7 +285,6 @@ class OxigraphGraph:
             self._names()
             return
         try:
-            FileLabelIndex.drop(self._path)
             writer = LabelFileWriter(self._path, self.profile, keep=False)
             writer.add(names_in(self.store, self.profile))
             writer.finish()

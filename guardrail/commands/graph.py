@@ -69,10 +69,10 @@ def load(
 ) -> None:
     """Import a file into an on-disk graph, streaming.
 
-    A load of N-Triples or a table that was interrupted goes on where it was when it is run again.
-    Prints {source, target, triples, added, skipped, resumed, unmatched, seconds, peak_mb, rate}:
-    a table on a terminal, else JSON; rate is triples a second, unmatched an id of each ``--link``
-    column that is no row of the graph yet.
+    A load that fails or is interrupted leaves the graph as it was.
+    Prints {source, target, triples, added, skipped, unmatched, seconds, peak_mb, rate}: a table on
+    a terminal, else JSON; rate is triples per second, unmatched an id of each ``--link`` column
+    that is no row of the graph yet.
     """
     from rich.progress import (
         BarColumn,
@@ -113,7 +113,7 @@ def load(
             ),
             skip_invalid=skip_invalid,
         )
-    if not report.triples and not report.resumed:
+    if not report.triples:
         raise InputError(f"{file} holds no triples; nothing was loaded")
     for column, node in report.unmatched.items():
         typer.echo(

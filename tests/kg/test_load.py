@@ -89,10 +89,6 @@ def test_a_file_that_is_loaded_again_adds_nothing(tmp_path: Path) -> None:
             assert bearers == {f"urn:n{n}" for n in range(4, 20, 5)} | (
                 {"urn:n3"} if names == 21 else set()
             )
-        # Every node stands in the index once.
-        iris = (tmp_path / "g" / "names" / "iris").read_bytes()
-        assert iris.count(b"urn:n19") == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.nt", "b.nt", "g"]
 
 
 def test_readers_of_a_graph_keep_it_while_it_is_loaded(tmp_path: Path) -> None:
