@@ -144,7 +144,7 @@ def _run_and_kill(go: Callable[[], None], output: Path, shards: int) -> None:
 
     def kill() -> None:
         while not over.is_set():
-            if len(list(output.glob("_finished/*.json"))) >= shards:
+            if len(list(output.glob("part-*.jsonl"))) >= shards:
                 for worker in multiprocessing.active_children()[:1]:
                     worker.kill()
                     killed.set()

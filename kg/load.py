@@ -9,6 +9,7 @@ RDF/XML (``.rdf``, ``.owl``, ``.xml``), N3 (``.n3``), JSON-LD (``.jsonld``); tab
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -188,7 +189,7 @@ def load_graph(
         target.parent.mkdir(parents=True, exist_ok=True)
         with _replacement(target) as folder:
             added, triples, skipped = _load_into(job, folder)
-    except OSError as error:
+    except (OSError, sqlite3.Error) as error:
         raise KnowledgeGraphError(f"cannot write the graph {target}: {error}") from error
     return LoadReport(
         source=str(source),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sqlite3
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from io import BytesIO
@@ -291,7 +292,7 @@ class OxigraphGraph:
             self._index = None
             # Merges what loading left in many files: look-ups take half the time afterwards.
             self.store.optimize()
-        except OSError as error:
+        except (OSError, sqlite3.Error) as error:
             raise KnowledgeGraphError(f"cannot index {self._path}: {error}") from error
 
     # --- parts -------------------------------------------------------------------------------

@@ -147,7 +147,7 @@ def _triples(target: Path) -> int:
 def _spoil(case: Case, place: Path, rng: random.Random) -> None:
     """Spoil one of the files of a finished job.
 
-    Of results only the size is known to the job, so that noise in them is not looked for.
+    Noise inside a result that leaves it valid JSON is not detected, so results get none.
     """
     files = sorted(path for path in place.rglob("*") if path.is_file()) or [place]
     if case.fault == "garbage":
