@@ -36,16 +36,16 @@ def dead(addresses: Iterable[str]) -> list[str]:
                 return f"{address}: {type(error).__name__}: {error}"
             return f"{address}: {reply.status_code}" if reply.is_error else None
 
-        return [told for told in threads.map(asked, addresses) if told]
+        return [result for result in threads.map(asked, addresses) if result]
 
 
 def main() -> None:
     """Print the dead links of all pages, and exit with 1 where there are any."""
     found = {link.partition("#")[0]: None for page in LINKED_PAGES for link in links(page)}
     addresses = [link for link in found if link.startswith("https://")]
-    told = dead(addresses)
-    print("\n".join([*told, f"{len(addresses)} links, {len(told)} dead"]))
-    sys.exit(bool(told))
+    results = dead(addresses)
+    print("\n".join([*results, f"{len(addresses)} links, {len(results)} dead"]))
+    sys.exit(bool(results))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ _LINK = re.compile(r"\]\(([^)]*)\)")
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, the file it stands for, its text, and where it begins."""
+    """A fenced block: its language, its file name, its text, and where it begins."""
 
     language: str
     title: str

@@ -34,11 +34,11 @@ class Rows:
     ) -> Rows:
         """Fails where a batch that comes back has other columns than the schema."""
         columns = [column.split() for column in schema.split(", ")]
-        told = pa.schema([(name, TYPES[kind]) for name, kind in columns])
+        fields = pa.schema([(name, TYPES[kind]) for name, kind in columns])
         batches = function(iter(self.table.to_batches(max_chunksize=1)))
-        return Rows(pa.Table.from_batches(batches, told))
+        return Rows(pa.Table.from_batches(batches, fields))
 
     def _save(self, path: str) -> None:
-        """Fails where something lies there, as Spark's own does unless told otherwise."""
+        """Fails if the path exists, as Spark does by default."""
         Path(path).mkdir()
         pq.write_table(self.table, Path(path) / "part-00000.parquet")

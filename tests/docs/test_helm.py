@@ -1,4 +1,4 @@
-"""The Helm chart, as far as it can be told without Helm: values, schema and templates agree."""
+"""The Helm chart, checked without Helm: values, schema and templates agree."""
 
 import copy
 import json
@@ -20,30 +20,31 @@ from tests.docs.pages import ROOT
 from tests.docs.test_deployment import accepted, dockerfile
 
 CHART = ROOT / "deploy" / "helm" / "kg-guardrail"
-TEMPLATES = sorted((CHART / "templates").glob("*.yaml"))
+TEMPLATES = {path.stem: path.read_text("utf-8") for path in (CHART / "templates").glob("*.yaml")}
+HELPERS = (CHART / "templates" / "_helpers.tpl").read_text("utf-8")
+VALUES = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
+SCHEMA = json.loads((CHART / "values.schema.json").read_text("utf-8"))
 ACTION = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
-VALUE = re.compile(r"\.Values((?:\.\w+)+)")
-OPENS = ("if", "with", "range", "define")
 KINDS = {
     "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Ingress", "PodDisruptionBudget",
     "Service", "ServiceMonitor",
 }  # fmt: skip
+RENDERED = {"GUARDRAIL_GRAPH__PROFILE": "wikidata", "GUARDRAIL_LOG__RETENTION_DAYS": "30"}
+"""Values of variables that a release renders."""
 
 
-WRITTEN = {"GUARDRAIL_GRAPH__PROFILE": "wikidata", "GUARDRAIL_LOG__RETENTION_DAYS": "30"}
-"""What a release writes in place of variables' values."""
-
-
-def values() -> dict[str, Any]:
-    return yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))  # type: ignore[no-any-return]
-
-
-def schema() -> dict[str, Any]:
-    return json.loads((CHART / "values.schema.json").read_text("utf-8"))  # type: ignore[no-any-return]
+def shape(template: str) -> dict[str, Any]:
+    """A template with every branch taken and ``VALUE`` in place of each value."""
+    lines = [
+        re.sub(r'"?\{\{.*?\}\}"?', "VALUE", line)
+        for line in TEMPLATES[template].splitlines()
+        if ACTION.sub("", line).strip()
+    ]
+    return yaml.safe_load("\n".join(lines))  # type: ignore[no-any-return]
 
 
 def leaves(section: dict[str, Any], place: str = "") -> Iterator[str]:
-    """Paths of all values; an object that is empty is one."""
+    """Paths of all values; an empty object is one."""
     for name, value in section.items():
         if isinstance(value, dict) and value:
             yield from leaves(value, f"{place}.{name}")
@@ -51,39 +52,34 @@ def leaves(section: dict[str, Any], place: str = "") -> Iterator[str]:
             yield f"{place}.{name}"
 
 
-def actions(template: Path) -> list[str]:
-    return ACTION.findall(template.read_text("utf-8"))
+def with_values(**places: object) -> dict[str, Any]:
+    """The default values, changed at dotted places."""
+    changed = copy.deepcopy(VALUES)
+    for place, value in places.items():
+        *sections, name = place.split(".")
+        section = changed
+        for part in sections:
+            section = section[part]
+        section[name] = value
+    return changed  # type: ignore[no-any-return]
 
 
-def shape(template: Path) -> dict[str, Any]:
-    """What a template writes where every branch is taken, with a word for each value."""
-    lines = []
-    for line in template.read_text("utf-8").splitlines():
-        if not ACTION.sub("", line).strip():
-            continue  # control, or a block that is written in
-        lines.append(re.sub(r'"?\{\{.*?\}\}"?', "VALUE", line))
-    return yaml.safe_load("\n".join(lines))  # type: ignore[no-any-return]
+def is_valid(values: dict[str, Any]) -> bool:
+    return bool(jsonschema.Draft7Validator(SCHEMA).is_valid(values))
 
 
-def deployed() -> dict[str, Any]:
-    """The container of the deployment."""
-    pod = shape(CHART / "templates" / "deployment.yaml")["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    return container | {"volumes": pod["volumes"]}  # type: ignore[no-any-return]
+def test_the_schema_describes_exactly_the_values() -> None:
+    jsonschema.Draft7Validator.check_schema(SCHEMA)
+    assert is_valid(VALUES)
 
+    def compare(schema: dict[str, Any], values: dict[str, Any]) -> None:
+        if "properties" in schema:
+            assert set(schema["properties"]) - {"global"} == set(values)
+            assert schema["additionalProperties"] is False
+            for name, value in values.items():
+                compare(schema["properties"][name], value)
 
-def test_the_values_are_those_of_the_schema() -> None:
-    jsonschema.Draft7Validator.check_schema(schema())
-    jsonschema.validate(values(), schema())
-
-    def same(told: dict[str, Any], given: dict[str, Any], place: str) -> None:
-        if "properties" in told:
-            assert set(told["properties"]) - {"global"} == set(given), place
-            assert told["additionalProperties"] is False, place
-            for name, value in given.items():
-                same(told["properties"][name], value, f"{place}.{name}")
-
-    same(schema(), values(), "")
+    compare(SCHEMA, VALUES)
 
 
 @pytest.mark.parametrize(
@@ -103,41 +99,8 @@ def test_the_values_are_those_of_the_schema() -> None:
         ("dryRun", "yes"),
     ],
 )
-def test_the_schema_refuses_what_is_wrong(place: str, value: object) -> None:
-    given = copy.deepcopy(values())
-    *sections, name = place.split(".")
-    section = given
-    for part in sections:
-        section = section[part]
-    section[name] = value
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(given, schema())
-
-
-@pytest.mark.parametrize(
-    ("log", "scale", "taken"),
-    [
-        ({"existingClaim": "scores"}, {"replicas": 2, "autoscaling": False}, False),
-        ({"existingClaim": "scores"}, {"replicas": 1, "autoscaling": True}, False),
-        ({"existingClaim": "scores"}, {"replicas": 1, "autoscaling": False}, True),
-        ({"existingClaim": ""}, {"replicas": 2, "autoscaling": True}, True),
-        ({"existingClaim": "scores", "enabled": False}, {"replicas": 2, "autoscaling": True}, True),
-    ],
-)
-def test_pods_do_not_share_a_log(
-    log: dict[str, object], scale: dict[str, object], taken: bool
-) -> None:
-    """It is an SQLite file in WAL mode: several machines would spoil it."""
-    given = values()
-    given["log"] |= {"enabled": True} | log
-    given["replicas"] = scale["replicas"]
-    given["autoscaling"]["enabled"] = scale["autoscaling"]
-    assert jsonschema.Draft7Validator(schema()).is_valid(given) is taken
-    strategy = shape(CHART / "templates" / "deployment.yaml")["spec"]["strategy"]
-    assert strategy == {"type": "Recreate"}
-    for page in ("operation.md", "scale.md"):
-        assert "ReadWriteMany" not in (ROOT / "docs" / page).read_text("utf-8")
-    assert "ReadWriteMany" not in (CHART / "values.yaml").read_text("utf-8")
+def test_the_schema_refuses_invalid_values(place: str, value: object) -> None:
+    assert not is_valid(with_values(**{place: value}))
 
 
 @pytest.mark.parametrize(
@@ -148,78 +111,83 @@ def test_pods_do_not_share_a_log(
         {"kind": "none"},
     ],
 )
-def test_the_schema_takes_each_kind_of_graph(graph: dict[str, str]) -> None:
-    jsonschema.validate(values() | {"graph": values()["graph"] | graph}, schema())
+def test_the_schema_accepts_each_kind_of_graph(graph: dict[str, str]) -> None:
+    assert is_valid(VALUES | {"graph": VALUES["graph"] | graph})
+
+
+@pytest.mark.parametrize(
+    ("enabled", "claim", "replicas", "autoscaling", "valid"),
+    [
+        (True, "scores", 2, False, False),
+        (True, "scores", 1, True, False),
+        (True, "scores", 1, False, True),
+        (True, "", 2, True, True),
+        (False, "scores", 2, True, True),
+    ],
+)
+def test_pods_do_not_share_a_log(
+    enabled: bool, claim: str, replicas: int, autoscaling: bool, valid: bool
+) -> None:
+    """The log is an SQLite file in WAL mode, which several machines would corrupt."""
+    places = {"log.enabled": enabled, "log.existingClaim": claim, "replicas": replicas}
+    assert is_valid(with_values(**places, **{"autoscaling.enabled": autoscaling})) is valid
+    assert shape("deployment")["spec"]["strategy"] == {"type": "Recreate"}
 
 
 def test_the_templates_use_every_value_and_no_other() -> None:
-    used = {
-        path for template in TEMPLATES for action in actions(template)
-        for path in VALUE.findall(action)
-    }  # fmt: skip
-    known = set(leaves(values()))
+    actions = [action for text in TEMPLATES.values() for action in ACTION.findall(text)]
+    used = {path for action in actions for path in re.findall(r"\.Values((?:\.\w+)+)", action)}
+    known = set(leaves(VALUES))
     for path in used:
         assert path in known or any(leaf.startswith(f"{path}.") for leaf in known), path
     for leaf in known:
         assert any(leaf == path or leaf.startswith(f"{path}.") for path in used), leaf
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
-def test_blocks_end_and_what_is_included_is_defined(template: Path) -> None:
-    helpers = actions(CHART / "templates" / "_helpers.tpl")
-    defined = {match[1] for action in helpers if (match := re.match(r'define "(.+)"', action))}
-    for found in (actions(template), helpers):
-        opened = [action for action in found if action.split()[0] in OPENS]
-        assert len(opened) == found.count("end")
-    for action in (*actions(template), *helpers):
-        assert set(re.findall(r'include "([^"]+)"', action)) <= defined
-    assert shape(template)["kind"] in KINDS
-
-
-def test_the_chart_holds_each_kind_once() -> None:
+def test_the_templates_are_well_formed() -> None:
+    defined = set(re.findall(r'define "([^"]+)"', HELPERS))
+    for text in (*TEMPLATES.values(), HELPERS):
+        actions = ACTION.findall(text)
+        opened = [one for one in actions if one.split()[0] in ("if", "with", "range", "define")]
+        assert len(opened) == actions.count("end")
+        assert set(re.findall(r'include "([^"]+)"', " ".join(actions))) <= defined
     assert sorted(shape(template)["kind"] for template in TEMPLATES) == sorted(KINDS)
 
 
 def test_the_container_starts_what_the_program_accepts() -> None:
-    container = deployed()
+    pod = shape("deployment")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
     (entry,) = dockerfile("ENTRYPOINT")
-    given = ["1" if word == "VALUE" else word for word in container["args"]]
-    parsed = accepted([*json.loads(entry), *given])
+    arguments = ["1" if word == "VALUE" else word for word in container["args"]]
+    parsed = accepted([*json.loads(entry), *arguments])
     assert parsed["dry_run"] is True
-    assert str(parsed["config"]) == "/etc/guardrail/guardrail.toml"
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-    assert set(mounts) == {volume["name"] for volume in container["volumes"]}
-    settings = shape(CHART / "templates" / "configmap.yaml")["data"]
-    assert parsed["config"] == Path(mounts["settings"]) / next(iter(settings))
+    assert set(mounts) == {volume["name"] for volume in pod["volumes"]}
+    (settings_file,) = shape("configmap")["data"]
+    assert parsed["config"] == Path(mounts["settings"]) / settings_file
     (exposed,) = dockerfile("EXPOSE")
     (port,) = container["ports"]
     assert port["containerPort"] == parsed["port"] == int(exposed)
     variables = {item["name"]: item["value"] for item in container["env"]}
     del variables["OPENBLAS_NUM_THREADS"]
-    held = GuardrailConfig.from_env(
-        {name: WRITTEN[name] if text == "VALUE" else text for name, text in variables.items()}
+    config = GuardrailConfig.from_env(
+        {name: RENDERED[name] if value == "VALUE" else value for name, value in variables.items()}
     )
-    assert held.log is not None
-    assert held.log.path.parent == Path(mounts["data"])
-
-
-def test_the_probes_ask_for_paths_that_are_served() -> None:
-    config = GuardrailConfig.model_validate({"judge": "none", "graph": "none"})
-    served = {route.path for route in create_app(config, GatewaySettings()).routes}  # type: ignore[attr-defined]
-    container = deployed()
+    assert config.log is not None
+    assert config.log.path.parent == Path(mounts["data"])
     probes = ("startupProbe", "readinessProbe", "livenessProbe")
-    asked = {container[probe]["httpGet"]["path"] for probe in probes}
-    asked |= {
-        point["path"]
-        for point in shape(CHART / "templates" / "servicemonitor.yaml")["spec"]["endpoints"]
-    }
-    assert asked <= served
-    assert asked == {"/readyz", "/healthz", "/metrics"}
+    paths = {container[probe]["httpGet"]["path"] for probe in probes}
+    paths |= {point["path"] for point in shape("servicemonitor")["spec"]["endpoints"]}
+    assert paths == {"/readyz", "/healthz", "/metrics"}
+    app = create_app(
+        GuardrailConfig.model_validate({"judge": "none", "graph": "none"}), GatewaySettings()
+    )
+    assert paths <= {route.path for route in app.routes}  # type: ignore[attr-defined]
 
 
 def test_the_settings_of_the_chart_are_read(tmp_path: Path) -> None:
     path = tmp_path / "guardrail.toml"
-    path.write_text(values()["config"], "utf-8")
+    path.write_text(VALUES["config"], "utf-8")
     assert GuardrailConfig.from_toml(path, environ={}).policy.name == "strict"
     assert gateway_section(path) == {}
     text = (CHART / "values.yaml").read_text("utf-8")
@@ -227,8 +195,7 @@ def test_the_settings_of_the_chart_are_read(tmp_path: Path) -> None:
     assert named == {variable_of(name) for name in ("keys", "upstream_key", "tenants")}
 
 
-def test_the_chart_is_of_this_version() -> None:
+def test_the_chart_has_the_version_of_the_package() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert chart["appVersion"] == project["version"]
-    assert chart["name"] == CHART.name
+    assert (chart["appVersion"], chart["name"]) == (project["version"], CHART.name)

@@ -1,5 +1,6 @@
-"""Links lead somewhere, the site builds without a warning, and generated pages are fresh."""
+"""Links and promises hold, the site builds without a warning, and generated pages are fresh."""
 
+import ast
 import os
 import re
 import subprocess
@@ -37,16 +38,16 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(found), f"{page.name}: {link}"
 
 
-def test_dead_links_are_told_with_what_came_back() -> None:
+def test_dead_links_are_reported_with_status_or_error() -> None:
     app = FastAPI()
     app.get("/asks-for-get")(lambda: "here")  # FastAPI answers HEAD with 405
     app.head("/here")(lambda: None)
     app.head("/moved")(lambda: Response(status_code=308, headers={"location": "/here"}))
     with served(app) as address:
-        told = dead([f"{address}/{path}" for path in ("here", "moved", "asks-for-get", "gone")])
+        found = dead([f"{address}/{path}" for path in ("here", "moved", "asks-for-get", "gone")])
         nobody = address.rpartition(":")[0] + ":1/"
         (refused,) = dead([nobody])
-    assert told == [f"{address}/gone: 404"]
+    assert found == [f"{address}/gone: 404"]
     assert refused.startswith(f"{nobody}: ConnectError")
 
 
@@ -115,3 +116,17 @@ def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert "Guardrail" in (tmp_path / "api" / "index.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", ["SECURITY.md", "docs/security.md"])
+def test_each_promise_names_an_existing_test(page: str) -> None:
+    lines = (ROOT / page).read_text("utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("| ") and not line.startswith("| promise |")]
+    assert rows
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", row)
+        assert named, row
+        assert len(named) == row.count("`tests/"), row
+        for path, name in named:
+            tree = ast.parse((ROOT / path).read_text("utf-8"))
+            assert name in {getattr(node, "name", "") for node in tree.body}, row

@@ -1,11 +1,9 @@
-"""Every snippet of every page runs as it is pasted, in the order of its page.
+"""Every snippet of every page runs as pasted, in the order of its page.
 
-Each block of Python runs by itself, as whoever pastes it alone would run it, in a folder a page;
-blocks with a title are files in it, and what a page takes for granted lies there.
-Commands run as they are, but for those of two lists, each entry with its reason: what changes a
-machine is skipped, and of what needs hours, a network or data of the reader's the options are
-looked up. Chat models are a local server that speaks OpenAI's protocol. A block of text behind one
-of Python is what it prints; lines behind a command are what a terminal shows.
+Each Python block runs by itself in a folder per page; blocks with a title are files in it. Commands
+run as they are, except those of two lists, each entry with its reason. Chat models are a local
+server that speaks OpenAI's protocol. A text block after a Python block is its output; lines after a
+command are what a terminal shows.
 """
 
 import json
@@ -52,10 +50,10 @@ SKIPPED = {
 LOOKED_UP = {
     r"^guardrail serve ": "serves for ever",
     r"-m benchmarks": "takes minutes or hours",
-    r"[ :][A-Z]{3,}(/| |$)": "has a word that stands for data or a place of the reader's",
+    r"[ :][A-Z]{3,}(/| |$)": "contains a placeholder for the reader's data",
     r"s3://": "needs a store of the reader's, and a cluster",
 }
-"""Patterns of commands of which only the options are looked up, with the reason."""
+"""Patterns of commands whose options are only looked up, with the reason."""
 SHOWN = {"csv", "text", "json", "turtle", "yaml"}
 """Languages of blocks that are shown, or files to be read."""
 _COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
@@ -158,15 +156,15 @@ def run(command: str, folder: Path, shown: str = "") -> None:
 
 
 def look_up(command: str) -> None:
-    """Look the options of a command up in its help; ``[…]`` stands round those left to choice."""
+    """Look up the options of a command in its help; ``[…]`` marks optional ones."""
     words = [word.strip("[]") for word in shlex.split(command) if "=" not in word or word[0] == "-"]
     if words[0] == "guardrail":
         words[:1] = ["python", "-m", "guardrail"]
     assert words[:2] == ["python", "-m"], command
     first = next((place for place, word in enumerate(words) if place > 1 and word[0] == "-"), None)
-    told = help_of(tuple(words[2:first]))
+    shown = help_of(tuple(words[2:first]))
     for option in (word.partition("=")[0] for word in words[first:] if first and word[0] == "-"):
-        assert re.search(rf"(?<![\w-]){option}(?![\w-])", told), f"{command}: no {option}"
+        assert re.search(rf"(?<![\w-]){option}(?![\w-])", shown), f"{command}: no {option}"
 
 
 @cache

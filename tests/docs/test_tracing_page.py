@@ -1,7 +1,7 @@
-"""The page's path to readers of traces: into a real Phoenix, and to servers that speak OTLP.
+"""The tracing page's setup, with a real Phoenix and with local OTLP servers.
 
-Phoenix is run from wherever its program is: where ``PHOENIX_PROGRAM`` says, in the environment that
-``make hosts`` installs, or on the path. Without it, its test is left out.
+Phoenix is found through ``PHOENIX_PROGRAM``, in the environment of ``make hosts``, or on the path;
+without it, its test is skipped.
 """
 
 import os
@@ -10,7 +10,10 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -56,8 +59,8 @@ def folder(tmp_path: Path) -> Path:
 def run_bot(folder: Path, endpoint: str, headers: str = "") -> tuple[str, str, str]:
     """Ids of trace and span, and the answer, of a program that follows the page."""
     (folder / "bot.py").write_text(BOT, "utf-8")
-    told = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_HEADERS": headers}
-    done = python(folder / "bot.py", cwd=folder, env={**os.environ, **told})
+    otlp = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_HEADERS": headers}
+    done = python(folder / "bot.py", cwd=folder, env={**os.environ, **otlp})
     assert done.returncode == 0, done.stderr
     assert "Failed to export" not in done.stderr
     ids, answer = done.stdout.splitlines()
@@ -68,8 +71,8 @@ def run_bot(folder: Path, endpoint: str, headers: str = "") -> tuple[str, str, s
 def readers() -> dict[str, tuple[str, str]]:
     """Endpoint and headers of each reader, as the page's table has them."""
     rows = re.findall(r"^\| (\w[^|]*?) \| `(https?://[^`]+)` \| (.*?) ?\|$", PAGE.read_text(), re.M)
-    return {name: (endpoint, (re.findall(r"`([^`]+)`", told) or [""])[0])
-            for name, endpoint, told in rows}  # fmt: skip
+    return {name: (endpoint, (re.findall(r"`([^`]+)`", headers) or [""])[0])
+            for name, endpoint, headers in rows}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -94,11 +97,11 @@ def test_the_documented_settings_reach_the_reader_s_address(
     with served(Starlette(routes=[Route("/{path:path}", take, methods=["POST"])])) as address:
         # The same path on this machine: no test sends anything to the reader itself.
         _, span_id, _ = run_bot(folder, re.sub(r"^https?://[^/]+", address, endpoint), headers)
-    ((came_to, told, body),) = received
-    assert came_to == path
+    ((requested, sent_headers, body),) = received
+    assert requested == path
     if header:
         name, _, value = header.partition(": ")
-        assert told[name] == value
+        assert sent_headers[name] == value
     sent = ExportTraceServiceRequest.FromString(body)
     spans = {
         span.name: span
@@ -167,23 +170,26 @@ def test_phoenix_shows_the_spans_and_takes_the_scores(folder: Path) -> None:
 
 
 def wait_for(address: str) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        try:
-            if httpx.get(address).is_success:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.2)
-    pytest.fail(f"{address} did not come up")
+    eventually(lambda: httpx.get(address).is_success)
 
 
-def stored(address: str, *, at_least: int) -> list[dict[str, object]]:
-    """The spans that Phoenix has; it takes them in a moment after it has answered."""
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
+def stored(address: str, *, at_least: int) -> list[dict[str, Any]]:
+    """The spans that Phoenix stores, which takes a moment."""
+
+    def spans() -> list[dict[str, Any]] | None:
         reply = httpx.get(f"{address}/v1/projects/default/spans", params={"limit": 100})
-        if reply.is_success and len(found := reply.json()["data"]) >= at_least:
-            return list(found)
+        found = reply.json()["data"] if reply.is_success else []
+        return found if len(found) >= at_least else None
+
+    return eventually(spans)  # type: ignore[no-any-return]
+
+
+def eventually(probe: Callable[[], Any]) -> Any:
+    """The first true result of a probe, within ``PATIENCE_S`` seconds."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        with suppress(httpx.TransportError):
+            if result := probe():
+                return result
         time.sleep(0.2)
-    pytest.fail("Phoenix has no spans")
+    pytest.fail("Phoenix did not answer")
