@@ -16,7 +16,7 @@ from benchmarks.classification import area
 from guardrail.core.types import Grounding, Verdict
 from judges.base import AttributionItem, Pair
 from judges.heads import HEADS
-from judges.onnx import open_judge
+from judges.onnx import SECOND, open_judge
 from training.data import load_nli
 from training.gathered import load_gathered
 from training.grounding import KINDS, ground
@@ -86,19 +86,21 @@ def pairs_table(folder: Path, data: Path, *, most: int = 300) -> str:
 
 
 def write_card(folder: Path, measured: str) -> None:
-    """Write the model card, ``README.md`` of the judge's folder.
+    """Write the model card, ``README.md`` of the folder of the larger model.
 
     Args:
         folder: The judge, calibrated.
         measured: Tables in Markdown.
     """
+    calibrated = json.loads((folder / "judge.json").read_text("utf-8")).get("calibrated")
+    folder = folder / SECOND if (folder / SECOND).is_dir() else folder
     card = json.loads((folder / "judge.json").read_text("utf-8"))
     eight = ", ".join(f"{name} {value}" for name, value in card["eight_bits"].items())
     text = CARD.read_text("utf-8").format(
         version=card["version"],
         measured=measured,
         eight_bits=eight,
-        calibrated=card.get("calibrated", "not calibrated"),
+        calibrated=calibrated or "not calibrated",
     )
     (folder / "README.md").write_text(text, encoding="utf-8")
 
