@@ -1,4 +1,4 @@
-"""``guardrail bulk``: check, score and rank whole files and folders, resumable, on many cores."""
+"""``guardrail bulk``: whole files and folders, resumable, on many cores."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from guardrail.bulk.run import SHARD_ROWS
+from guardrail.commands.judging import CausalModel
 from guardrail.commands.options import (
     AsJson,
     Config,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from guardrail.bulk.summary import Summary
     from guardrail.config import GuardrailConfig
 
-__all__ = ["app", "show_summary"]
+__all__ = ["app"]
 
 app = typer.Typer(
     help="Check, score, rank or judge again whole files and folders, on many cores.",
@@ -43,7 +44,7 @@ class Engine(StrEnum):
 
 
 class Format(StrEnum):
-    """Of the output."""
+    """Format of the output."""
 
     JSONL = "jsonl"
     PARQUET = "parquet"
@@ -63,30 +64,24 @@ Target = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """Where the work is done, and in which pieces."""
+    """Where the work is done, and in which parts."""
 
     engine: Annotated[
-        Engine,
-        typer.Option("--engine", help="local: processes here; ray: actors of a Ray cluster."),
+        Engine, typer.Option(help="local: processes; ray: actors of a Ray cluster.")
     ] = Engine.LOCAL
     workers: Annotated[
         int | None,
-        typer.Option(
-            "--workers", "-w", min=1, help="Processes or actors; one a core unless given."
-        ),
+        typer.Option("--workers", "-w", min=1, help="Processes or actors. Default: one per core."),
     ] = None
-    shard_rows: Annotated[
-        int, typer.Option("--shard-rows", min=1, help="Rows judged in one piece.")
-    ] = SHARD_ROWS
+    shard_rows: Annotated[int, typer.Option(min=1, help="Rows per part.")] = SHARD_ROWS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Written(Work):
-    """The same, and how results are written."""
+    """The same, and the format of the results."""
 
     format: Annotated[
-        Format | None,
-        typer.Option("--format", help="Of the output; that of the input unless given."),
+        Format | None, typer.Option(help="Of the output. Default: that of the input.")
     ] = None
 
 
@@ -97,9 +92,8 @@ def check(
 ) -> None:
     """Check answers: rows and results are those of guardrail check, without timings.
 
-    Every row of the input is a row of the output: {row, id, …} or {row, id, error}. What is
-    finished is skipped when the command is run again. At the end rates are printed with 95 %
-    confidence intervals.
+    Every row of the input is a row of the output: {row, id, …} or {row, id, error}. A second run
+    skips finished parts. Rates with 95 % confidence intervals are printed at the end.
     """
     _run("check", judging.settings(), source, target, work, None, as_json)
 
@@ -123,9 +117,7 @@ def score(
     kg: Graph = None,
     config: Config = None,
     judge: ModelJudgeName = None,
-    causal_lm: Annotated[
-        str | None, typer.Option("--causal-lm", metavar="NAME", help="As in guardrail score.")
-    ] = None,
+    causal_lm: CausalModel = None,
     as_json: AsJson = False,
 ) -> None:
     """Score answers: rows and results are those of guardrail score; see guardrail bulk check."""
@@ -143,13 +135,13 @@ def replay(
     judging: Judging,
     as_json: AsJson = False,
 ) -> None:
-    """Judge the answers of a score log again and print which verdicts flipped, and why.
+    """Judge the answers of a score log again and print changed verdicts with the reason.
 
     Each flip is {id, created, sentence, before, after, was, now, because, changed}: before and
-    after are verdicts, was and now the facts cited, changed the hashes that differ (graph_snapshot,
-    judge_hash, policy_hash). Answers whose evidence came with them are judged against what the log
-    kept of it. What cannot be judged or compared is {id, created, error}. Run again, it goes on,
-    with what was recorded since.
+    after are verdicts, was and now the cited facts, changed the hashes that differ (graph_snapshot,
+    judge_hash, policy_hash). Answers that came with evidence are judged against the part of it that
+    the log holds. Answers that cannot be judged or compared are {id, created, error}. A second run
+    continues, with the records added since.
     """
     from guardrail.bulk.replay import Unjudged, replay_log
 
@@ -167,18 +159,17 @@ def replay(
         for flip in result:
             if flip is None:
                 answers += 1
-                continue
-            if isinstance(flip, Unjudged):
-                unjudged += 1
-                line = json_line(flip.model_dump(mode="json"))
-                typer.echo(line if as_json else f"{flip.id}: not judged: {flip.error}")
-                continue
-            flipped.add(flip.id)
-            if as_json:
+            elif as_json:
                 typer.echo(json_line(flip.model_dump(mode="json")))
+            elif isinstance(flip, Unjudged):
+                typer.echo(f"{flip.id}: not judged: {flip.error}")
             else:
                 typer.echo(f"{flip.id}: {flip.before} -> {flip.after}: {flip.sentence}")
                 typer.echo(f"    {flip.because}")
+            if isinstance(flip, Unjudged):
+                unjudged += 1
+            elif flip is not None:
+                flipped.add(flip.id)
     rest = f", {unjudged} could not be judged" if unjudged else ""
     typer.echo(f"{len(flipped)} of {answers} answers flipped{rest}", err=True)
 
@@ -206,15 +197,14 @@ def _run(
             kind=None if work.format is None else work.format.value,
             progress=lambda done, total: tell(task, done, total),
         )
-    show_summary(summary, as_json=as_json)
+    _show(summary, as_json=as_json)
     if summary.errors == summary.rows:
         raise InputError(
             f"all {summary.rows} rows failed" if summary.rows else f"no rows in {source}"
         )
 
 
-def show_summary(summary: Summary, *, as_json: bool) -> None:
-    """Print what a job found."""
+def _show(summary: Summary, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json_line(summary.model_dump(mode="json")))
         return
@@ -225,8 +215,8 @@ def show_summary(summary: Summary, *, as_json: bool) -> None:
     )
     if summary.unverified:
         typer.echo(
-            f"{summary.unverified:,} of the errors were out of reach of graph, judge or model; run "
-            "the command again to judge their shards anew"
+            f"{summary.unverified:,} errors: graph, judge or model did not answer; run the command "
+            "again to judge their parts again"
         )
     for name, rate in summary.rates.items():
         typer.echo(f"  {name:<42} {rate.value:8.4f}  [{rate.low:.4f}, {rate.high:.4f}]")

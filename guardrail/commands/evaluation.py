@@ -1,10 +1,10 @@
-"""``guardrail eval``: a file of a chatbot's answers, judged for CI and held beside the last run."""
+"""``guardrail eval``: judge a file of a chatbot's answers for CI."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,7 +23,7 @@ from guardrail.lines.rows import json_line
 
 if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig
-    from guardrail.evaluation.comparison import Comparison, EvalSummary
+    from guardrail.evaluation.comparison import EvalSummary
     from guardrail.evaluation.rows import EvalResult
     from guardrail.intervals import Rate
     from guardrail.requests import CheckRequest
@@ -31,48 +31,33 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 BELOW = 3
-"""Exit status where the rows were judged and fall short; 1 is for what cannot be used."""
+"""Exit status of a run that was judged but falls short; 1 is for unusable input."""
 ROWS_SHOWN = 20
+
+
+def _file(option: str, text: str) -> Any:
+    return typer.Option(*option.split(), metavar="FILE", help=text, dir_okay=False)
 
 
 def evaluate(
     source: Annotated[str, typer.Argument(metavar="FILE|-", help="JSON lines: answers to judge.")],
     fail_under: Annotated[
         float | None,
-        typer.Option(
-            "--fail-under", min=0.0, max=1.0, help="Exit with 3 where a smaller share passes."
-        ),
+        typer.Option(min=0.0, max=1.0, help="Exit with 3 if a smaller share of the rows passes."),
     ] = None,
     fail_on_worse: Annotated[
-        bool,
-        typer.Option("--fail-on-worse", help="Exit with 3 where a row passed before and not now."),
+        bool, typer.Option("--fail-on-worse", help="Exit with 3 if a row passed last time only.")
     ] = False,
     against: Annotated[
-        Path | None,
-        typer.Option(
-            "--against",
-            metavar="FILE",
-            help="The last run, as --output wrote it; none yet is no mistake.",
-            dir_okay=False,
-        ),
+        Path | None, _file("--against", "The last run, from --output; may be missing at first.")
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Keep this run, for the next.", dir_okay=False
-        ),
-    ] = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option("--junit", metavar="FILE", help="Write JUnit XML.", dir_okay=False),
-    ] = None,
+    output: Annotated[Path | None, _file("--output -o", "Where to store this run.")] = None,
+    junit: Annotated[Path | None, _file("--junit", "Write JUnit XML.")] = None,
     supported: Annotated[
-        float,
-        typer.Option(min=0.0, max=1.0, help="Least share of an answer's claims to be supported."),
+        float, typer.Option(min=0.0, max=1.0, help="Minimum share of supported claims.")
     ] = 1.0,
     contradicted: Annotated[
-        float,
-        typer.Option(min=0.0, max=1.0, help="Most of them that may be contradicted, as a share."),
+        float, typer.Option(min=0.0, max=1.0, help="Maximum share of contradicted claims.")
     ] = 0.0,
     invariants: Annotated[
         bool,
@@ -87,24 +72,23 @@ def evaluate(
     strictness: StrictnessName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge a chatbot's answers, for CI: a table, what turned since the last run, an exit status.
+    """Judge a chatbot's answers for CI: a table, changes since the last run, an exit status.
 
     Reads {id, question, answer, evidence, expected?}. evidence is a text, or a list of items,
-    as in check, tables and files among them; without it the graph is asked.
-    expected is supported, unsupported, contradicted or no_claim: the row passes where the answer's
-    verdict is that. Without it, it passes where its claims are supported (--supported,
-    --contradicted). What cannot be checked does not pass.
+    as in check; without it the graph is used. expected is supported, unsupported, contradicted or
+    no_claim: the row passes if that is the answer's verdict. Without it, the row passes if its
+    claims are supported (--supported, --contradicted). What cannot be checked does not pass.
 
-    --output keeps {id, question, answer, evidence_hash, expected, verdict, passed, claims,
-    supported, contradicted, failures, sentences, versions, error} of each row; --against holds the
-    run beside such a file and tells which verdicts turned, and the difference of the shares that
-    pass with its 95 % interval. Both may name one file. Folders that are not there yet are made.
+    --output stores {id, question, answer, evidence_hash, expected, verdict, passed, claims,
+    supported, contradicted, failures, sentences, versions, error} of each row; --against compares
+    the run with such a file: changed verdicts, and the difference of the shares that pass with its
+    95 % interval. Both may name one file. Missing folders are created.
 
     --invariants tests the guarantees instead: it shuffles, duplicates and splits the evidence,
-    copies sentences of it, rewrites and breaks values, and counts the verdicts that are wrong.
+    copies sentences of it, rewrites and breaks values, and counts wrong verdicts.
 
-    Exits with 0 where all is well, 1 where the file or a setting cannot be used, 3 where
-    --fail-under or --fail-on-worse speaks, or where no row could be checked.
+    The exit status is 0 if all is well, 1 if the file or a setting cannot be used, and 3 if
+    --fail-under or --fail-on-worse applies or no row could be checked.
     """
     from guardrail.evaluation.assertion import Requirement
     from guardrail.evaluation.comparison import read_run, summarise, write_junit
@@ -132,9 +116,16 @@ def evaluate(
         _show(summary, results)
         if against is not None and last is None:
             typer.echo(f"no run at {against} yet, nothing to compare with")
-    if reasons := _short(summary, fail_under, fail_on_worse):
-        for reason in reasons:
-            typer.echo(f"guardrail: {reason}", err=True)
+    reasons = []
+    if summary.errors == summary.rows:
+        reasons.append("no row could be checked")
+    if fail_under is not None and summary.passed.value < fail_under:
+        reasons.append(f"{summary.passed.value:.1%} of the rows pass, below {fail_under:.1%}")
+    if fail_on_worse and summary.comparison is not None and summary.comparison.worse:
+        reasons.append(f"{summary.comparison.worse} rows passed in the last run and do not now")
+    for reason in reasons:
+        typer.echo(f"guardrail: {reason}", err=True)
+    if reasons:
         raise typer.Exit(BELOW)
 
 
@@ -144,9 +135,9 @@ def _print_invariants(settings: GuardrailConfig, source: str, as_json: bool) -> 
     from guardrail.evaluation.rows import collecting_job
 
     requests: list[CheckRequest] = []
-    unread = [row["error"] for row in results_of(collecting_job(requests), source) if row["error"]]
-    for error in unread:
-        typer.echo(f"guardrail: {error}", err=True)
+    for row in results_of(collecting_job(requests), source):
+        if row["error"]:
+            typer.echo(f"guardrail: {row['error']}", err=True)
     with build_guard(settings) as guard:
         found = measured(guard, list(trials_of(requests)))
     if as_json:
@@ -161,7 +152,7 @@ def _print_invariants(settings: GuardrailConfig, source: str, as_json: bool) -> 
 
 
 def _write(path: Path, results: Sequence[EvalResult]) -> None:
-    """Replace the file in one step, so that a run that is cut off leaves the last one whole.
+    """Replace the file in one step, so that an interrupted run leaves the last one intact.
 
     Raises:
         InputError: It cannot be written.
@@ -169,73 +160,53 @@ def _write(path: Path, results: Sequence[EvalResult]) -> None:
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("w", encoding="utf-8") as file:
-            for row in results:
-                file.write(json_line(row.model_dump(mode="json")) + "\n")
+            file.writelines(json_line(row.model_dump(mode="json")) + "\n" for row in results)
         part.replace(path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _short(summary: EvalSummary, fail_under: float | None, fail_on_worse: bool) -> list[str]:
-    """What makes the run fail, a line each."""
-    reasons = []
-    if summary.errors == summary.rows:
-        reasons.append("no row could be checked")
-    if fail_under is not None and summary.passed.value < fail_under:
-        reasons.append(f"{summary.passed.value:.1%} of the rows pass, below {fail_under:.1%}")
-    comparison = summary.comparison
-    if fail_on_worse and comparison is not None and comparison.worse:
-        reasons.append(f"{comparison.worse} rows passed in the last run and do not now")
-    return reasons
-
-
 def _show(summary: EvalSummary, results: Sequence[EvalResult]) -> None:
     wrong = [row for row in results if not row.passed]
     for row in wrong[:ROWS_SHOWN]:
-        typer.echo(f"{_named(row.id, row.question)}: {row.error or row.failures[0]}")
-        for line in row.failures[1:]:
+        first, *rest = [row.error] if row.error else row.failures
+        typer.echo(f"{_named(row.id, row.question)}: {first}")
+        for line in rest:
             typer.echo(f"    {line}")
     if len(wrong) > ROWS_SHOWN:
         typer.echo(f"and {len(wrong) - ROWS_SHOWN} more rows that do not pass")
-    told = ", ".join(f"{number} {verdict}" for verdict, number in sorted(summary.verdicts.items()))
-    typer.echo(f"{summary.rows} rows: {told}")
+    verdicts = (f"{number} {verdict}" for verdict, number in sorted(summary.verdicts.items()))
+    typer.echo(f"{summary.rows} rows: {', '.join(verdicts)}")
     for pair, number in sorted(summary.expected.items()):
         expected, _, verdict = pair.partition(": ")
         typer.echo(f"    expected {expected}, found {verdict}: {number}")
     typer.echo(f"passed: {_rate(summary.passed)}")
-    if summary.comparison is not None:
-        _show_comparison(summary.comparison)
-
-
-def _show_comparison(found: Comparison) -> None:
-    rest = "".join(
-        f", {number} {word}" for number, word in ((found.added, "new"), (found.gone, "gone"))
-        if number
-    )  # fmt: skip
-    typer.echo(f"last run: {_rate(found.before)} of {found.rows} rows in both{rest}")
-    difference = found.difference
+    found = summary.comparison
+    if found is None:
+        return
+    added = f", {found.added} new" if found.added else ""
+    gone = f", {found.gone} gone" if found.gone else ""
+    typer.echo(f"last run: {_rate(found.before)} of {found.rows} rows in both{added}{gone}")
+    low, value, high = (
+        f"{100 * number:+.1f}"
+        for number in (found.difference.low, found.difference.value, found.difference.high)
+    )
     typer.echo(
-        f"since then: {100 * difference.value:+.1f} points [{100 * difference.low:+.1f}, "
-        f"{100 * difference.high:+.1f}], {found.better} rows better, {found.worse} worse"
+        f"since then: {value} points [{low}, {high}], {found.better} rows better, "
+        f"{found.worse} worse"
     )
     for turn in found.turned[:ROWS_SHOWN]:
         changed = f" (changed: {', '.join(turn.changed)})" if turn.changed else ""
-        typer.echo(
-            f"    {_named(turn.id, turn.question)}: {_word(turn.before)} -> {_word(turn.after)}"
-            f"{changed}"
-        )
+        before, after = turn.before or "not checked", turn.after or "not checked"
+        typer.echo(f"    {_named(turn.id, turn.question)}: {before} -> {after}{changed}")
         for sentence in turn.sentences:
             typer.echo(f"        {sentence.before} -> {sentence.after}: {sentence.text}")
     if len(found.turned) > ROWS_SHOWN:
-        typer.echo(f"    and {len(found.turned) - ROWS_SHOWN} more that turned")
+        typer.echo(f"    and {len(found.turned) - ROWS_SHOWN} more that changed")
 
 
 def _named(id: str | int | None, question: str) -> str:
     return str(id) if id is not None else question or "a row without id and question"
-
-
-def _word(verdict: str | None) -> str:
-    return verdict or "not checked"
 
 
 def _rate(rate: Rate) -> str:
