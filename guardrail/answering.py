@@ -216,7 +216,8 @@ def _check_question(question: str, most: int) -> None:
         raise InputError("the question is empty; there is nothing to ask")
     if len(question) > most:
         raise InputError(
-            f"the question has {len(question)} characters, more than limits.question_chars = {most}"
+            f"the question has {len(question)} characters, more than {most} (a fifth of "
+            "limits.answer_chars)"
         )
 
 

@@ -86,16 +86,12 @@ class GraphConfig(_Section):
             ``none`` for no graph; an installed back end or ``module:Class``.
         profile: Vocabulary profile, by name or TOML file; None detects it.
         limit: Maximum triples per entity and direction.
-        relations: Follow relations that the question names.
-        incoming: Use facts that point at an entity.
         endpoint: SPARQL endpoint settings.
     """
 
     location: str | None = None
     profile: str | None = None
     limit: int = Field(default=200, ge=1, le=10_000)
-    relations: bool = True
-    incoming: bool = True
     endpoint: EndpointSettings = EndpointSettings()
 
 
@@ -120,27 +116,20 @@ class ModelConfig(_Section):
     generation: GenerationSettings = GenerationSettings()
 
 
+CheckName = Literal["typed_values", "yes_no", "unknown_names", "exact_match"]
+"""Checks that can be switched off."""
+
+
 class ChecksConfig(_Section):
     """Which checks run; see ``guardrail.verdict.checks``.
 
     Attributes:
-        typed_values: Compare numbers, money, units, dates, times and versions.
-        yes_no: Compare properties that are yes or no.
-        unknown_names: Names that occur in no evidence lack support.
-        exact_match: Cite triples whose subject, property and value are in the sentence.
+        off: Checks to switch off: ``typed_values``, ``yes_no``, ``unknown_names``, ``exact_match``.
         more: Additional checks: installed names or ``module:Class``.
     """
 
-    typed_values: bool = True
-    yes_no: bool = True
-    unknown_names: bool = True
-    exact_match: bool = True
+    off: tuple[CheckName, ...] = ()
     more: tuple[str, ...] = ()
-
-    @property
-    def off(self) -> frozenset[str]:
-        """Names of the checks that are switched off."""
-        return frozenset(name for name, on in self.model_dump().items() if on is False)
 
 
 class LogConfig(_Section):
@@ -161,29 +150,30 @@ class LimitsConfig(_Section):
     """Bounds that keep one hostile input from taking the service down.
 
     Attributes:
-        answer_chars: Maximum length of an answer.
-        question_chars: Maximum length of a question.
+        answer_chars: Maximum length of an answer; a question has a fifth of that.
         sentences: Maximum judged sentences per answer. Further ones count as unsupported and make
             the answer unverified; ``strict`` refuses it.
         evidence: Maximum triples and passages per answer, shared fairly by the entities they are
             about; the rest is reported in ``errors``.
         evidence_chars: Maximum characters of evidence texts per answer; the longest passages are
             truncated and reported in ``errors``.
-        concurrency: Concurrent calls of graph, judge and retriever.
-        stuck: Number of abandoned hanging calls from which answers return at once, unverified, with
-            the problem ``overload``.
+        concurrency: Concurrent calls of graph, judge and retriever. Once four times as many hang,
+            answers return at once, unverified, with the problem ``overload``.
         batch_s: Maximum seconds for up to 64 answers of a batch, which share ``deadline_s`` times
             their number.
     """
 
     answer_chars: int = Field(default=100_000, ge=1)
-    question_chars: int = Field(default=20_000, ge=1)
     sentences: int = Field(default=500, ge=1)
     evidence: int = Field(default=5_000, ge=1)
     evidence_chars: int = Field(default=500_000, ge=1)
     concurrency: int = Field(default=8, ge=1)
-    stuck: int = Field(default=32, ge=1)
     batch_s: Seconds = 300.0
+
+    @property
+    def question_chars(self) -> int:
+        """Maximum length of a question."""
+        return self.answer_chars // 5
 
 
 class GuardrailConfig(_Section):
@@ -199,7 +189,6 @@ class GuardrailConfig(_Section):
         judge: ``onnx`` (shipped), ``hf:MODEL``, ``transformers:MODEL``, ``t5-true:MODEL``,
             ``chat:MODEL``, ``none`` for exact evidence only, an installed judge, or
             ``module:Class``.
-        attribution_judge: Judge of the four categories; None for ``judge``.
         second_judge: Judge for the sentences that ``judge`` is unsure of: a name or a table; None
             or ``none`` for no second judge.
         chat: How chat models (``chat:MODEL``) judge.
@@ -222,7 +211,6 @@ class GuardrailConfig(_Section):
     evidence: tuple[Path, ...] = ()
     evidence_links: Mapping[str, str] = Field(default_factory=dict)
     judge: str = "onnx"
-    attribution_judge: str | None = None
     second_judge: SecondJudgeSettings | None = None
     chat: ChatSettings = ChatSettings()
     model: ModelConfig = ModelConfig()

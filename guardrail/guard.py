@@ -337,7 +337,7 @@ class Guardrail(Answering):
             known = await self.aretrieve(question)
         else:
             known = given(items, self.config.limits)
-        return relevant_triples(question, known.subgraphs, self.config.model.generation.budget)
+        return relevant_triples(question, known.subgraphs, self.config.model.generation.facts)
 
     def rank(
         self,

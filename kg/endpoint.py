@@ -25,7 +25,7 @@ from guardrail.core.types import CacheUse, Usage
 from kg.blank_nodes import is_blank
 from kg.cache import QueryCache, default_cache_path
 from kg.dialects import Dialect, dialect_of
-from kg.endpoint_settings import EndpointSettings
+from kg.endpoint_settings import CACHE_S, PAUSE_S, EndpointSettings
 from kg.results import Term
 from kg.sparql_request import SparqlResult, WireTerm, build_request
 from kg.traffic import CircuitBreaker, RateLimit
@@ -92,7 +92,7 @@ class Endpoint:
         self.dialect: Dialect = dialect_of(url, settings.dialect, dialect)
         self._cache = _open_cache(settings)
         self._rate = RateLimit(settings.per_second)
-        self._breaker = CircuitBreaker(settings.failures, settings.pause_s)
+        self._breaker = CircuitBreaker(settings.failures, PAUSE_S)
         with reading_environment():
             self._client = httpx.Client(
                 limits=httpx.Limits(
@@ -228,7 +228,7 @@ class Endpoint:
                 self._client,
                 self.url,
                 query,
-                method=settings.method,
+                method="POST",
                 dialect=self.dialect,
                 timeout_s=timeout,
                 agent=settings.user_agent,
@@ -410,9 +410,9 @@ def _open_cache(settings: EndpointSettings) -> QueryCache | None:
     if settings.cache is None:
         return None
     if settings.cache != "default":
-        return QueryCache(settings.cache, expire_s=settings.cache_expire_s)
+        return QueryCache(settings.cache, expire_s=CACHE_S)
     try:
-        return QueryCache(default_cache_path(), expire_s=settings.cache_expire_s)
+        return QueryCache(default_cache_path(), expire_s=CACHE_S)
     except ConfigError as error:
         # Nobody asked for this file by name: a read-only home is no reason to fail.
         _LOG.warning("%s; going on without", error)

@@ -8,10 +8,17 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from guardrail.core.types import MOST_DAYS, MOST_SECONDS, Seconds, Value
+from guardrail.core.types import MOST_SECONDS, Seconds, Value
 from guardrail.core.types.value import SecretRef
 
-__all__ = ["EndpointSettings"]
+__all__ = ["BATCH", "CACHE_S", "PAUSE_S", "EndpointSettings"]
+
+BATCH = 50
+"""Ids or labels per query."""
+CACHE_S = 86_400.0
+"""Seconds until a cached result expires."""
+PAUSE_S = 10.0
+"""Seconds without queries after too many failures."""
 
 
 class EndpointSettings(Value):
@@ -30,17 +37,14 @@ class EndpointSettings(Value):
         attempts: Attempts per query; 1 disables retries.
         backoff_s: Seconds before the second attempt, doubled for each further one; ``Retry-After``
             takes precedence.
-        method: HTTP method of queries; POST has no length limit.
         user_agent: Wikidata requires tool name and contact.
-        cache: File of the shared query cache; ``none`` disables it, ``default`` is
-            ``kg-guardrail/sparql.sqlite`` in the user's cache folder.
-        cache_expire_s: Seconds until a cached result expires.
-        batch: Ids or labels per query.
+        cache: File of the shared query cache, which keeps results for a day; ``none`` disables it,
+            ``default`` is ``kg-guardrail/sparql.sqlite`` in the user's cache folder.
         max_bytes: Maximum size of a response.
         connections: Concurrent queries on persistent connections; Wikidata allows five.
         per_second: Maximum queries per second.
-        failures: Consecutive failed queries that pause the endpoint; ``none`` for never.
-        pause_s: Seconds of that pause.
+        failures: Consecutive failed queries that pause the endpoint for ten seconds; ``none`` for
+            never.
         dialect: ``qlever``, ``virtuoso``, ``blazegraph``, ``graphdb`` or ``standard``; None follows
             address and profile.
         text_search: Also find names in other capitalisation through the server's text index.
@@ -54,16 +58,12 @@ class EndpointSettings(Value):
     deadline_s: Seconds = 90.0
     attempts: int = Field(default=4, ge=1, le=20)
     backoff_s: float = Field(default=0.5, ge=0, le=MOST_SECONDS)
-    method: Literal["POST", "GET"] = "POST"
     user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
     cache: Path | Literal["default"] | None = "default"
-    cache_expire_s: float = Field(default=86_400.0, gt=0, le=MOST_DAYS * 86_400)
-    batch: int = Field(default=50, ge=1, le=1000)
     max_bytes: int = Field(default=256 * 2**20, ge=1)
     connections: int = Field(default=4, ge=1, le=64)
     per_second: float | None = Field(default=None, gt=0)
     failures: int | None = Field(default=5, ge=1)
-    pause_s: Seconds = 10.0
     dialect: str | None = None
     text_search: bool = False
 

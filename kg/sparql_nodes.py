@@ -14,6 +14,7 @@ from guardrail.core.errors import InputError
 from guardrail.core.types import Entity, Triple
 from kg.containment import holders
 from kg.endpoint import XSD_STRING, Endpoint
+from kg.endpoint_settings import BATCH, CACHE_S
 from kg.facts import Name, Row, choose_names, fallback_label, property_fallback, triples
 from kg.profiles import Profile
 from kg.results import Term
@@ -43,7 +44,7 @@ class SparqlNodes:
     def __init__(self, endpoint: Endpoint, profile: Profile, queries: QueryWriter) -> None:
         self._endpoint, self._profile, self.queries = endpoint, profile, queries
         self._labels: dict[str, str | None] = {}
-        keep_s = endpoint.settings.cache_expire_s
+        keep_s = CACHE_S
         self._bearing: TimedCache[str, tuple[str, ...]] = TimedCache(_CACHED_NODES, keep_s)
         self._nodes: TimedCache[str, tuple[Entity | None]] = TimedCache(_CACHED_NODES, keep_s)
         self._above: TimedCache[str, tuple[str, ...]] = TimedCache(_CACHED_NODES, keep_s)
@@ -80,7 +81,7 @@ class SparqlNodes:
     def bearers(self, labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """The nodes that bear each label, asked for at once and remembered."""
         found = {label: self._bearing.get(label) for label in labels}
-        batches = _batches(_unread(found), self._endpoint.settings.batch)
+        batches = _batches(_unread(found), BATCH)
         answers = self._endpoint.select_all([self.queries.find(batch) for batch in batches])
         for batch, rows in zip(batches, answers, strict=True):
             bearers: dict[str, dict[str, None]] = {label: {} for label in batch}
@@ -101,7 +102,7 @@ class SparqlNodes:
         wanted = list(dict.fromkeys(iris))
         entities = {iri: self._nodes.get(iri) for iri in wanted}
         facts = {iri: self._around.get((iri, limit)) for iri in wanted}
-        names = _batches(_unread(entities), self._endpoint.settings.batch)
+        names = _batches(_unread(entities), BATCH)
         rows = _batches(_unread(facts), _SUBGRAPHS_A_QUERY)
         ways = self._unknown_ways(wanted) if places else []
         answers = self._endpoint.select_all(
@@ -165,7 +166,7 @@ class SparqlNodes:
     def entities(self, iris: Iterable[str]) -> dict[str, Entity]:
         """The entities among the nodes: those that some triple mentions and no property."""
         found = {iri: self._nodes.get(iri) for iri in iris}
-        batches = _batches(_unread(found), self._endpoint.settings.batch)
+        batches = _batches(_unread(found), BATCH)
         answers = self._endpoint.select_all([self.queries.entities(batch) for batch in batches])
         for batch, answer in zip(batches, answers, strict=True):
             found |= self._learn_entities(batch, answer)
@@ -235,7 +236,7 @@ class SparqlNodes:
         missing = [iri for iri in nodes if iri not in self._labels and self.iri(iri) is not None]
         batches = _batches(missing, _LABELS_A_QUERY)
         unread = _unread({iri: self._nodes.get(iri) for iri in others})
-        nodes_of = _batches(unread, self._endpoint.settings.batch)
+        nodes_of = _batches(unread, BATCH)
         answers = self._endpoint.select_all(
             [self.queries.labels(batch) for batch in batches]
             + [self.queries.entities(batch) for batch in nodes_of]

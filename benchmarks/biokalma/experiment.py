@@ -49,7 +49,7 @@ from guardrail.core.types import Score, Triple, Value, linearise
 from guardrail.guard import Guardrail
 from guardrail.markers.grammar import strip
 from guardrail.models import open_model
-from guardrail.models.settings import GenerationSettings, PromptBudget
+from guardrail.models.settings import GenerationSettings
 from judges.text_quality import OpenAIRater, QualityItem, rate_quality
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Experiment(Value):
         how = GenerationSettings(
             temperature=self.temperature,
             max_tokens=self.max_tokens,
-            budget=PromptBudget(triples=self.facts),
+            facts=self.facts,
         )
         for seed in self.seeds:
             known = retrieved_subgraphs(

@@ -59,7 +59,7 @@ def config_of(url: str, **fields: object) -> GuardrailConfig:
     graph = {"location": f"{url}/sparql", "profile": "wikidata", "endpoint": endpoint}
     model = {"name": "openai:faults", "base_url": f"{url}/v1", "api_key_env": KEY}
     settings: dict[str, object] = {"graph": graph, "model": model}
-    settings |= {"judge": "benchmarks.faults.judge:FaultyJudge", "limits": {"stuck": 1000}}
+    settings |= {"judge": "benchmarks.faults.judge:FaultyJudge", "limits": {"concurrency": 250}}
     settings["policy"] = STRICT.changed(deadline_s=DEADLINE_S)
     return GuardrailConfig().changed(**{**settings, **fields})
 

@@ -60,7 +60,7 @@ class BulkScorer(Value):
         """What results depend on: task, settings, files of graphs, evidence, profile, judge."""
         config = self.config
         second = config.second_judge.judge if config.second_judge else ""
-        judges = (config.judge, config.attribution_judge or "", second)
+        judges = (config.judge, second)
         places = [part.strip() for part in (config.graph.location or "").split(SEPARATOR)]
         places += map(str, config.evidence)
         places += [config.graph.profile or "", *(judge.partition(":")[2] for judge in judges)]

@@ -132,7 +132,7 @@ class Workers:
             if self._stuck >= self._most_stuck:
                 raise OverloadedError(
                     f"{self._stuck} calls of the graph, the judge, the model or the retriever were "
-                    "given up and still hang; give that part a timeout, or raise limits.stuck"
+                    "given up and still hang; give that part a timeout, or raise limits.concurrency"
                 )
             self._waiting.append(job)
             self._start()

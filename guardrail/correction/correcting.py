@@ -77,14 +77,12 @@ class Correcting(NamedTuple):
         model: Gives the language model; raises if there is none.
         verbatim: True if only triples are cited whose value the sentence contains as written.
         at_once: Concurrent calls of the model.
-        timeout_s: Seconds for each of them; None for a share of the remaining time.
     """
 
     judge: Callable[[Sequence[Row]], Awaitable[list[Checked]]]
     model: Callable[[], Awaitable[LanguageModel]]
     verbatim: bool
     at_once: int
-    timeout_s: float | None
 
     async def correct(self, checked: Sequence[Checked], policy: Policy) -> list[Checked]:
         """Correct n answers; those without a contradiction are returned as they are.
@@ -124,7 +122,7 @@ class Correcting(NamedTuple):
             told: Sequence[str | GuardrailError | None]
             try:
                 model = await self.model()
-                told = await rewritten(model, wrong, at_once=self.at_once, timeout_s=self.timeout_s)
+                told = await rewritten(model, wrong, at_once=self.at_once)
             except GuardrailError as error:
                 told = [error] * len(wrong)
             for (place, one), text in zip(left, told, strict=True):

@@ -62,6 +62,10 @@ ROWS_PER_PASS = 64
 to keep memory flat."""
 
 
+STUCK_PER_WORKER = 4
+"""Abandoned calls that may hang for each concurrent one, before answers return at once."""
+
+
 class Engine:
     """Does the work of one guardrail; everything here is a coroutine or cheap.
 
@@ -80,7 +84,8 @@ class Engine:
         self.parts = parts
         self._pipeline = Pipeline(config, parts)
         self._retriever = retriever
-        self.workers = Workers(config.limits.concurrency, config.limits.stuck)
+        calls = config.limits.concurrency
+        self.workers = Workers(calls, STUCK_PER_WORKER * calls)
         self.recorder = Recorder(config.log, log)
 
     @foreign("loading the parts", GuardrailError)
@@ -252,7 +257,6 @@ class Engine:
             ),
             model=lambda: self.workers.run(lambda: self.parts.model),
             at_once=self.config.limits.concurrency,
-            timeout_s=self.config.model.generation.timeout_s,
             verbatim=self.config.citations == "verbatim",
         )
 

@@ -116,7 +116,7 @@ class Parts:
             from kg import EntityLinker
 
             settings = self._config.graph
-            return EntityLinker(graph, relations=settings.relations, limit=settings.limit)
+            return EntityLinker(graph, limit=settings.limit)
 
         return self._part("linker", make)
 
@@ -159,7 +159,7 @@ class Parts:
         return self._shared("shared attribution", self._attribution_judge(), AttributionService)
 
     def _attribution_judge(self) -> AttributionJudge | None:
-        name = self._config.attribution_judge or self._config.judge
+        name = self._config.judge
         if name == "none" and "attribution" not in self._made:
             return None
 
@@ -168,7 +168,7 @@ class Parts:
             from judges.registry import create_attribution
 
             nli = self._nli_judge()
-            if self._config.attribution_judge is None and isinstance(nli, AttributionJudge):
+            if isinstance(nli, AttributionJudge):
                 return nli
             return create_attribution(name, **self._options(name))
 
@@ -257,7 +257,7 @@ class Parts:
 
         return Grounder(
             judge,
-            off=self._config.checks.off,
+            off=frozenset(self._config.checks.off),
             more=self.checks,
             verbatim=self._config.citations == "verbatim",
             weighing=self.weighing,

@@ -79,8 +79,8 @@ def unfit(row: Row, limits: LimitsConfig) -> Problem | None:
 
 def overlong(what: str, most: int) -> Problem:
     """What is told of an answer or a question with more characters than are read."""
-    message = f"the {what} has more than limits.{what}_chars = {most} characters; shorten it or "
-    return Problem(part="input", message=message + "raise the limit")
+    message = f"the {what} has more than {most} characters; shorten it or raise limits.answer_chars"
+    return Problem(part="input", message=message)
 
 
 def behind_the_bound(sentences: Sequence[Sentence], limits: LimitsConfig) -> list[Problem]:

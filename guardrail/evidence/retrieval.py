@@ -126,7 +126,7 @@ class GraphRetriever:
         for (question, _), entities in zip(rows, found, strict=True):
             asked = linked.get(question, [])
             near = tuple(around[entity.entity.id] for entity in entities)
-            facts = [s.triples + (s.incoming if self._settings.incoming else ()) for s in near]
+            facts = [s.triples + s.incoming for s in near]
             evidence, left_out = _shared(facts, self._limit)
             knowledge.append(
                 Knowledge(

@@ -8,11 +8,13 @@ from itertools import groupby
 
 from guardrail.core.text.words import content_stems
 from guardrail.core.types import Subgraph, Triple
-from guardrail.models.settings import PromptBudget
 
 __all__ = ["flatten", "is_housekeeping", "relevant_triples"]
 
 
+MOST_FACTS = 40
+MOST_CHARACTERS = 3_000
+"""Most facts in a prompt, and most characters of them; three make about one token."""
 TAG = re.compile(r"<(?=[|/!?A-Za-z])")
 """Opens a tag or a chat template's control token, such as ``</facts>`` or ``<|im_end|>``."""
 
@@ -32,22 +34,21 @@ def flatten(triples: Iterable[Triple]) -> str:
 
 
 def relevant_triples(
-    question: str, subgraphs: Sequence[Subgraph], budget: PromptBudget | None = None
+    question: str, subgraphs: Sequence[Subgraph], most: int = MOST_FACTS
 ) -> tuple[Triple, ...]:
-    """Choose the facts to show: most relevant first within the budget, then by entity.
+    """Choose the facts to show: most relevant first within the bounds, then by entity.
 
-    A fact is the more relevant, the more of the question's words its property and value share.
-    Facts on the data base itself (categories, sources, given names) come last.
+    A fact is more relevant the more words its property and value share with the question. Facts
+    about the data base itself (categories, sources, given names) come last.
 
     Args:
         question: The user's question.
         subgraphs: What was retrieved, in the order of linking.
-        budget: How much may be shown.
+        most: Maximum number of facts.
 
     Returns:
         The chosen triples, those of an entity together, in the order of relevance.
     """
-    budget = budget or PromptBudget()
     words = content_stems(question)
     ranked: list[tuple[float, int, int, Triple]] = []
     seen: set[Triple] = set()
@@ -64,10 +65,10 @@ def relevant_triples(
     chosen: list[tuple[int, Triple]] = []
     size = 0
     for _, _, place, triple in ranked:
-        if len(chosen) == budget.triples:
+        if len(chosen) == most:
             break
         length = len(triple.property) + len(triple.value) + 4
-        if size + length > budget.characters:
+        if size + length > MOST_CHARACTERS:
             continue
         size += length
         chosen.append((place, triple))

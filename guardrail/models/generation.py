@@ -13,7 +13,7 @@ from guardrail.models.calls import sampled
 from guardrail.models.constraints import CitationConstraint, constraint_for
 from guardrail.models.facts import relevant_triples
 from guardrail.models.prompts import answer_prompt
-from guardrail.models.settings import GenerationSettings
+from guardrail.models.settings import TOP_P, GenerationSettings
 
 __all__ = ["GeneratedAnswer", "generate"]
 
@@ -66,17 +66,16 @@ async def generate(
         ModelError: The model could not be reached, refused, or its time ran out.
     """
     settings = settings or GenerationSettings()
-    shown = relevant_triples(question, subgraphs, settings.budget)
-    constraint = constraint_for(shown, anchored=settings.anchored)
+    shown = relevant_triples(question, subgraphs, settings.facts)
+    constraint = constraint_for(shown, anchored=True)
     request = SampleRequest(
         prompt=answer_prompt(question, shown, failed=failed),
         n=n,
         temperature=settings.temperature,
-        top_p=settings.top_p,
+        top_p=TOP_P,
         max_tokens=settings.max_tokens,
         seed=settings.seed,
         constraint=constraint if settings.constrained else None,
-        timeout_s=settings.timeout_s,
     )
     completions = await sampled(model, request)
     return [_answer(completion, constraint, settings) for completion in completions]

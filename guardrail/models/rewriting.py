@@ -50,7 +50,7 @@ class Wrong(NamedTuple):
 
 
 async def rewritten(
-    model: LanguageModel, wrong: Sequence[Wrong], *, at_once: int, timeout_s: float | None = None
+    model: LanguageModel, wrong: Sequence[Wrong], *, at_once: int
 ) -> list[str | GuardrailError | None]:
     """Ask a model for n sentences again, each by itself.
 
@@ -58,7 +58,6 @@ async def rewritten(
         model: The model.
         wrong: The sentences.
         at_once: Calls of the model at the same time.
-        timeout_s: Seconds that one call may take; None for its share of what is left.
 
     Returns:
         In order the sentence, None where the model does not give one in a usable form, or why that
@@ -69,7 +68,7 @@ async def rewritten(
 
     async def one(item: Wrong) -> str | GuardrailError | None:
         async with gate:
-            seconds = min(until - time.monotonic(), timeout_s or math.inf)
+            seconds = until - time.monotonic()
             try:
                 return await _one(model, item, seconds)
             except TimeoutError:

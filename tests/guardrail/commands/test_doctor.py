@@ -67,7 +67,7 @@ def test_checks_and_scorers_from_outside_are_made_and_the_checks_are_tried(monke
     ):
         scorers, more = ([], [name]) if part == "checks" else ([name], [])
         path.write_text(
-            f"judge = 'none'\nscorers = {scorers}\n[checks]\nyes_no = false\nmore = {more}\n"
+            f"judge = 'none'\nscorers = {scorers}\n[checks]\noff = ['yes_no']\nmore = {more}\n"
         )
         status, found = findings("--config", str(path))
         assert (found[part]["state"], said in found[part]["said"]) == (state, True), found[part]

@@ -91,12 +91,12 @@ def test_a_hanging_retriever_is_told_and_bounded() -> None:
             wake.wait()
         return [FACT]
 
-    limits = LimitsConfig(concurrency=2, stuck=2)
+    limits = LimitsConfig(concurrency=1)
     config = GuardrailConfig(judge="none", limits=limits)
     with Guardrail(config, retriever=retriever) as guard:
         guard.warm_up()
-        late = [guard.check(question="hang", answer=SAID, policy=HURRY) for _ in range(2)]
-        assert [item.errors[0].part for item in late] == ["deadline"] * 2
+        late = [guard.check(question="hang", answer=SAID, policy=HURRY) for _ in range(4)]
+        assert [item.errors[0].part for item in late] == ["deadline"] * 4
         refused = guard.check(question="Who?", answer=SAID, policy=STRICT)
         assert refused.action is Action.REFUSE
         assert [error.part for error in refused.errors] == ["overload"]

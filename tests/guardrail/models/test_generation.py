@@ -8,7 +8,7 @@ from guardrail.models import LangChainModel
 from guardrail.models.facts import flatten, relevant_triples
 from guardrail.models.generation import generate
 from guardrail.models.prompts import DEMONSTRATION, answer_prompt
-from guardrail.models.settings import GenerationSettings, PromptBudget
+from guardrail.models.settings import GenerationSettings
 
 
 def subgraph(entity: str, label: str, **facts: str) -> Subgraph:
@@ -40,12 +40,9 @@ def test_facts_are_flat_text_most_relevant_first() -> None:
     )
 
 
-def test_the_budget_keeps_the_relevant_facts() -> None:
+def test_the_most_relevant_facts_are_shown() -> None:
     question = "Was Ann a painter?"
-    assert [t.value for t in relevant_triples(question, [ANN, BOB], PromptBudget(triples=1))] == [
-        "painter"
-    ]
-    assert relevant_triples(question, [ANN], PromptBudget(characters=10)) == ()
+    assert [t.value for t in relevant_triples(question, [ANN, BOB], 1)] == ["painter"]
 
 
 def test_the_prompt_has_a_chat_and_a_completion_form() -> None:
