@@ -99,7 +99,7 @@ def test_a_session_keeps_nothing_that_it_will_neither_judge_nor_give_back(brief,
     assert any(judged)
     rest, answer = session.rest(), session.finish()
     assert rest.action is answer.action is Action.REFUSE
-    assert all("limits.answer_chars = 200" in item.errors[0].message for item in (rest, answer))
+    assert all("200 characters" in item.errors[0].message for item in (rest, answer))
     assert len(answer.original) <= MOST_CHARS + size
     assert CANARY not in rest.text + answer.text + answer.marked
 
