@@ -1,4 +1,4 @@
-"""The guardrail as a Model Context Protocol server, for agents that check what they say.
+"""The guardrail as a Model Context Protocol server, for agents that check their own answers.
 
 >>> from chains.mcp_server import mcp_server, serve_stdio  # doctest: +SKIP
 >>> serve_stdio(mcp_server(Guardrail()))      # doctest: +SKIP
@@ -11,19 +11,21 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import cast
+from typing import Annotated, Self, cast
 
 import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from chains.evidence.items import request_field
-from chains.mcp_reply import CheckReply
-from guardrail import ANNOTATE, Guardrail
+from chains.rendering import details, render
+from chains.styles import MarkerStyle
+from guardrail import ANNOTATE, GuardedAnswer, Guardrail, Verdict
 from guardrail.core.errors import GuardrailError
 from guardrail.core.incoming import read_clean_json
-from guardrail.core.types import Triple
+from guardrail.core.types import Action, Category, Correction, Sentence, SpanKind, Triple, Value
 
 __all__ = ["mcp_server", "serve_stdio"]
 
@@ -32,12 +34,98 @@ INSTRUCTIONS = (
     "behind it. Sentences marked [NA] have no support; leave out what is contradicted."
 )
 MAX_FACTS = 50
-"""Most facts that find_facts returns."""
+"""Maximum number of facts that find_facts returns."""
+
+
+class _Part(Value):
+    """A part of a reply, read from the attributes of a result."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class ReplySpan(_Part):
+    """A phrase, and the fact that supports or contradicts it."""
+
+    text: str
+    start: int
+    end: int
+    kind: SpanKind
+    triple: Annotated[
+        tuple[str, str, str] | None,
+        BeforeValidator(lambda fact: fact and (fact.subject, fact.property, fact.value)),
+    ]
+    instead_of: str | None
+
+
+class ReplySentence(_Part):
+    """A sentence of the text, and its verdict."""
+
+    text: str
+    start: int
+    end: int
+    category: Category | None
+    supported: bool
+    note: str | None
+    spans: tuple[ReplySpan, ...]
+    correction: Correction | None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of(cls, sentence: object) -> object:
+        if not isinstance(sentence, Sentence):
+            return sentence
+        fields = {name: getattr(sentence, name, None) for name in cls.model_fields}
+        return fields | {"supported": sentence.verdict is Verdict.SUPPORTED}
+
+
+class RemovedSentence(_Part):
+    """The place of a removed sentence, and the reason; its text is not repeated."""
+
+    start: int = Field(description="Offset in the original answer, without its markers.")
+    end: int
+    category: Category | None
+    note: str | None
+    against: tuple[str, ...]
+
+
+class ReplyCitation(_Part):
+    """A note, and its place in ``text``."""
+
+    title: str
+    url: str | None
+    start: int
+    end: int
+
+
+class CheckReply(_Part):
+    """The verdict on an answer."""
+
+    action: Action
+    would: Action | None = Field(description="The action that a dry run would have taken.")
+    text: str = Field(description="The answer to give, with its notes.")
+    clean: str = Field(description="The same without notes; sentences and spans index it.")
+    sentences: tuple[ReplySentence, ...]
+    removed: tuple[RemovedSentence, ...]
+    citations: tuple[ReplyCitation, ...]
+    reasons: tuple[str, ...]
+
+    @classmethod
+    def of(cls, answer: GuardedAnswer) -> Self:
+        """The reply to a check."""
+        rendition = render(answer, MarkerStyle.FOOTNOTES)
+        fields = {
+            name: getattr(answer, name) for name in ("action", "would", "sentences", "removed")
+        }
+        return cls.model_validate(
+            fields
+            | {"text": rendition.text, "clean": answer.text, "citations": rendition.citations}
+            | {"reasons": details(answer).get("reasons", ())}
+        )
 
 
 @contextmanager
 def _tool_errors() -> Iterator[None]:
-    """Report the client's own mistakes to it; the server would hide the message."""
+    """Report the client's own errors to it; the server would hide the message."""
     try:
         yield
     except GuardrailError as error:
@@ -45,7 +133,7 @@ def _tool_errors() -> Iterator[None]:
 
 
 def serve_stdio(server: MCPServer[object]) -> None:
-    """Serve one client over stdin and stdout until it goes away."""
+    """Serve one client over stdin and stdout until it disconnects."""
     anyio.run(_serve, server)
 
 
@@ -57,7 +145,7 @@ async def _serve(server: MCPServer[object]) -> None:
 
 
 class _Requests:
-    """The lines of stdin, without halves of characters: the server gives them no answer."""
+    """The lines of stdin without lone surrogates, which the server would not answer."""
 
     def __init__(self) -> None:
         self._lines = anyio.wrap_file(TextIOWrapper(sys.stdin.buffer, "utf-8", errors="replace"))
@@ -68,7 +156,7 @@ class _Requests:
 
 
 def _whole(line: str) -> str:
-    """A request without halves of characters, which can only be written as escapes."""
+    """A request without lone surrogates, which can only be written as escapes."""
     if "\\ud" not in line.lower():
         return line
     try:
@@ -81,7 +169,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
     """Make the server.
 
     Args:
-        guard: Checks answers, and its graph has the facts.
+        guard: Checks answers; its graph holds the facts.
     """
     own = guard.config.policy
     usual = ANNOTATE.changed(deadline_s=own.deadline_s, dry_run=own.dry_run)
@@ -98,15 +186,15 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
         """Check an answer sentence by sentence against evidence, or the knowledge graph.
 
         Args:
-            question: What was asked.
+            question: The question.
             answer: The answer to check.
-            evidence: What it must rest on: texts, {"text", "id", "title", "url"},
+            evidence: Evidence for the answer: texts, {"text", "id", "title", "url"},
                 {"triple": [subject, property, value]}, {"table": {"rows": [{column: value}, …],
                 "name"}} or {"file": {"filename", "file_data": base 64}}; none to use the knowledge
                 graph.
-            policy: annotate (default) marks, strict removes what is contradicted, strict-correct
-                mends it where the evidence tells how. Where the settings try policies out
-                (``dry_run``), the text stays as it is and ``would`` tells what were done.
+            policy: annotate (default) marks, strict removes contradicted sentences, strict-correct
+                corrects them if the evidence allows it. In a dry run (``dry_run`` in the settings)
+                the text stays as it is and ``would`` names the action.
             strictness: How sure the judge must be: lenient, balanced (default) or strict.
         """
         with _tool_errors():
@@ -133,7 +221,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
 
             Args:
                 question: The question.
-                evidence: As of check_answer.
+                evidence: As for check_answer.
                 policy: strict, strict-correct, annotate or best-of-n; none for the configured one.
             """
             with _tool_errors():
@@ -145,7 +233,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
 
     @server.tool()
     async def find_facts(question: str) -> dict[str, object]:
-        """Find the facts on a question, of the knowledge graph or of the files in its place.
+        """Find facts for a question in the knowledge graph, or in the files that replace it.
 
         Args:
             question: The question, or a name.
