@@ -225,7 +225,7 @@ def _logits(model: Any, inputs: dict[str, Any]) -> Any:
 
 
 def _first_step(model: Any, inputs: dict[str, Any]) -> Any:
-    """Logits of two tokens in the first decoder step, as ``judges.t5`` compares them."""
+    """Logits of two tokens in the first decoder step, as T5 checkers compare them."""
     import torch
 
     ids = inputs["input_ids"]

@@ -1,11 +1,24 @@
-"""Batches of similar length under a token budget; duplicates are scored once."""
+"""Texts and sequences in batches: chunks of long evidence, windows of tokens, batches by length."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
-__all__ = ["distinct", "token_batches"]
+from guardrail.core.text.sentences import split_sentences
+
+__all__ = [
+    "PairWindow",
+    "distinct",
+    "even_chunks",
+    "pair_windows",
+    "sentence_chunks",
+    "spans",
+    "token_batches",
+]
+
+OVERLAP = 4
+"""Neighbouring windows share one part in this many, so that a fact on a border is whole in one."""
 
 Item = TypeVar("Item", bound=Hashable)
 
@@ -22,15 +35,15 @@ def token_batches(
 ) -> Iterator[list[int]]:
     """Group items so that a batch, padded to its longest item, stays within a token budget.
 
-    Longest items come first: memory is at its highest in the first batch, and what remains
-    when several workers finish is short.
+    Longest items come first: memory is at its highest in the first batch, and the last work of
+    several workers is short.
 
     Args:
         lengths: Tokens of each item.
-        budget: Most tokens of a batch, padding included; one longer item is a batch of its own.
-        rows: Most items of a batch.
-        buckets: Lengths, ascending, that batches are padded up to where shapes must be few;
-            items of one batch then share a bucket.
+        budget: Maximum tokens of a batch, padding included; a longer item is a batch of its own.
+        rows: Maximum items of a batch.
+        buckets: Ascending lengths to pad batches to, where shapes must be few; the items of a
+            batch then share a bucket.
 
     Yields:
         Indices into ``lengths``.
@@ -46,3 +59,103 @@ def token_batches(
         batch.append(index)
     if batch:
         yield batch
+
+
+class PairWindow(NamedTuple):
+    """A premise window and a hypothesis window that fit a model together.
+
+    Attributes:
+        premise: Token ids.
+        hypothesis: Token ids.
+        part: Number of the window of the hypothesis, from 0.
+    """
+
+    premise: Sequence[int]
+    hypothesis: Sequence[int]
+    part: int
+
+
+def spans(length: int, size: int) -> list[tuple[int, int]]:
+    """Cover ``length`` tokens by overlapping spans of at most ``size`` tokens.
+
+    Returns:
+        (start, end) of each span in order; one span if all fits, also for length 0.
+    """
+    if size < 1:
+        raise ValueError(f"a window holds at least one token, not {size}")
+    if length <= size:
+        return [(0, length)]
+    step = max(1, size - size // OVERLAP)
+    starts = range(0, length - size, step)
+    return [(start, start + size) for start in starts] + [(length - size, length)]
+
+
+def pair_windows(
+    premise: Sequence[int], hypothesis: Sequence[int], capacity: int
+) -> list[PairWindow]:
+    """Cut a pair into windows of at most ``capacity`` tokens, special tokens not counted.
+
+    The hypothesis stays whole if it takes at most half of the room. Every window of the
+    hypothesis meets every window of the premise.
+    """
+    if len(premise) + len(hypothesis) <= capacity:
+        return [PairWindow(premise, hypothesis, 0)]
+    windows = []
+    for part, (start, end) in enumerate(spans(len(hypothesis), max(1, capacity // 2))):
+        piece = hypothesis[start:end]
+        for low, high in spans(len(premise), capacity - len(piece)):
+            windows.append(PairWindow(premise[low:high], piece, part))
+    return windows
+
+
+def sentence_chunks(
+    text: str,
+    most: int,
+    sizes: Callable[[Sequence[str]], Sequence[int]],
+    *,
+    joint: str | None = None,
+) -> list[str]:
+    """Cut a text into chunks of whole sentences.
+
+    A sentence that is longer than a chunk is cut between its words, so that all of it is read.
+
+    Args:
+        text: The text.
+        most: Maximum size of a chunk.
+        sizes: Sizes of n sentences.
+        joint: Joins the sentences of a chunk; None for the original space between them.
+    """
+    sentences = split_sentences(text)
+    chunks: list[str] = []
+    start = end = room = 0
+    held: list[str] = []
+
+    def close() -> None:
+        if held:
+            chunks.append(text[start:end] if joint is None else joint.join(held))
+            held.clear()
+
+    for sentence, size in zip(sentences, sizes([each.text for each in sentences]), strict=True):
+        if held and size > room:
+            close()
+        if size > most:
+            words = sentence.text.split()
+            each = max(1, -(-len(words) // -(-size // most)))
+            chunks += [" ".join(words[i : i + each]) for i in range(0, len(words), each)]
+            continue
+        if not held:
+            start, room = sentence.start, most
+        held.append(sentence.text)
+        end = sentence.end
+        room -= size
+    close()
+    return chunks or [text.strip()]
+
+
+def even_chunks(text: str, words: int) -> list[str]:
+    """Cut a text into chunks with the same number of sentences, of about ``words`` words each."""
+    sentences = [sentence.text for sentence in split_sentences(text)]
+    wanted = len(text.split()) // words + 1
+    each = max(1, len(sentences) // wanted)
+    chunks = [" ".join(sentences[i : i + each]) for i in range(0, len(sentences), each)]
+    return chunks or [text.strip()]

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from guardrail.core.errors import JudgeError
-from judges.batching import distinct
+from judges.batching import distinct, spans
 from judges.folder import Card, OnnxFolder
 from judges.session import Segments, open_session, softmax
-from judges.windows import spans
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

@@ -14,14 +14,13 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import Category, Complexity, Grounding, Judgement, NLIScores
 from guardrail.core.types.weighing import Weighing
 from judges.base import AttributionItem, GroundingItem, Pair
-from judges.batching import distinct
+from judges.batching import distinct, pair_windows
 from judges.folder import OnnxFolder
 from judges.grounding_pass import GROUNDING_HEADS, GroundingPasses
 from judges.heads import HEADS, JudgeCard
 from judges.lifting import PHRASE_WORDS, sub_facts, supported_shares
 from judges.selection import choose, split_sentences
 from judges.session import Running, Segments, softmax
-from judges.windows import pair_windows
 
 if TYPE_CHECKING:
     from judges.evidence_judge import EvidenceJudge

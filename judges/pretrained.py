@@ -1,10 +1,10 @@
-"""Loads published models: by their auto class, and two that need code of their own."""
+"""Loads published models: by their auto class, and two that need their own code."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, TypedDict
 
 from guardrail.core.errors import ConfigError, JudgeError, MissingExtraError
@@ -26,7 +26,7 @@ FLOAT_TYPES = ("bfloat16", "float16", "float32")
 
 
 class ModelConfig(TypedDict, total=False):
-    """What is read of a model's ``config.json``."""
+    """The fields of a model's ``config.json`` that are read."""
 
     architectures: list[str] | None
     auto_map: dict[str, str]
@@ -35,10 +35,10 @@ class ModelConfig(TypedDict, total=False):
 
 
 HHEM_FOUNDATION = "google/flan-t5-base"
-"""Whose configuration and tokenizer HHEM-2.1-open uses."""
+"""The model whose configuration and tokenizer HHEM-2.1-open uses."""
 
 TIED = ("shared.weight", "embed_tokens.weight")
-"""Names of one and the same table of T5."""
+"""Names of the shared embedding table of T5."""
 
 
 def libraries() -> tuple[ModuleType, ModuleType]:
@@ -56,7 +56,7 @@ def libraries() -> tuple[ModuleType, ModuleType]:
 
 
 def chosen_dtype(device: str | None, dtype: str | None) -> tuple[str, str]:
-    """Device and number format: the GPU where there is one, and there bfloat16, unless told.
+    """Device and number format; by default the GPU if there is one, and bfloat16 on it.
 
     Raises:
         ConfigError: The number format is unknown.
@@ -70,14 +70,14 @@ def chosen_dtype(device: str | None, dtype: str | None) -> tuple[str, str]:
 
 
 def load_pretrained(
-    model_id: str, kind: str, *, device: str, dtype: str
+    model_id: str, *, kind: str, device: str, dtype: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a model and its tokenizer, with scaled-dot-product attention where it has that.
+    """Load a model and its tokenizer, with scaled-dot-product attention if it supports that.
 
     Args:
         model_id: Model id or folder.
         kind: Auto class, such as ``AutoModelForSequenceClassification``.
-        device: Where the model goes.
+        device: Device of the model.
         dtype: Number format of the weights.
 
     Raises:
@@ -102,10 +102,10 @@ def load_pretrained(
 
 
 def config_of(model: str) -> ModelConfig:
-    """The configuration of a model, as it stands in its ``config.json``.
+    """The configuration of a model, from its ``config.json``.
 
     Raises:
-        JudgeError: There is no such model, or it has none.
+        JudgeError: There is no such model, or it has no configuration.
     """
     try:
         found: ModelConfig = json.loads(_file(model, "config.json").read_text("utf-8"))
@@ -119,10 +119,10 @@ def config_of(model: str) -> ModelConfig:
 def load_hhem(
     model: str, *, device: str, dtype: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load HHEM-2.1-open, a T5 encoder with a head for each token, without the code beside it.
+    """Load HHEM-2.1-open, a T5 encoder that classifies tokens, without running its own code.
 
     Raises:
-        JudgeError: It is not there, or is another model.
+        JudgeError: It does not exist, or is another model.
         MissingExtraError: torch or transformers is missing.
     """
     torch, transformers = libraries()
@@ -145,23 +145,22 @@ def load_hhem(
 
 
 def load_alignscore(
-    model: str, size: str, *, device: str, dtype: str
+    model: str, *, size: str, device: str, dtype: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load AlignScore from its checkpoint: RoBERTa, and the head of three labels.
 
     Args:
-        model: Model id, or a folder with the checkpoint. Where the folder has a configuration and
-            tokenizer of RoBERTa they are used, else those of the hub.
+        model: Model id, or a folder with the checkpoint. The folder's configuration and
+            tokenizer of RoBERTa are used if there are any, else those of the hub.
         size: ``base`` or ``large``.
-        device: Where the model goes.
+        device: Device of the model.
         dtype: Number format of the weights.
 
     Returns:
-        A module that gives logits of three labels, the first of which is *aligned*, and its
-        tokenizer.
+        A module with logits of three labels (the first is *aligned*), and its tokenizer.
 
     Raises:
-        JudgeError: It is not there, or is another model.
+        JudgeError: It does not exist, or is another model.
         MissingExtraError: torch or transformers is missing.
     """
     torch, transformers = libraries()
@@ -174,9 +173,9 @@ def load_alignscore(
             self.base_model = transformers.RobertaModel(config)
             self.tri_layer = torch.nn.Linear(config.hidden_size, 3)
 
-        def forward(self, **inputs: Tensor) -> Tensor:
-            logits: Tensor = self.tri_layer(self.base_model(**inputs).pooler_output)
-            return logits
+        def forward(self, **inputs: Tensor) -> SimpleNamespace:
+            pooled = self.base_model(**inputs).pooler_output
+            return SimpleNamespace(logits=self.tri_layer(pooled))
 
     try:
         made = Aligned(transformers.AutoConfig.from_pretrained(backbone))
@@ -190,7 +189,7 @@ def load_alignscore(
 
 
 def _file(model: str, name: str) -> Path:
-    """A file of a model: of its folder, the local cache or the hub."""
+    """A file of a model, from its folder, the local cache or the hub."""
     from transformers.utils.hub import cached_file
 
     cause: Exception | None = None
@@ -201,7 +200,7 @@ def _file(model: str, name: str) -> Path:
         cause = error
     if found is None:
         raise JudgeError(
-            f"the model {model!r} cannot be read: {name} is not there; give a Hugging Face model "
+            f"the model {model!r} cannot be read: it has no {name}; give a Hugging Face model "
             f"id or a folder that holds one{f' ({cause})' if cause else ''}"
         ) from cause
     return Path(found)

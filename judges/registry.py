@@ -17,8 +17,8 @@ _FACTORIES: dict[str, str | Callable[..., object]] = {
     "onnx": "judges.onnx:open_judge",
     "minilm": "judges.onnx:OnnxJudge",
     "hf": "judges.hf:open_hf",
-    "transformers": "judges.transformers_nli:TransformersNLI",
-    "t5-true": "judges.t5:T5True",
+    "transformers": "judges.hf:NLIClassifier",
+    "t5-true": "judges.checkers:t5_true",
     "chat": "judges.chat:ChatJudge",
 }
 

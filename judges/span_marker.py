@@ -1,4 +1,4 @@
-"""LettuceDetect (arXiv 2502.17125), which marks the tokens of an answer that lack support."""
+"""LettuceDetect (arXiv 2502.17125), which marks the unsupported tokens of an answer."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 from guardrail.core.types import Grounding, NLIScores, WordScore
 from judges.base import GroundingItem, NLITraits, Pair
 from judges.grounding import NOTHING
+from judges.pretrained import load_pretrained
 from judges.session import readable, softmax
 from judges.torch_judge import Options, TorchModel
 from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["SpanMarker", "marker_prompt"]
 
 LONGEST = 4_096
-"""Tokens of a reading, as in training."""
+"""Tokens of an input, as in training."""
 
 ASKED = (
     "Briefly answer the following question:\n{question}\nBear in mind that your response should be "
@@ -32,25 +33,24 @@ ASKED = (
     '"Unable to answer based on given passages."\noutput:'
 )
 SUMMARISED = "Summarize the following text:\n{passages}\noutput:"
-"""The prompts of RAGTruth, which the models were trained behind."""
+"""The prompts of RAGTruth, on which the models were trained."""
 
 WORD = re.compile(r"\S+")
 
 
 class _Answer(NamedTuple):
-    """An answer behind its prompt: where its tokens begin, and which characters each covers."""
+    """An answer, and the characters of each of its tokens."""
 
     text: str
-    start: int
     offsets: list[tuple[int, int]]
 
 
 def marker_prompt(passages: Sequence[str], question: str) -> str:
-    """What stands before the answer.
+    """The text before the answer.
 
     Args:
         passages: The evidence.
-        question: What it answers; without one the prompt is that of a summary.
+        question: The question; empty for the prompt of a summary.
     """
     numbered = "\n".join(f"passage {i}: {text}" for i, text in enumerate(passages, start=1))
     if not question:
@@ -59,49 +59,46 @@ def marker_prompt(passages: Sequence[str], question: str) -> str:
 
 
 class SpanMarker(TorchModel):
-    """Marks the words of a sentence that its evidence does not carry.
+    """Marks the words of a sentence that its evidence does not support.
 
-    A sentence is as likely supported as its worst token, by which the published code calls an
-    answer hallucinated. Where evidence does not fit at once, each token counts as supported as in
-    the reading that supports it most. It tells no contradiction, and not which passage carries.
+    The support of a sentence is that of its worst token, by which the published code calls an
+    answer hallucinated. If the evidence needs several inputs, the one that supports a token most
+    counts for it. It distinguishes neither contradiction nor the supporting passage.
 
     Args:
         model: Model id or folder.
-        temperature: Divides the logits before they become probabilities.
         options: As of ``TorchModel``.
     """
 
-    _kind = "hf"
-    _token_budget = 16_384
-    """Takes some 4 GB for ModernBERT-large."""
-    _auto_class = "AutoModelForTokenClassification"
     traits = NLITraits(tells_contradiction=False)
 
-    def __init__(self, model: str, *, temperature: float = 1.0, **options: Unpack[Options]) -> None:
-        super().__init__(model, **options)
-        self._temperature = temperature
-        self._longest = LONGEST
+    def __init__(self, model: str, **options: Unpack[Options]) -> None:
+        # The budget takes some 4 GB for ModernBERT-large.
+        super().__init__(model, kind="hf", budget=16_384, **options)
+
+    def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+        kind = "AutoModelForTokenClassification"
+        return load_pretrained(self._id, kind=kind, device=device, dtype=dtype)
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Ground n sentences; see ``GroundingJudge``."""
         self.warm_up()
-        assert self._runner is not None
-        asked = Prepared(count=len(items))
-        answers = [self._add(asked, number, item) for number, item in enumerate(items)]
-        rows = self._runner.run(asked.sequences, name=self.name)
+        chunk = Prepared(count=len(items))
+        answers = [self._add(chunk, number, item) for number, item in enumerate(items)]
+        rows = self._run(chunk)
         lacking = [np.ones(len(answer.offsets)) for answer in answers]
-        for (number, start), row in zip(asked.owners, rows, strict=True):
+        for (number, start), row in zip(chunk.owners, rows, strict=True):
             count = len(answers[number].offsets)
             logits = row.reshape(-1, 2)[start : start + count]
             chances = softmax(logits, self._temperature)[:, 1]
             lacking[number] = np.minimum(lacking[number], chances)
         return [_grounding(*pair) for pair in zip(answers, lacking, strict=True)]
 
-    def _add(self, asked: Prepared, number: int, item: GroundingItem) -> _Answer:
-        """Put the readings of an item to those that are asked."""
+    def _add(self, chunk: Prepared, number: int, item: GroundingItem) -> _Answer:
+        """Add the inputs of an item to the chunk."""
         sentence = readable(item.sentence)
-        told = self._tokenizer(sentence, add_special_tokens=False, return_offsets_mapping=True)
-        answer = _Answer(sentence, 0, list(map(tuple, told["offset_mapping"])))
+        encoded = self._tokenizer(sentence, add_special_tokens=False, return_offsets_mapping=True)
+        answer = _Answer(sentence, list(map(tuple, encoded["offset_mapping"])))
         if not item.statements or not sentence.strip():
             return answer._replace(offsets=[])
         passages = [readable(text) for text in item.statements]
@@ -111,15 +108,15 @@ class SpanMarker(TorchModel):
                 prompt,
                 sentence,
                 truncation="only_first",
-                max_length=max(self._longest, len(answer.offsets) + 4),
+                max_length=max(LONGEST, len(answer.offsets) + 4),
             )["input_ids"]
-            asked.add(ids, (number, len(ids) - len(answer.offsets) - 1))
+            chunk.add(ids, (number, len(ids) - len(answer.offsets) - 1))
         return answer
 
     def _groups(self, passages: Sequence[str], question: str, answer: int) -> list[list[str]]:
-        """Passages that fit behind one another, with the prompt and the answer's tokens."""
+        """Groups of passages that fit into one input, with the prompt and the answer's tokens."""
         lengths = [len(ids) + 6 for ids in self._ids(passages)]  # "passage 12: " and a line's end
-        room = self._longest - answer - 3 - len(self._ids([marker_prompt([], question)])[0])
+        room = LONGEST - answer - 3 - len(self._ids([marker_prompt([], question)])[0])
         groups: list[list[str]] = []
         left = 0
         for text, length in zip(passages, lengths, strict=True):
@@ -131,15 +128,15 @@ class SpanMarker(TorchModel):
         return groups
 
     def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
-        """Logits of each token, filled up so that all batches have one shape, [n, 2 l]."""
+        """Logits of each token, padded so that all batches have one shape, [n, 2 l]."""
         import torch
 
         logits: Tensor = model(**inputs).logits[..., :2].float()
-        missing = self._longest + 4 - logits.shape[1]
+        missing = LONGEST + 4 - logits.shape[1]
         return torch.nn.functional.pad(logits, (0, 0, 0, max(0, missing))).flatten(1)
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs as sentences without a question."""
+        """Judge n pairs; a hypothesis is a sentence without a question."""
         found = self.ground([GroundingItem((pair.premise,), pair.hypothesis) for pair in pairs])
         return [
             NLIScores(entailment=one.supported, neutral=one.unsupported, contradiction=0.0)

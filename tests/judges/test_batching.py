@@ -5,8 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judges.batching import distinct, token_batches
-from judges.windows import pair_windows, spans
+from judges.batching import distinct, pair_windows, spans, token_batches
 
 lengths = st.lists(st.integers(1, 300), max_size=60)
 

@@ -11,7 +11,7 @@ from guardrail.core.errors import ConfigError, JudgeError
 from guardrail.core.types import Verdict
 from judges import create_attribution, create_nli
 from judges.base import GroundingItem, GroundingJudge, NLIJudge, Pair
-from judges.chunks import even_chunks, sentence_chunks
+from judges.batching import even_chunks, sentence_chunks
 from judges.hf import KNOWN, known_family
 from judges.span_marker import marker_prompt
 from tests.judges.tiny import t5_config, write_tokenizer

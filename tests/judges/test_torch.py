@@ -8,8 +8,8 @@ import pytest
 
 from guardrail.core.errors import JudgeError
 from judges.base import Pair
-from judges.t5 import T5True, answer_tokens
-from judges.transformers_nli import TransformersNLI, label_columns
+from judges.checkers import answer_tokens, t5_true
+from judges.hf import NLIClassifier, label_columns
 from tests.judges.tiny import WORDS, t5_config, write_tokenizer
 
 torch = pytest.importorskip("torch")
@@ -58,7 +58,7 @@ def seq2seq(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_batches_give_what_the_model_gives_pair_by_pair(classifier: Path) -> None:
-    judge = TransformersNLI(str(classifier), device="cpu", token_budget=128)
+    judge = NLIClassifier(str(classifier), device="cpu", token_budget=128)
     scores = judge.judge([*PAIRS, PAIRS[0]])
     assert scores[0] == scores[-1]
     model = transformers.BertForSequenceClassification.from_pretrained(classifier).eval()
@@ -76,14 +76,14 @@ def test_batches_give_what_the_model_gives_pair_by_pair(classifier: Path) -> Non
 
 
 def test_long_premises_are_windowed_and_odd_text_is_read(classifier: Path) -> None:
-    judge = TransformersNLI(str(classifier), device="cpu")
+    judge = NLIClassifier(str(classifier), device="cpu")
     pairs = [Pair("rome " * 500, "paris"), Pair("", ""), Pair("\ud800", "rome")]
     assert len(judge.judge(pairs)) == 3
     assert judge.judge([]) == []
 
 
 def test_compiled_shapes_are_padded_to_buckets(classifier: Path) -> None:
-    judge = TransformersNLI(str(classifier), device="cpu")
+    judge = NLIClassifier(str(classifier), device="cpu")
     judge.warm_up()
     assert judge._runner is not None
     plain = judge.judge(PAIRS)
@@ -94,7 +94,7 @@ def test_compiled_shapes_are_padded_to_buckets(classifier: Path) -> None:
 
 
 def test_lack_of_memory_halves_the_batch(classifier: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = TransformersNLI(str(classifier), device="cpu")
+    judge = NLIClassifier(str(classifier), device="cpu")
     expected = judge.judge(PAIRS)
     runner = judge._runner
     assert runner is not None
@@ -111,7 +111,7 @@ def test_lack_of_memory_halves_the_batch(classifier: Path, monkeypatch: pytest.M
 
 
 def test_a_model_that_gives_nan_is_an_error(classifier: Path) -> None:
-    judge = TransformersNLI(str(classifier), device="cpu")
+    judge = NLIClassifier(str(classifier), device="cpu")
     judge.warm_up()
     assert judge._runner is not None
     with torch.no_grad():
@@ -121,14 +121,14 @@ def test_a_model_that_gives_nan_is_an_error(classifier: Path) -> None:
 
 
 def test_true_compares_the_likelihood_of_one_and_zero(seq2seq: Path) -> None:
-    judge = T5True(str(seq2seq), device="cpu", token_budget=200)
+    judge = t5_true(str(seq2seq), device="cpu", token_budget=200)
     scores = judge.judge(PAIRS)
     tokenizer = transformers.AutoTokenizer.from_pretrained(seq2seq)
     model = transformers.T5ForConditionalGeneration.from_pretrained(seq2seq).eval()
     one, zero = tokenizer.convert_tokens_to_ids(["1", "0"])
     for pair, score in zip(PAIRS, scores, strict=True):
         text = f"premise: {pair.premise} hypothesis: {pair.hypothesis}"
-        ids = [*tokenizer.encode(text, add_special_tokens=False), 3]
+        ids = tokenizer(text)["input_ids"]
         with torch.no_grad():
             logits = model(
                 input_ids=torch.tensor([ids]), decoder_input_ids=torch.tensor([[0]])
@@ -144,7 +144,7 @@ class Spells:
     unk_token_id = 2
 
     def __init__(self, one: list[int], zero: list[int]) -> None:
-        self.ids = [one, zero]
+        self.ids = [zero, one]
 
     def __call__(self, texts: list[str], **_: object) -> dict[str, list[list[int]]]:
         return {"input_ids": self.ids}
@@ -152,8 +152,8 @@ class Spells:
 
 def test_true_compares_where_the_spellings_of_one_and_zero_part() -> None:
     """T5's own vocabulary has "▁1" as one token, other digits may take "▁" and the digit."""
-    assert answer_tokens(Spells([209], [3, 632]), "x") == ([], (209, 3))
-    assert answer_tokens(Spells([3, 536], [3, 632]), "x") == ([3], (536, 632))
+    assert answer_tokens(Spells([209], [3, 632]), "x") == ([], (3, 209))
+    assert answer_tokens(Spells([3, 536], [3, 632]), "x") == ([3], (632, 536))
     with pytest.raises(JudgeError, match="cannot say"):
         answer_tokens(Spells([3], [3, 632]), "x")
 
