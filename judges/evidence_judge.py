@@ -104,9 +104,9 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         return self._found_probes
 
     def warm_up(self) -> None:
-        """Load the model, and hash its files for the score log; later calls do nothing."""
+        """Load the model and its small heads; later calls do nothing."""
         super().warm_up()
-        _ = self.snapshot, self.probes
+        _ = self.probes
 
     @property
     def cached(self) -> tuple[int, int]:

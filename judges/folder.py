@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field, FiniteFloat
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import Value
 from judges.session import OnnxTextModel
+from judges.sums import SUMS
 
 __all__ = ["Card", "OnnxFolder"]
 
@@ -85,11 +86,15 @@ class OnnxFolder(Generic[CardKind]):
 
     @property
     def snapshot(self) -> str | None:
-        """Hash of the model's files, which tells new weights from old ones of the same name.
+        """Hash of the folder's checksums, which tells new weights from old ones of the same name.
 
-        None where they cannot be read. Like the model, they are read once a process.
+        None if they cannot be read. Loading compares the files with them.
         """
-        return _content(self._folder.resolve(), f"{self._what}.json")
+        try:
+            sums = (self._folder / SUMS).read_bytes()
+        except OSError:
+            return None
+        return hashlib.sha256(sums).hexdigest()[:DIGITS]
 
     def warm_up(self) -> None:
         """Load the model; later calls do nothing."""
@@ -103,19 +108,6 @@ class OnnxFolder(Generic[CardKind]):
             raise JudgeError(f"the {self._what}'s description cannot be read: {error}") from error
         except ValueError as error:
             raise JudgeError(f"{path} is no description of a model: {error}") from error
-
-
-@lru_cache(maxsize=8)
-def _content(folder: Path, card: str) -> str | None:
-    found = hashlib.sha256()
-    try:
-        files = [*sorted(folder.glob("*.onnx")), *sorted(folder.glob("*.weights"))]
-        for path in (*files, folder / "tokenizer.json", folder / card):
-            with path.open("rb") as file:
-                found.update(hashlib.file_digest(file, "sha256").digest())
-    except OSError:
-        return None
-    return found.hexdigest()[:DIGITS]
 
 
 @lru_cache(maxsize=8)

@@ -70,11 +70,6 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
     def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
         super().__init__(SHIPPED if folder is None else Path(folder), JudgeCard, threads=threads)
 
-    def warm_up(self) -> None:
-        """Load the model, and hash its files for the score log; later calls do nothing."""
-        super().warm_up()
-        _ = self.snapshot
-
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; see ``NLIJudge``."""
         wanted, inverse = distinct(pairs)

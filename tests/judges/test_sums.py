@@ -82,7 +82,7 @@ async def test_a_gateway_whose_judge_has_no_checksums_is_not_ready(judge):
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client,
     ):
-        await app.state.gateway.loading.done()
+        await app.state.gateway.loaded()
         said = await client.get("/readyz")
     assert said.status_code == 503
     assert SUMS in said.json()["status"]
