@@ -1,4 +1,4 @@
-"""What a caller may do beside asking: choose a policy, hand evidence over, use tools, want JSON."""
+"""Rights of callers: choose a policy, bring evidence, use tools, request JSON."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CallerRights(Value):
     def policy_of(
         self, field: RequestField, configured: Policy
     ) -> tuple[Policy, tuple[Problem, ...]]:
-        """The policy of one request, and what is told of one that it may not choose."""
+        """The policy of one request, and the problem if it may not choose one."""
         if not field.changes_policy:
             return configured, ()
         if not self.policy:

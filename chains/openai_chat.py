@@ -1,8 +1,8 @@
 """Chat completions under the guardrail: whole replies, and streams of chunks.
 
-Only fields that the protocol names are passed on. All else that a server adds beside the
-answer (reasoning, transcripts, token probabilities of replaced text) is unjudged text. Reasoning
-within the answer is left out as well.
+Only fields of the protocol are returned. Everything else that a server adds (reasoning,
+transcripts, token probabilities of replaced text) is unjudged text. Reasoning within the answer is
+removed as well.
 """
 
 from __future__ import annotations
@@ -13,27 +13,25 @@ from typing import TYPE_CHECKING
 
 from chains.evidence.parts import text_of
 from chains.openai_calls import (
-    called_as_asked,
+    StreamedCalls,
+    allowed_choice,
     calls_in,
     judge_data,
     name_calls,
-    stopped,
+    without_call_reason,
 )
-from chains.openai_codes import CHOICE, COMPLETION, MESSAGE, fitting
-from chains.openai_errors import clean_error, told_error
-from chains.openai_reply import Outcome, nested_annotation, shown
+from chains.openai_errors import clean_error, error_in
+from chains.openai_fields import CHOICE, COMPLETION, MESSAGE, fitting
+from chains.openai_reply import Outcome, ReplyStream, StreamedText, nested_annotation, shown
 from chains.openai_sse import DONE, Event, written
-from chains.openai_stream import ReplyStream, StreamedText
 from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendering import details, render
 from chains.structured import named_unjudged
-from chains.tool_calls import CallsInPieces
 from guardrail import GuardedAnswer
 from guardrail.core.reasoning import without_reasoning
 
 if TYPE_CHECKING:
-    from chains.openai_request import Asked
-    from chains.openai_text import Guarding
+    from chains.openai_request import GuardedRequest, GuardSettings
 
 __all__ = ["MAX_CHOICES", "ChatStream", "CompletionCandidates", "completion_events"]
 
@@ -50,7 +48,7 @@ class CompletionCandidates:
     they are or, where the policy says ``structured``, judged.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: GuardedRequest) -> None:
         self._asked = asked
         self._bodies: list[JSON] = []
         self._answers: list[JSON] = []
@@ -66,7 +64,7 @@ class CompletionCandidates:
         self._bodies += bodies
         texts = []
         for choice in (choice for body in bodies for choice in _choices(body)):
-            choice = called_as_asked(self._asked.tools, choice)
+            choice = allowed_choice(self._asked.tools, choice)
             text = choice["message"]["content"] or ""
             if text.strip() and not (self._asked.data and is_json_document(text)):
                 self._answers.append(choice)
@@ -116,10 +114,12 @@ def _choices(body: JSON) -> list[JSON]:
     return [_clean_choice(choice) for choice in choices]
 
 
-def _head(body: JSON, asked: Asked) -> JSON:
-    """What a reply, or a chunk of one, says beside its choices; the model is the one asked."""
-    asked_model = {"model": asked.body["model"]} if {"model"} <= body.keys() & asked.body else {}
-    return fitting(body, COMPLETION) | asked_model
+def _head(body: JSON, asked: GuardedRequest) -> JSON:
+    """A reply, or a chunk of one, without its choices; the model is the requested one."""
+    head = fitting(body, COMPLETION)
+    if "model" in body and "model" in asked.body:
+        head["model"] = asked.body["model"]
+    return head
 
 
 def _clean_choice(choice: JSON) -> JSON:
@@ -134,29 +134,31 @@ def _clean_choice(choice: JSON) -> JSON:
 
 def _plain_choice(choice: JSON) -> JSON:
     """A choice that is not an answer."""
-    kept, message = dict(choice), dict(choice["message"])
+    message = dict(choice["message"])
     if message.get("content"):
         message.pop("refusal", None)  # a reply is an answer or a refusal, never both
-    if "logprobs" in kept:
-        kept["logprobs"] = token_scores(kept["logprobs"], message.get("content") or "")
-    return kept | {"message": message}
+    plain = choice | {"message": message}
+    if "logprobs" in choice:
+        plain["logprobs"] = token_scores(choice["logprobs"], message.get("content") or "")
+    return plain
 
 
-def _guarded_choice(guarding: Guarding, choice: JSON, answer: GuardedAnswer) -> JSON:
+def _guarded_choice(guarding: GuardSettings, choice: JSON, answer: GuardedAnswer) -> JSON:
     raw = choice["message"]["content"]
-    rendition = render(answer, guarding.style)
+    rendering = render(answer, guarding.style)
     if answer.dry_run:
-        rendition = rendition._replace(text=raw)
-    kept = _plain_choice(choice)
-    calls = bool(kept["message"].get("tool_calls") or kept["message"].get("function_call"))
-    if rendition.text != raw:
-        kept["logprobs"] = None
-    kept["message"] |= {
-        "content": shown(rendition.text, answer, calls_tools=calls),
-        "annotations": [nested_annotation(citation) for citation in rendition.citations],
+        rendering = rendering._replace(text=raw)
+    guarded = _plain_choice(choice)
+    message = guarded["message"]
+    calls = bool(message.get("tool_calls") or message.get("function_call"))
+    if rendering.text != raw:
+        guarded["logprobs"] = None
+    message |= {
+        "content": shown(rendering.text, answer, calls_tools=calls),
+        "annotations": [nested_annotation(citation) for citation in rendering.citations],
         "guardrail": details(answer, reasons=guarding.reasons),
     }
-    return kept
+    return guarded
 
 
 def token_scores(logprobs: object, text: str) -> JSON | None:
@@ -192,12 +194,12 @@ def _summed(usages: Sequence[object]) -> JSON | None:
 
 
 class _StreamedChoice(StreamedText):
-    """What has come of one choice so far."""
+    """One choice so far."""
 
-    def __init__(self, asked: Asked, index: int) -> None:
+    def __init__(self, asked: GuardedRequest, index: int) -> None:
         super().__init__(asked)
         self.index = index
-        self.calls = CallsInPieces(asked.tools)
+        self.calls = StreamedCalls(asked.tools)
         self.calls_tools = False
         self.called: dict[object, str] = {}
         self.closed = False
@@ -206,7 +208,7 @@ class _StreamedChoice(StreamedText):
 class ChatStream(ReplyStream):
     """Guards the events of one streamed chat completion, choice by choice."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: GuardedRequest) -> None:
         super().__init__(asked)
         self._choices: dict[int, _StreamedChoice] = {}
         self._head: JSON = {}
@@ -222,7 +224,7 @@ class ChatStream(ReplyStream):
             return []
         if chunk.get("error") or event.name == "error":
             self.failed = self.ended = True
-            return [Event.of({"error": clean_error(told_error(chunk))})]
+            return [Event.of({"error": clean_error(error_in(chunk))})]
         self._head = _head(chunk, self._asked)
         usage = self._head.pop("usage", None)
         choices = chunk.get("choices")
@@ -238,12 +240,12 @@ class ChatStream(ReplyStream):
 
     @property
     def whole(self) -> bool:
-        """Whether every choice has said that it ends; servers may leave the last event out."""
+        """Whether every choice has ended; servers may omit the last event."""
         choices = self._choices.values()
         return self.ended or (bool(choices) and all(state.closed for state in choices))
 
     async def finish(self) -> list[Event]:
-        """Release what is left at the end of a stream whose choices did not say that they end."""
+        """Release the rest of a stream whose choices did not end."""
         return await written(map(Event.of, await self._close_open()), long=bool(self.answers))
 
     async def _close_open(self) -> list[JSON]:
@@ -258,7 +260,7 @@ class ChatStream(ReplyStream):
         state = self._choices.get(index)
         out: list[JSON] = []
         if state is None and self._choices:
-            return out  # what streams through was asked for with one choice
+            return out  # a request that streams through has one choice
         if state is None:
             state = _StreamedChoice(self._asked, index)
             self._choices[index] = state
@@ -280,7 +282,7 @@ class ChatStream(ReplyStream):
         if choice.get("finish_reason"):
             said = fitting(choice, CHOICE)
             if not state.calls_tools:
-                said = stopped(said)
+                said = without_call_reason(said)
             out += await self._close(state, said.get("finish_reason") or "stop")
         return out
 
@@ -288,23 +290,23 @@ class ChatStream(ReplyStream):
         if state.closed:
             return []
         text, answer = await state.finish()
-        state.closed = True  # not before: where the time runs out in a verdict, it is still to come
+        state.closed = True  # not before: after a timeout the verdict is still to come
         out = self._content(state, shown(text, answer, calls_tools=state.calls_tools))
         if (refusal := await state.judged_refusal()) is not None:
             out.append(self._chunk(state, {"refusal": refusal}))
         last: JSON = {}
         if answer is not None:
             last = {
-                # All in one delta: clients that add deltas up cannot join such lists.
+                # All in one delta, since clients cannot join such lists.
                 "annotations": [nested_annotation(citation) for citation in state.citations],
-                "guardrail": await self._told(answer),
+                "guardrail": await self._report(answer),
             }
             await asyncio.to_thread(self._asked.remember, [answer], self._head)
         # A stream in which documents are judged waits for the whole reply.
-        if told := named_unjudged(
+        if unjudged := named_unjudged(
             [*(["content"] if state.is_data else []), *state.called.values()]
         ):
-            last["guardrail"] = last.get("guardrail", {}) | told
+            last["guardrail"] = last.get("guardrail", {}) | unjudged
         if last or finish_reason:
             out.append(self._chunk(state, last, finish_reason))
         return out

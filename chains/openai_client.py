@@ -10,26 +10,26 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from chains.evidence.base import EvidenceSettings
 from chains.injection import Inject
 from chains.openai_errors import error_body
-from chains.openai_exchange import Exchange, GuardedReply
-from chains.openai_headers import safe_headers
-from chains.openai_text import Guarding
+from chains.openai_exchange import Exchange, GuardedReply, StreamGuard
+from chains.openai_request import GuardSettings
 from chains.openai_wire import (
     JSON,
     MOST_REPLY_BYTES,
-    Endpoint,
     Reply,
     UnreadableReplyError,
     endpoint_of,
     few_enough_bytes,
     is_unguarded,
     request_body,
+    safe_headers,
 )
 from chains.styles import MarkerStyle, StreamMode
 from guardrail import STRICT, Guardrail, Policy
@@ -47,7 +47,7 @@ Client = TypeVar("Client")
 Inner = TypeVar("Inner", "httpx.Client", "httpx.AsyncClient")
 
 NO_WEBSOCKETS = "wss://answers-over-websockets-are-not-guarded.invalid"
-"""Where a guarded client connects to when it is asked for a websocket: nowhere."""
+"""The address for websockets of a guarded client, which cannot be reached."""
 
 EVENT_STREAM = "text/event-stream"
 
@@ -67,14 +67,14 @@ def guard_openai(
     """Guard the answers of an OpenAI client.
 
     ``chat.completions`` and ``responses`` are judged, streams included; with ``n > 1`` the
-    choices come best first. Tool calls and JSON that was asked for pass as they are, and are named
-    as ``unjudged``, unless the policy says ``structured``. Citations
-    are ``annotations`` of type ``url_citation``; the verdict, with triples and scores, is the
-    extra field ``guardrail`` of a message or of an output text. Of a reply's headers ids, limits
-    and types stay. Calls whose replies would hold answers that are not judged (legacy completions,
-    assistants, agents, conversations, runs of evaluations) are refused with status 403. All else
-    works as before and is not judged: transcripts of audio, the prompts that images were made by,
-    and files, of which the output of a batch is one. The client given stays unguarded.
+    choices come best first. Tool calls and requested JSON pass unchanged and are reported as
+    ``unjudged``, unless the policy says ``structured``. Citations are ``annotations`` of type
+    ``url_citation``; the verdict, with triples and scores, is the extra field ``guardrail`` of a
+    message or an output text. Headers of replies are reduced to ids, limits and types. Calls whose
+    replies hold answers in another form (legacy completions, assistants, agents, conversations,
+    evaluation runs) are refused with status 403. All others work as before and are not judged:
+    transcripts, prompts of images, and files such as the output of a batch. The given client
+    stays unguarded.
 
     Args:
         client: An ``OpenAI`` or ``AsyncOpenAI`` client, or one of a class derived from them.
@@ -87,19 +87,17 @@ def guard_openai(
         inject: What the model is shown of the evidence, in the system message or the
             instructions: ``off``, ``facts``, or ``prompt`` with KaLMA's instruction and
             demonstration.
-        evidence: Where evidence is looked for in requests, and whether it stands in place of the
-            graph; see ``EvidenceSettings``.
+        evidence: Where requests may hold evidence, and whether it replaces the graph.
         reasons: Whether refused and filtered answers carry their reasons.
-        max_reply_bytes: Most bytes of a judged reply that are read, whole or streamed; more is an
-            error.
+        max_reply_bytes: Most bytes of a judged reply, whole or streamed; more is an error.
 
-    A call hands its own evidence over with
+    A call brings its own evidence with
     ``extra_body={"guardrail": {"evidence": [...], "policy": "strict"}}``: texts,
     ``{"text", "id", "title", "url"}`` or ``{"triple": [subject, property, value]}``. The field is
-    not sent on.
+    not forwarded.
 
     Returns:
-        A client of the same class that shares the connections of the one given.
+        A client of the same class that shares the connections of the given one.
 
     Raises:
         ConfigError: ``client`` is not an OpenAI client.
@@ -112,7 +110,7 @@ def guard_openai(
 
     if not isinstance(client, OpenAI | AsyncOpenAI):
         raise ConfigError(f"{type(client).__name__} is not an OpenAI or AsyncOpenAI client")
-    guarding = Guarding(
+    guarding = GuardSettings(
         guard=guard,
         policy=guard.require(policy_named(policy) if isinstance(policy, str) else policy),
         style=MarkerStyle(style),
@@ -142,22 +140,60 @@ def _library(inner: object) -> ModuleType:
     raise ConfigError(f"the client's HTTP client is a {type(inner).__name__}, not one of httpx")
 
 
-class _Wire(Generic[Inner]):
-    """What the synchronous and the asynchronous transport share."""
+class _Wire(ABC, Generic[Inner]):
+    """Judges what another HTTP client receives; the subclasses open and read its responses."""
 
-    def __init__(self, guarding: Guarding, inner: Inner, library: ModuleType) -> None:
+    def __init__(self, guarding: GuardSettings, inner: Inner, library: ModuleType) -> None:
         self._guarding = guarding
         self._inner: Inner = inner
         self._library = library
 
+    @abstractmethod
+    async def _open(self, request: httpx.Request) -> httpx.Response:
+        """Send a request; its response is still to be read."""
+
+    @abstractmethod
+    async def _read(self, response: httpx.Response) -> Reply:
+        """Read a whole response and close it."""
+
+    @abstractmethod
+    def _stream(self, guard: StreamGuard, response: httpx.Response) -> object:
+        """A byte stream of the judged response, of the class that the HTTP library requires."""
+
     def _exchange(self, request: httpx.Request, content: bytes) -> Exchange | None:
-        endpoint: Endpoint | None = endpoint_of(request.method, request.url.path)
+        """The exchange of a request that is judged; None for others."""
+        endpoint = endpoint_of(request.method, request.url.path)
         if endpoint is None:
             return None
         body = request_body(content or b"{}")
         if request.url.params.get("stream") == "true":
             body = body | {"stream": True}
         return Exchange(self._guarding, endpoint, body)
+
+    async def _judged(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
+        if request.method == "GET":
+            return await self._once(request, exchange)
+        if exchange.streams_through:
+            await exchange.inject()
+            return await self._once(self._with_body(request, exchange.body), exchange)
+
+        async def send(body: JSON) -> Reply:
+            return await self._read(await self._open(self._with_body(request, body)))
+
+        return self._response(await exchange.whole(send))
+
+    async def _once(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
+        """Send a request once, and judge its response as it streams or as a whole."""
+        response = await self._open(request)
+        kind = response.headers.get("content-type", "")
+        if response.status_code >= 300 or not kind.startswith(EVENT_STREAM):
+            return self._response(await exchange.judge(await self._read(response)))
+        streamed: httpx.Response = self._library.Response(
+            response.status_code,
+            headers=list(safe_headers(response.headers.multi_items())),
+            stream=self._stream(exchange.stream(), response),
+        )
+        return streamed
 
     def _refusal(self, request: httpx.Request) -> httpx.Response:
         message = (
@@ -177,13 +213,12 @@ class _Wire(Generic[Inner]):
         response: httpx.Response = self._library.Response(
             status,
             json=error_body(message, kind="guardrail_error", code=code),
-            # Asking again would only meet the same guardrail.
-            headers={"x-should-retry": "false"},
+            headers={"x-should-retry": "false"},  # a retry would meet the same guardrail
         )
         return response
 
     def _with_body(self, request: httpx.Request, body: JSON) -> httpx.Request:
-        """The request with another body; the same one where nothing changes, signatures and all."""
+        """The request with another body; the same request, signatures included, if none changes."""
         if body == json.loads(request.content or b"{}"):
             return request
         headers = [
@@ -198,11 +233,6 @@ class _Wire(Generic[Inner]):
         )
         return changed
 
-    def _taken(self, body: bytearray, chunk: bytes) -> None:
-        """Take a piece of a reply that is read whole."""
-        body += chunk
-        few_enough_bytes(len(body), self._guarding.max_reply_bytes)
-
     def _response(self, guarded: GuardedReply) -> httpx.Response:
         reply = guarded.reply
         headers, content = list(safe_headers(reply.headers)), reply.body
@@ -215,36 +245,23 @@ class _Wire(Generic[Inner]):
         )
         return response
 
-    def _streamed(self, response: httpx.Response, stream: object) -> httpx.Response:
-        streamed: httpx.Response = self._library.Response(
-            response.status_code,
-            headers=list(safe_headers(response.headers.multi_items())),
-            stream=stream,
-        )
-        return streamed
+    def _reply(self, response: httpx.Response, body: bytes) -> Reply:
+        return Reply(response.status_code, tuple(response.headers.multi_items()), body)
+
+    def _add(self, body: bytearray, chunk: bytes) -> None:
+        body += chunk
+        few_enough_bytes(len(body), self._guarding.max_reply_bytes)
 
 
 class _Transport(_Wire["httpx.Client"]):
-    """Carries requests over another HTTP client and judges what comes back."""
+    """The transport of synchronous clients; it blocks in threads, not on the shared event loop."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         try:
             exchange = self._exchange(request, request.read())
-            if exchange is None:
-                if is_unguarded(request.url.path):
-                    return self._refusal(request)
-                return self._open(request)
-            if request.method == "GET":
-                return self._once(request, exchange)
-            if exchange.streams_through:
-                run_sync(exchange.inject())
-                return self._once(self._with_body(request, exchange.body), exchange)
-
-            async def send(body: JSON) -> Reply:
-                # The call blocks: it must not run on the loop that all sync callers share.
-                return await asyncio.to_thread(self._fetch, request, body)
-
-            return self._response(run_sync(exchange.whole(send)))
+            if exchange is not None:
+                return run_sync(self._judged(request, exchange))
+            return self._refusal(request) if is_unguarded(request.url.path) else self._send(request)
         except GuardrailError as error:
             return self._failure(error)
 
@@ -257,36 +274,37 @@ class _Transport(_Wire["httpx.Client"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self, request: httpx.Request) -> httpx.Response:
+    def _send(self, request: httpx.Request) -> httpx.Response:
         return self._inner.send(request, stream=True, follow_redirects=False)
 
-    def _fetch(self, request: httpx.Request, body: JSON) -> Reply:
-        return self._read(self._open(self._with_body(request, body)))
+    async def _open(self, request: httpx.Request) -> httpx.Response:
+        return await asyncio.to_thread(self._send, request)
 
-    def _read(self, response: httpx.Response) -> Reply:
-        body = bytearray()
-        try:
-            for chunk in response.iter_bytes():
-                self._taken(body, chunk)
-        finally:
-            response.close()
-        return _reply(response, body)
+    async def _read(self, response: httpx.Response) -> Reply:
+        def read() -> bytes:
+            body = bytearray()
+            try:
+                for chunk in response.iter_bytes():
+                    self._add(body, chunk)
+            finally:
+                response.close()
+            return bytes(body)
 
-    def _once(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
-        """Send as it is; judge the reply as it streams, or whole where it does not."""
-        response = self._open(request)
-        if response.status_code >= 300 or not _is_stream(response):
-            return self._response(run_sync(exchange.judge(self._read(response))))
-        guard = exchange.stream()
+        return self._reply(response, await asyncio.to_thread(read))
 
-        def judged() -> Iterator[bytes]:
-            for chunk in response.iter_bytes():
-                yield run_sync(guard.feed(chunk))
-                if guard.failed:
-                    break
-            yield run_sync(guard.finish())
+    def _stream(self, guard: StreamGuard, response: httpx.Response) -> object:
+        class Judged(self._library.SyncByteStream):  # type: ignore[misc, name-defined]
+            def __iter__(self) -> Iterator[bytes]:
+                for chunk in response.iter_bytes():
+                    yield run_sync(guard.feed(chunk))
+                    if guard.failed:
+                        break
+                yield run_sync(guard.finish())
 
-        return self._streamed(response, _stream(self._library, judged, response.close))
+            def close(self) -> None:
+                response.close()
+
+        return Judged()
 
 
 class _AsyncTransport(_Wire["httpx.AsyncClient"]):
@@ -295,20 +313,11 @@ class _AsyncTransport(_Wire["httpx.AsyncClient"]):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         try:
             exchange = self._exchange(request, await request.aread())
-            if exchange is None:
-                if is_unguarded(request.url.path):
-                    return self._refusal(request)
-                return await self._open(request)
-            if request.method == "GET":
-                return await self._once(request, exchange)
-            if exchange.streams_through:
-                await exchange.inject()
-                return await self._once(self._with_body(request, exchange.body), exchange)
-
-            async def send(body: JSON) -> Reply:
-                return await self._read(await self._open(self._with_body(request, body)))
-
-            return self._response(await exchange.whole(send))
+            if exchange is not None:
+                return await self._judged(request, exchange)
+            if is_unguarded(request.url.path):
+                return self._refusal(request)
+            return await self._open(request)
         except GuardrailError as error:
             return self._failure(error)
 
@@ -328,60 +337,21 @@ class _AsyncTransport(_Wire["httpx.AsyncClient"]):
         body = bytearray()
         try:
             async for chunk in response.aiter_bytes():
-                self._taken(body, chunk)
+                self._add(body, chunk)
         finally:
             await response.aclose()
-        return _reply(response, body)
+        return self._reply(response, bytes(body))
 
-    async def _once(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
-        response = await self._open(request)
-        if response.status_code >= 300 or not _is_stream(response):
-            return self._response(await exchange.judge(await self._read(response)))
-        guard = exchange.stream()
+    def _stream(self, guard: StreamGuard, response: httpx.Response) -> object:
+        class Judged(self._library.AsyncByteStream):  # type: ignore[misc, name-defined]
+            async def __aiter__(self) -> AsyncIterator[bytes]:
+                async for chunk in response.aiter_bytes():
+                    yield await guard.feed(chunk)
+                    if guard.failed:
+                        break
+                yield await guard.finish()
 
-        async def judged() -> AsyncIterator[bytes]:
-            async for chunk in response.aiter_bytes():
-                yield await guard.feed(chunk)
-                if guard.failed:
-                    break
-            yield await guard.finish()
+            async def aclose(self) -> None:
+                await response.aclose()
 
-        return self._streamed(response, _async_stream(self._library, judged, response.aclose))
-
-
-def _is_stream(response: httpx.Response) -> bool:
-    return bool(response.headers.get("content-type", "").startswith(EVENT_STREAM))
-
-
-def _reply(response: httpx.Response, body: bytearray) -> Reply:
-    return Reply(response.status_code, tuple(response.headers.multi_items()), bytes(body))
-
-
-def _stream(
-    library: ModuleType, pieces: Callable[[], Iterator[bytes]], close: Callable[[], None]
-) -> object:
-    """A byte stream of the client's own HTTP library, which insists on its own class."""
-
-    class Judged(library.SyncByteStream):  # type: ignore[misc, name-defined]
-        def __iter__(self) -> Iterator[bytes]:
-            return pieces()
-
-        def close(self) -> None:
-            close()
-
-    return Judged()
-
-
-def _async_stream(
-    library: ModuleType,
-    pieces: Callable[[], AsyncIterator[bytes]],
-    close: Callable[[], Awaitable[None]],
-) -> object:
-    class Judged(library.AsyncByteStream):  # type: ignore[misc, name-defined]
-        def __aiter__(self) -> AsyncIterator[bytes]:
-            return pieces()
-
-        async def aclose(self) -> None:
-            await close()
-
-    return Judged()
+        return Judged()

@@ -1,7 +1,7 @@
-"""Errors of a model's server, without the text that such a server may put around them.
+"""Errors of a model's server, without the text that some servers add to them.
 
-A reply that is an error is not judged. So nothing of it leaves but what the protocol's error
-object has, and that in bounds: some servers add what the model had written by then.
+An error is not judged, so only the fields of the protocol's error object are returned, bounded:
+some servers add what the model had written so far.
 """
 
 from __future__ import annotations
@@ -16,37 +16,29 @@ __all__ = [
     "MESSAGE_CHARACTERS",
     "clean_error",
     "error_body",
+    "error_in",
     "failed_reply",
-    "told_error",
 ]
 
 MESSAGE_CHARACTERS = 1_000
-"""Most of an error's message."""
+"""Characters of an error's message."""
 NAME_CHARACTERS = 200
-"""Most of its type, param and code."""
+"""Characters of its type, param and code."""
 FAILED_FROM = 300
-"""The least status of a reply that is no success."""
-NAMES = ("type", "param", "code")
-ERROR_BEGINS = b'"error"'
+"""The first status of a reply that is not a success."""
 ANSWER_FIELDS = frozenset({"choices", "output"})
-"""Fields that a reply with an answer has."""
 FAILED_UPSTREAM = 502
-"""Status of a reply that tells of an error where it should be an answer."""
+"""For an error with a status of success, or with one that is not an error's."""
 ERROR_STATUSES = range(400, 600)
-"""Statuses of errors; HTTP knows none above."""
 
 
 def error_body(message: str, *, kind: str, code: str | None = None) -> JSON:
-    """An error as the protocol writes it."""
+    """An error in the form of the protocol."""
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-def told_error(body: object) -> object:
-    """What a server's reply or event tells of an error; None where it tells of none.
-
-    Args:
-        body: The reply; servers put the error into its field ``error``, or are one themselves.
-    """
+def error_in(body: object) -> object:
+    """The error in a server's reply or event: its field ``error``, or the whole object; or None."""
     if not isinstance(body, dict):
         return None
     if body.get("error"):
@@ -54,54 +46,50 @@ def told_error(body: object) -> object:
     return body if isinstance(body.get("message"), str) else None
 
 
-def clean_error(told: object, status: int | None = None) -> JSON:
-    """The protocol's error object, from what a server says of an error.
+def clean_error(error: object, status: int | None = None) -> JSON:
+    """The protocol's error object.
 
     Args:
-        told: Its error: an object with a ``message``; or that message, which counts only where
-            the status is an error's as well, for elsewhere such a text may be the model's.
-        status: HTTP status of the reply; None for what comes in a stream that began well.
+        error: The server's: an object with a ``message``; or the message itself, which counts only
+            if the status is an error's as well, since it may be the model's text otherwise.
+        status: HTTP status of the reply; None in a stream that began well.
 
     Returns:
-        ``message``, a bounded text; ``type``, ``param`` and ``code``: bounded texts without white
-        space, numbers or None.
+        ``message``, bounded; ``type``, ``param`` and ``code``: bounded texts without white space,
+        numbers or None.
     """
-    found = told if isinstance(told, dict) else {}
+    found = error if isinstance(error, dict) else {}
     message = found.get("message")
-    if isinstance(told, str) and status is not None and status >= FAILED_FROM:
-        message = told
+    if isinstance(error, str) and status is not None and status >= FAILED_FROM:
+        message = error
     if not isinstance(message, str) or not message.strip():
         named = "" if status is None else f" with status {status}"
-        message = f"the model's server answered with an error{named}, and did not say which"
-    names = {name: _scalar(found.get(name)) for name in NAMES}
+        message = f"the model's server answered with an unspecified error{named}"
+
+    def name(value: object) -> str | int | float | None:
+        if isinstance(value, str):
+            return redact(value[:NAME_CHARACTERS]) if len(value.split()) == 1 else None
+        return value if isinstance(value, int | float) else None
+
+    names = {field: name(found.get(field)) for field in ("type", "param", "code")}
     return {"message": redact(message[:MESSAGE_CHARACTERS]), **names}
 
 
-def _scalar(value: object) -> str | int | float | None:
-    if isinstance(value, str):
-        return redact(value[:NAME_CHARACTERS]) if len(value.split()) == 1 else None
-    return value if isinstance(value, int | float) else None
-
-
 def failed_reply(reply: Reply) -> Reply | None:
-    """A reply that is an error, or tells of one with a status of success; else None.
-
-    Its status stays, and of its body the error. One whose status clients would not take for an
-    error, or that no server may send, gets one that they do.
-    """
+    """A reply that is an error, or contains one with a status of success, cleaned; else None."""
     if reply.status >= FAILED_FROM:
         try:
-            told = told_error(reply_body(reply))
+            error = error_in(reply_body(reply))
         except UnreadableReplyError:
-            told = None
+            error = None
     else:
-        if ERROR_BEGINS not in reply.body:
+        if b'"error"' not in reply.body:
             return None
         body = reply_body(reply)
         if not body.get("error") or ANSWER_FIELDS & body.keys():
             return None
-        told = body["error"]
+        error = body["error"]
     status = reply.status if reply.status in ERROR_STATUSES else FAILED_UPSTREAM
-    content = json.dumps({"error": clean_error(told, reply.status)}).encode()
+    content = json.dumps({"error": clean_error(error, reply.status)}).encode()
     headers = [pair for pair in reply.headers if pair[0].lower() != "content-type"]
     return Reply(status, (*headers, ("content-type", "application/json")), content)

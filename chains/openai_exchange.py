@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from chains.injection import Inject, injected_prompt
 from chains.openai_chat import ChatStream, CompletionCandidates, completion_events
 from chains.openai_errors import FAILED_FROM, error_body, failed_reply
-from chains.openai_reply import Outcome
-from chains.openai_request import Asked, choices_asked
+from chains.openai_reply import BROKEN_OFF, Outcome
+from chains.openai_request import GuardedRequest, requested_choices
 from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import ResponseCandidates
 from chains.openai_sse import DONE, Event, EventDecoder
-from chains.openai_stream import BROKEN_OFF
 from chains.openai_wire import (
     JSON,
     LONG_BYTES,
@@ -33,8 +32,8 @@ from guardrail import GuardedAnswer, Policy
 from guardrail.candidates import Attempt, best_answers
 
 if TYPE_CHECKING:
-    from chains.openai_stream import ReplyStream
-    from chains.openai_text import Guarding
+    from chains.openai_reply import ReplyStream
+    from chains.openai_request import GuardSettings
 
 __all__ = [
     "Endpoint",
@@ -50,7 +49,7 @@ class GuardedReply(NamedTuple):
 
     Attributes:
         reply: Status and headers of the server, with the guarded body.
-        answers: The verdicts behind it; empty for errors and replies without an answer.
+        answers: The verdicts; empty for errors and replies without an answer.
         events: The reply as a stream's events, where a stream was asked for; None for errors.
     """
 
@@ -74,12 +73,12 @@ class Exchange:
         ConfigError: That names a policy that there is not.
     """
 
-    def __init__(self, guarding: Guarding, endpoint: Endpoint, request: JSON) -> None:
-        self._asked = Asked(guarding, request, responses=endpoint is Endpoint.RESPONSES)
+    def __init__(self, guarding: GuardSettings, endpoint: Endpoint, request: JSON) -> None:
+        self._asked = GuardedRequest(guarding, request, responses=endpoint is Endpoint.RESPONSES)
         self._guarding = self._asked.guarding
         self._endpoint = endpoint
         self._request = self.body = self._asked.body
-        self._count = choices_asked(request) if endpoint is Endpoint.CHAT else 1
+        self._count = requested_choices(request) if endpoint is Endpoint.CHAT else 1
         self._injected = False
 
     @property
@@ -255,7 +254,7 @@ class StreamGuard:
 
     @property
     def failed(self) -> bool:
-        """Whether the server told of an error; nothing behind it is to be read."""
+        """Whether the server reported an error; nothing after it is read."""
         return self._stream.failed
 
     async def feed(self, chunk: bytes) -> bytes:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
 
-from chains.caller import wants_json
-from chains.evidence.base import Case, Found, Source, case_of
-from chains.evidence.earlier import grounds_of, keys_of_answer, keys_of_turns, reply_key
+from chains.caller import CallerRights, wants_json
+from chains.evidence.base import Case, EvidenceSettings, Found, Source, case_of
+from chains.evidence.earlier import (
+    EarlierAnswers,
+    grounds_of,
+    keys_of_answer,
+    keys_of_turns,
+    reply_key,
+)
 from chains.evidence.items import FIELD, request_field
 from chains.evidence.openai import (
     chat_evidence,
@@ -19,23 +24,72 @@ from chains.evidence.openai import (
     response_turns,
 )
 from chains.evidence.parts import plain_body
-from chains.openai_wire import JSON
-from chains.tool_calls import AskedTools
+from chains.injection import Inject
+from chains.openai_calls import AllowedTools
+from chains.openai_wire import JSON, MOST_REPLY_BYTES
+from chains.styles import MarkerStyle, StreamMode
+from guardrail import ANNOTATE, STRICT, Guardrail, Policy
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import GuardedAnswer, Problem
 from guardrail.evidence.bounds import bounded
 
-if TYPE_CHECKING:
-    from chains.openai_text import Guarding
-
-__all__ = ["MOST_CANDIDATES", "Asked", "choices_asked"]
+__all__ = ["MOST_CANDIDATES", "GuardSettings", "GuardedRequest", "requested_choices"]
 
 
 MOST_CANDIDATES = 64
 """Choices that one request may ask for: as many as are ranked, and as a policy samples."""
 
 
-def choices_asked(request: JSON) -> int:
+@dataclass(frozen=True, kw_only=True)
+class GuardSettings:
+    """How replies are guarded.
+
+    Attributes:
+        guard: The guardrail.
+        policy: ``candidates`` are sampled and ranked, ``attempts`` bounds the rounds.
+        checks_policy: For the caller's own texts.
+        style: Style of markers in the returned text.
+        mode: When streamed text is released.
+        inject: Evidence shown to the model.
+        evidence: Where requests may hold evidence.
+        reasons: Whether refused and filtered answers carry their reasons (field ``guardrail``).
+        rights: What a request may bring or choose.
+        owner: Owner of the ids in a request; other owners' requests cannot refer to them.
+        earlier: Evidence of earlier answers, for the turns that refer to them.
+        max_reply_bytes: Most bytes of one reply that are read, whole or streamed.
+    """
+
+    guard: Guardrail
+    policy: Policy = STRICT
+    checks_policy: Policy = ANNOTATE
+    style: MarkerStyle = MarkerStyle.KALMA
+    mode: StreamMode = StreamMode.SENTENCE
+    inject: Inject = Inject.OFF
+    evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
+    reasons: bool = True
+    rights: CallerRights = field(default_factory=CallerRights)
+    owner: str = ""
+    earlier: EarlierAnswers = field(default_factory=EarlierAnswers)
+    max_reply_bytes: int = MOST_REPLY_BYTES
+
+    @property
+    def whole_only(self) -> bool:
+        """Whether a stream must wait for the whole reply.
+
+        It must where answers are ranked or asked for again, and where JSON is judged.
+        """
+        if self.policy.dry_run:
+            return self.policy.structured
+        buffered = self.mode is StreamMode.BUFFER
+        return buffered or self.policy.resamples or self.policy.structured
+
+    async def refusal(self, case: Case, text: str) -> str:
+        """A model's refusal, without what the policy removes from it."""
+        answer = await case.check(self.guard, text, self.policy.settled(), record=False)
+        return text if answer.dry_run else answer.text
+
+
+def requested_choices(request: JSON) -> int:
     """How many choices a chat completion is asked for.
 
     Raises:
@@ -50,7 +104,7 @@ def choices_asked(request: JSON) -> int:
     return asked
 
 
-class Asked:
+class GuardedRequest:
     """One request: its question, its evidence, and its body as the model's server gets it.
 
     Args:
@@ -73,12 +127,12 @@ class Asked:
         ConfigError: It names a policy or a strictness that there is not.
     """
 
-    def __init__(self, guarding: Guarding, request: JSON, *, responses: bool = False) -> None:
-        field = request_field(request.get(FIELD))
+    def __init__(self, guarding: GuardSettings, request: JSON, *, responses: bool = False) -> None:
+        own = request_field(request.get(FIELD))
         given = {key: value for key, value in request.items() if key != FIELD}
         rights = guarding.rights
         rights.require(given)
-        policy, problems = rights.policy_of(field, guarding.policy)
+        policy, problems = rights.policy_of(own, guarding.policy)
         self.guarding = replace(guarding, policy=policy)
         settings = rights.places(guarding.evidence)
         find = response_evidence if responses else chat_evidence
@@ -91,7 +145,7 @@ class Asked:
                 *keys_of_turns(guarding.owner, self._turns, settings.earlier),
             )
         )
-        found = rights.evidence_of(find(given, field, settings))
+        found = rights.evidence_of(find(given, own, settings))
         if not found.sources:  # what comes with the request is newer than what is remembered
             found |= Found.of(Source.EARLIER, self._earlier or None)
         for place, item in enumerate(found.evidence):
@@ -99,7 +153,7 @@ class Asked:
         self._found = found._replace(problems=(*problems, *found.problems))
         self.reads_searches = rights.evidence and rights.tools and settings.reply_searches
         self.data = wants_json(given)
-        self.tools = AskedTools(given, allowed=rights.tools)
+        self.tools = AllowedTools(given, allowed=rights.tools)
         asked = (response_question if responses else chat_question)(given, settings)
         self.question = self._found.question or asked
         self.body = given if settings.keep_parts else plain_body(given)
@@ -117,7 +171,7 @@ class Asked:
             self._case = None
 
     def remember(self, answers: Sequence[GuardedAnswer], reply: JSON) -> None:
-        """Keep what answers rest on that leave now, for the turns that refer to them."""
+        """Store the evidence of returned answers, for the turns that refer to them."""
         guarding = self.guarding
         for answer in answers if self._remembers else ():
             keys = keys_of_answer(guarding.owner, self._turns, answer, guarding.style)

@@ -5,9 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from chains.openai_codes import identifier, text, unspaced
+from chains.openai_calls import StreamedCalls
 from chains.openai_errors import clean_error
-from chains.openai_reply import flat_annotation
+from chains.openai_fields import (
+    TOOL_EVENT,
+    clean_tool_event,
+    identifier,
+    is_call,
+    is_tool_event,
+    is_tool_item,
+    text,
+    unspaced,
+)
+from chains.openai_reply import ReplyStream, StreamedText, flat_annotation
 from chains.openai_responses import (
     called,
     clean_item,
@@ -18,14 +28,11 @@ from chains.openai_responses import (
     searched,
 )
 from chains.openai_sse import Event, written
-from chains.openai_stream import ReplyStream, StreamedText
-from chains.openai_tool_items import EVENT, clean_tool_event, is_call, is_tool_event, of_a_tool
 from chains.openai_wire import JSON
 from chains.structured import named_unjudged
-from chains.tool_calls import CallsInPieces
 
 if TYPE_CHECKING:
-    from chains.openai_request import Asked
+    from chains.openai_request import GuardedRequest
 
 __all__ = ["ResponseStream", "response_events"]
 
@@ -37,9 +44,9 @@ Place = tuple[int, int]
 
 
 class _StreamedPart(StreamedText):
-    """What has come of one part of a message so far."""
+    """One part of a message so far."""
 
-    def __init__(self, asked: Asked, item_id: object) -> None:
+    def __init__(self, asked: GuardedRequest, item_id: object) -> None:
         super().__init__(asked)
         self.item_id = item_id
         self.shown: list[str] = []
@@ -49,15 +56,15 @@ class _StreamedPart(StreamedText):
 class ResponseStream(ReplyStream):
     """Guards the events of one streamed response, part by part.
 
-    Events are numbered anew. Reasoning is left out, and so is every event whose type is not
-    known: it may hold the answer.
+    Events are renumbered. Reasoning and events of unknown types, which may hold the answer, are
+    dropped.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: GuardedRequest) -> None:
         super().__init__(asked)
         self._parts: dict[Place, _StreamedPart] = {}
         self._calls: dict[int, str] = {}
-        self._calls_in_pieces = CallsInPieces(asked.tools)
+        self._calls_in_pieces = StreamedCalls(asked.tools)
         self._number = 0
         self._sentences = 0
 
@@ -74,7 +81,7 @@ class ResponseStream(ReplyStream):
         return await written(events, long=bool(self.answers))
 
     async def finish(self) -> list[Event]:
-        """Nothing is left: a response that breaks off before its end has no answer."""
+        """Nothing: a response that breaks off has no answer."""
         return []
 
     async def _close_open(self) -> object:
@@ -87,11 +94,11 @@ class ResponseStream(ReplyStream):
         if data.get("error"):
             return [{"type": "error", "error": clean_error(data["error"])}]
         if kind == "error":
-            # The protocol's own event has the error's fields beside its type.
+            # The protocol's own event is the error itself, with a type.
             error = clean_error(data)
             return [{"type": kind, **{name: error[name] for name in ("code", "message", "param")}}]
         if kind in STATES:
-            response = clean_response(_object(data, "response"), self._asked.body)
+            response = clean_response(_object(data, "response"), self._asked)
             return [{"type": kind, "response": response | {"output": [], "error": None}}]
         if kind in ENDS:
             return await self._end(kind, data)
@@ -105,7 +112,7 @@ class ResponseStream(ReplyStream):
         return await self._text(kind, place, data)
 
     async def _text(self, kind: str, place: Place, data: JSON) -> list[JSON]:
-        """An event of a message's part; all others end here, and are dropped."""
+        """An event of a message's part; all others are dropped."""
         if kind == "response.content_part.added":
             form = _object(data, "part").get("type")
             if form == "output_text":
@@ -131,7 +138,7 @@ class ResponseStream(ReplyStream):
 
     async def _item(self, kind: str, data: JSON) -> list[JSON]:
         item = clean_item(data.get("item"))
-        if item is None or (of_a_tool(item) and not self._asked.takes_calls):
+        if item is None or (is_tool_item(item) and not self._asked.takes_calls):
             return []
         self._asked.add(searched(data.get("item"), self._asked))
         index = _index(data, "output_index")
@@ -148,16 +155,13 @@ class ResponseStream(ReplyStream):
     async def _end(self, kind: str, data: JSON) -> list[JSON]:
         out = await self._close_all(None)
         streamed = {index for index, _ in self._parts}
-        kept = clean_response(_object(data, "response"), self._asked.body)
-        kept["output"] = self._asked.tools.items_of(kept["output"])
-        if not self._asked.takes_calls:
-            kept["output"] = [item for item in kept["output"] if not of_a_tool(item)]
+        response = clean_response(_object(data, "response"), self._asked)
         documents = [
             f"output {index}, content {number}"
             for (index, number), part in sorted(self._parts.items())
             if part.is_data
         ]
-        for index, item in enumerate(kept["output"]):
+        for index, item in enumerate(response["output"]):
             if is_call(item):
                 self._calls[index] = called(item)
             if item.get("type") != "message":
@@ -166,22 +170,22 @@ class ResponseStream(ReplyStream):
                 item["content"] = self._contents(index)
             else:
                 alone, answers = await guard_response(self._asked, {"output": [item]})
-                kept["output"][index] = alone["output"][0]
+                response["output"][index] = alone["output"][0]
                 self.answers += answers
                 self._sentences += sum(len(answer.judged) for answer in answers)
                 most = self._asked.guarding.guard.config.limits.sentences
                 few_enough_sentences(self._sentences, most)
-                unjudged = alone.get("guardrail", {}).get("unjudged", ())
-                documents += [name.replace("output 0", f"output {index}", 1) for name in unjudged]
-        if told := named_unjudged([*documents, *self._calls.values()]):
-            kept["guardrail"] = told
-        await asyncio.to_thread(self._asked.remember, self.answers, kept)
-        return [*out, {"type": kind, "response": kept}]
+                names = alone.get("guardrail", {}).get("unjudged", ())
+                documents += [name.replace("output 0", f"output {index}", 1) for name in names]
+        unjudged = named_unjudged([*documents, *self._calls.values()])
+        response |= {"guardrail": unjudged} if unjudged else {}
+        await asyncio.to_thread(self._asked.remember, self.answers, response)
+        return [*out, {"type": kind, "response": response}]
 
     def _tool_event(self, data: JSON) -> JSON:
-        """An event of a tool; one whose item was never told is named by its type."""
+        """An event of a tool; without its item, it is named by its type."""
         event = clean_tool_event(data)
-        if event.keys() - EVENT.keys():
+        if event.keys() - TOOL_EVENT.keys():
             self._calls.setdefault(_index(data, "output_index"), called(event))
         return event
 
@@ -196,7 +200,7 @@ class ResponseStream(ReplyStream):
         return out
 
     async def _close(self, place: Place) -> list[JSON]:
-        """Judge what is left of a part and tell that it is done; nothing where it was told."""
+        """Judge the rest of a part and end it, unless it has ended."""
         part = self._parts.get(place)
         if part is None or part.done is not None:
             return []
@@ -217,7 +221,7 @@ class ResponseStream(ReplyStream):
             "logprobs": [],
         }
         if answer is not None:
-            part.done["guardrail"] = await self._told(answer)
+            part.done["guardrail"] = await self._report(answer)
             self._sentences += len(answer.judged)
         out += [
             self._event(

@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING
 
 from chains.evidence.base import Case, Found, Source
 from chains.evidence.openai import search_results
-from chains.openai_codes import MESSAGE_ITEM, REASONING_ITEM, fitting, identifier, of_response
+from chains.openai_fields import (
+    MESSAGE_ITEM,
+    REASONING_ITEM,
+    clean_tool_item,
+    fitting,
+    handed_over,
+    identifier,
+    is_call,
+    is_tool_item,
+    of_response,
+)
 from chains.openai_reply import Outcome, flat_annotation, shown
-from chains.openai_tool_items import clean_tool_item, handed_over, is_call, of_a_tool
 from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendering import details, render
 from chains.structured import Document, Verdicts, call_name, judge_documents
@@ -24,7 +33,7 @@ from guardrail.core.text.sentences import split_sentences
 from guardrail.sources.tables import MOST_CELLS
 
 if TYPE_CHECKING:
-    from chains.openai_request import Asked
+    from chains.openai_request import GuardedRequest
 
 __all__ = [
     "MAX_PARTS",
@@ -39,13 +48,13 @@ __all__ = [
 ]
 
 MAX_PARTS = 128
-"""Parts of the messages of one response, each of which is judged for itself."""
+"""Parts of the messages of one response; each is judged on its own."""
 
 
 class ResponseCandidates:
     """The responses to one request, each of them a candidate."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: GuardedRequest) -> None:
         self._asked = asked
         self._bodies: list[JSON] = []
         self._answers: list[JSON] = []
@@ -79,7 +88,7 @@ class ResponseCandidates:
 
 
 async def guard_response(
-    asked: Asked, body: JSON, answer: GuardedAnswer | None = None
+    asked: GuardedRequest, body: JSON, answer: GuardedAnswer | None = None
 ) -> tuple[JSON, tuple[GuardedAnswer, ...]]:
     """Guard one response.
 
@@ -94,11 +103,12 @@ async def guard_response(
     """
     guarding = asked.guarding
     case = await asked.case()
-    kept = clean_response(body, asked.body)
-    if not asked.takes_calls:
-        kept["output"] = [item for item in kept["output"] if not of_a_tool(item)]
+    response = clean_response(body, asked)
     parts = [
-        part for item in kept["output"] if item.get("type") == "message" for part in item["content"]
+        part
+        for item in response["output"]
+        if item.get("type") == "message"
+        for part in item["content"]
     ]
     judged = [part for part in parts if _is_answer(part, asked)]
     if len(judged) > 1:  # the bound of one part alone is that of any answer
@@ -109,22 +119,22 @@ async def guard_response(
         answers = [answer]
     else:
         answers = await _judged_parts(asked, case, judged, record=answer is None)
-    calls = any(str(item.get("type")).endswith("_call") for item in kept["output"])
+    calls = any(str(item.get("type")).endswith("_call") for item in response["output"])
     for part, verdict in zip(judged, answers, strict=True):
-        rendition = await asyncio.to_thread(render, verdict, guarding.style)
+        rendering = await asyncio.to_thread(render, verdict, guarding.style)
         if not verdict.dry_run:
-            part["text"] = shown(rendition.text, verdict, calls_tools=calls) or ""
-        part["annotations"] = [flat_annotation(citation) for citation in rendition.citations]
+            part["text"] = shown(rendering.text, verdict, calls_tools=calls) or ""
+        part["annotations"] = [flat_annotation(citation) for citation in rendering.citations]
         part["guardrail"] = await asyncio.to_thread(details, verdict, reasons=guarding.reasons)
     for part in parts:
         if part["type"] == "refusal" and part["refusal"].strip():
             part["refusal"] = await guarding.refusal(case, part["refusal"])
-    verdicts = await _judge_data(asked, case, kept)
-    return kept, (*answers, *verdicts.answers)
+    verdicts = await _judge_data(asked, case, response)
+    return response, (*answers, *verdicts.answers)
 
 
 async def _judged_parts(
-    asked: Asked, case: Case, parts: Sequence[JSON], *, record: bool
+    asked: GuardedRequest, case: Case, parts: Sequence[JSON], *, record: bool
 ) -> list[GuardedAnswer]:
     """The verdicts on the parts of a response, each on its own."""
     if not parts:
@@ -140,14 +150,14 @@ async def _judged_parts(
     return [case.with_problems(answer) for answer in answers]
 
 
-def _is_answer(part: JSON, asked: Asked) -> bool:
-    """True for a part with text to judge; JSON that was asked for is data."""
+def _is_answer(part: JSON, asked: GuardedRequest) -> bool:
+    """Whether a part has text to judge; requested JSON is data."""
     if part["type"] != "output_text" or not part["text"].strip():
         return False
     return not (asked.data and is_json_document(part["text"]))
 
 
-def _answers_in(body: JSON, asked: Asked) -> list[JSON]:
+def _answers_in(body: JSON, asked: GuardedRequest) -> list[JSON]:
     return [
         part
         for item in clean_output(body)
@@ -157,24 +167,24 @@ def _answers_in(body: JSON, asked: Asked) -> list[JSON]:
     ]
 
 
-async def _judge_data(asked: Asked, case: Case, kept: JSON) -> Verdicts:
+async def _judge_data(asked: GuardedRequest, case: Case, response: JSON) -> Verdicts:
     """Judge JSON and calls of tools where the policy asks for it; withhold what fails.
 
     Returns:
-        The verdicts, which the response's field ``guardrail`` tells as ``structured``, beside the
-        names of what has none (``unjudged``).
+        The verdicts; the response's field ``guardrail`` has them as ``structured``, with the names
+        of what has none as ``unjudged``.
     """
     held: dict[str, list[JSON]] = {}  # ids may be equal, and are the model's
     documents = []
-    for place, item in enumerate(kept["output"]):
+    for place, item in enumerate(response["output"]):
         if is_call(item):
             of = str(item.get("call_id") or item.get("id") or f"output {place}")
             held.setdefault(of, []).append(item)
-            told = {
+            passed = {
                 key: Document.read(of, key, value).value for key, value in handed_over(item).items()
             }
             name = str(item.get("name") or item.get("type"))
-            documents.append(Document(of, name, told, called(item)))
+            documents.append(Document(of, name, passed, called(item)))
         for number, part in enumerate(item["content"] if item.get("type") == "message" else ()):
             if asked.data and part.get("type") == "output_text" and is_json_document(part["text"]):
                 of = f"output {place}, content {number}"
@@ -182,27 +192,24 @@ async def _judge_data(asked: Asked, case: Case, kept: JSON) -> Verdicts:
                 documents.append(Document.read(of, "answer", part["text"]))
     guarding = asked.guarding
     verdicts = await judge_documents(guarding.guard, guarding.policy, case, documents)
-    if told := verdicts.told():
-        kept["guardrail"] = told
+    if report := verdicts.told():
+        response["guardrail"] = report
     for failed in (one for of in verdicts.withheld for one in held[of]):
         if failed.get("type") == "output_text":
             failed.clear()
             failed |= {"type": "refusal", "refusal": guarding.policy.refusal}
         else:
-            kept["output"] = [item for item in kept["output"] if item is not failed]
+            response["output"] = [item for item in response["output"] if item is not failed]
     return verdicts
 
 
 def called(item: JSON) -> str:
-    """What a call's item is called where it leaves unjudged."""
+    """The name of a call in reports of what is unjudged."""
     return call_name(item.get("name") or item.get("type"))
 
 
-def searched(item: object, asked: Asked) -> Found:
-    """What a file search found that the request asked for; nothing for any other item.
-
-    Nothing is read where the settings say that it does not count; see ``reply_searches``.
-    """
+def searched(item: object, asked: GuardedRequest) -> Found:
+    """Results of a requested file search, if ``reply_searches`` makes them evidence."""
     tools = asked.body.get("tools") if asked.reads_searches else None
     wanted = any(
         isinstance(tool, dict) and tool.get("type") == "file_search"
@@ -214,9 +221,12 @@ def searched(item: object, asked: Asked) -> Found:
     return Found()
 
 
-def clean_response(body: JSON, request: JSON) -> JSON:
-    """A response with only what the protocol names; its texts are still unjudged."""
-    return of_response(body, request) | {"output": clean_output(body)}
+def clean_response(body: JSON, asked: GuardedRequest) -> JSON:
+    """A response with only fields of the protocol and allowed calls; its texts are unjudged."""
+    output = asked.tools.items_of(clean_output(body))
+    if not asked.takes_calls:
+        output = [item for item in output if not is_tool_item(item)]
+    return of_response(body, asked.body) | {"output": output}
 
 
 def clean_output(body: JSON) -> list[JSON]:
@@ -227,9 +237,9 @@ def clean_output(body: JSON) -> list[JSON]:
     """
     output = body.get("output")
     items = [clean_item(item) for item in output] if isinstance(output, list) else []
-    kept = [item for item in items if item is not None]
-    few_enough_parts(sum(len(item["content"]) for item in kept if item["type"] == "message"))
-    return kept
+    found = [item for item in items if item is not None]
+    few_enough_parts(sum(len(item["content"]) for item in found if item["type"] == "message"))
+    return found
 
 
 def few_enough_parts(parts: int) -> None:
@@ -259,21 +269,21 @@ def few_enough_sentences(count: int, most: int) -> None:
 
 
 def clean_item(item: object) -> JSON | None:
-    """An item of the output with only what may leave; None where nothing may."""
+    """An item of the output with only what may be returned; None if nothing may."""
     if not isinstance(item, dict) or identifier(item.get("type")) is None:
         return None
     if item["type"] == "message":
         content = item.get("content")
         parts = [clean_part(part) for part in (content if isinstance(content, list) else [])]
-        kept = [part for part in parts if part is not None]
-        return fitting(item, MESSAGE_ITEM) | {"content": kept}
+        found = [part for part in parts if part is not None]
+        return fitting(item, MESSAGE_ITEM) | {"content": found}
     if item["type"] == "reasoning":
         return fitting(item, REASONING_ITEM) | {"summary": []}
-    return clean_tool_item(item) if of_a_tool(item) else None
+    return clean_tool_item(item) if is_tool_item(item) else None
 
 
 def clean_part(part: object) -> JSON | None:
-    """A part of a message; None where it is neither a text nor a refusal."""
+    """A part of a message; None unless it is a text or a refusal."""
     if not isinstance(part, dict):
         return None
     if part.get("type") == "output_text" and isinstance(part.get("text"), str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -23,16 +24,17 @@ __all__ = [
     "is_unguarded",
     "reply_body",
     "request_body",
+    "safe_headers",
 ]
 
 JSON = dict[str, Any]
-"""An object of the OpenAI protocol, as it stands on the wire."""
+"""An object of the OpenAI protocol."""
 
 LONG_BYTES = 64 * 1024
 """JSON from here on is read in a thread, half a millisecond or more; less is read at once."""
 
 MOST_REPLY_BYTES = 32 * 1024 * 1024
-"""Bytes of one reply, whole or streamed, all that stands beside the answer counted."""
+"""Bytes of one reply, whole or streamed, including reasoning and metadata."""
 
 UNGUARDED = re.compile(
     r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
@@ -102,7 +104,7 @@ def request_body(content: bytes) -> JSON:
 
 
 def few_enough_bytes(count: int, most: int) -> None:
-    """Refuse a reply of which more bytes have come than are read.
+    """Refuse a reply that is too large.
 
     Args:
         count: Bytes so far, of the whole reply or of all events of a stream.
@@ -143,3 +145,40 @@ def is_json_document(text: str) -> bool:
 
 def _no_json(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
+
+
+SAFE_HEADERS = re.compile(
+    "cache-control|content-disposition|content-type|request-id|retry-after|retry-after-ms|"
+    "traceparent|tracestate|x-request-id|x-should-retry|"
+    "(?:openai|x-ratelimit|x-ms|apim|azureml|anthropic)-.*"
+)
+"""Headers of a reply that the caller gets: ids, limits and types. Others concern the server's own
+connection, lead a client elsewhere, tell a browser who may read the reply, or are unjudged text."""
+
+PLAIN = re.compile(r"[!-~]{0,200}")
+"""An id, a limit or a code: no white space, so no prose."""
+HEADER_FORMS = {
+    "cache-control": re.compile(
+        r"(?:(?:no-(?:cache|store|transform)|must-revalidate|private|public|max-age=\d{1,9})"
+        r"(?:, ?|$))*"
+    ),
+    "content-disposition": re.compile(r"(?:inline|attachment)(?:; ?filename\*?=[!-~]{1,200})?"),
+    "content-type": re.compile(
+        r"[\w.+-]{1,80}/[\w.+-]{1,80}(?:; ?\w{1,20}=[!-:<-~]{1,80}){0,2}", re.A
+    ),
+    "retry-after": re.compile(
+        r"\d{1,9}(?:\.\d{1,9})?|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT"
+    ),
+}
+"""Headers whose values may hold white space, in these forms."""
+
+
+def safe_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The headers of a reply that the caller gets; their values cannot be prose."""
+    return tuple(
+        (name, value)
+        for name, value in headers
+        if SAFE_HEADERS.fullmatch(name.lower())
+        and PLAIN.fullmatch(name)
+        and HEADER_FORMS.get(name.lower(), PLAIN).fullmatch(value)
+    )

@@ -29,8 +29,8 @@ from chains.gateway.protocols import PROTOCOLS
 from chains.mcp_server import mcp_server
 from chains.openai_errors import MESSAGE_CHARACTERS
 from chains.openai_exchange import Exchange
+from chains.openai_request import GuardSettings
 from chains.openai_sse import EventDecoder
-from chains.openai_text import Guarding
 from chains.openai_wire import Endpoint, Reply, request_body
 from guardrail import STRICT, Guardrail, GuardrailConfig
 from guardrail.core.errors import GuardrailError
@@ -56,13 +56,13 @@ SSE_TOKENS = (
 
 
 @cache
-def _guarding() -> Guarding:
+def _guarding() -> GuardSettings:
     config = GuardrailConfig().changed(
         judge="benchmarks.faults.judge:FaultyJudge", graph="none", policy=STRICT
     )
     guard = Guardrail(config, retriever=_nothing)
     guard.warm_up()
-    return Guarding(guard=guard, policy=STRICT, evidence=PLACES)
+    return GuardSettings(guard=guard, policy=STRICT, evidence=PLACES)
 
 
 def _nothing(question: str) -> Sequence[Evidence]:

@@ -28,7 +28,7 @@ from chains.gateway.bodies import (
     describe,
     request_body_of,
 )
-from chains.gateway.callers import GuardOptions, caller_of
+from chains.gateway.callers import CallSettings, caller_of
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics, begun
 from chains.gateway.middleware import ApiMiddleware, AzurePathMiddleware, RedactQueryMiddleware
 from chains.gateway.pages import Dashboard, docs_page, start_page
@@ -50,9 +50,8 @@ from chains.gateway.streaming import BackgroundTasks, BrokenOffError, JudgedStre
 from chains.gateway.upstream import Upstream, chunks_of
 from chains.openai_errors import error_body
 from chains.openai_exchange import Exchange, GuardedReply, StreamGuard
-from chains.openai_headers import safe_headers
 from chains.openai_sse import Event
-from chains.openai_wire import JSON, Endpoint, Reply
+from chains.openai_wire import JSON, Endpoint, Reply, safe_headers
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError
 from guardrail.core.secrets import get_logger
@@ -178,7 +177,7 @@ class _Gateway:
         self.settings = settings
         self.metrics = Metrics(self.guard.usage)
         self.dashboard = Dashboard(self.guard.config, settings)
-        self.guard_options = GuardOptions(self.guard, settings)
+        self.call_settings = CallSettings(self.guard, settings)
         served = (PROTOCOLS[name] for name in settings.protocols)
         self.protocols: dict[str, Protocol] = {path: make() for path, make in served}
         self._upstream = Upstream(settings, client)
@@ -233,7 +232,7 @@ class _Gateway:
         if (azure := getattr(request.state, "azure", None)) is not None and azure.name:
             body.setdefault("model", azure.name)
         path = self._upstream.path_of(request, PREFIX)
-        guarding = self.guard_options.of(request, body.get("model"))
+        guarding = self.call_settings.of(request, body.get("model"))
         begun(request, "output", guarding.policy)
         exchange = await in_reader_thread(Exchange, guarding, endpoint, body)
         phase = "stream" if exchange.streams_through else "output"
@@ -350,7 +349,7 @@ class _Gateway:
 
     async def checks(self, request: Request) -> Response:
         """Check an answer; nothing is sent to the upstream."""
-        guarding = self.guard_options.of(request)
+        guarding = self.call_settings.of(request)
         judging = begun(request, "check", guarding.checks_policy)
         body = await read_model(request, CheckBody)
         await self.loaded()
@@ -359,7 +358,7 @@ class _Gateway:
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""
-        guarding = self.guard_options.of(request)
+        guarding = self.call_settings.of(request)
         judging = begun(request, "rank", guarding.checks_policy)
         body = await read_model(request, RankBody)
         await self.loaded()
@@ -371,7 +370,7 @@ class _Gateway:
         handler = self.protocols[request.scope["route"].path]
         body = await read_json(request)
         model = await handler.model_of(body, caller_of(request).owner)
-        guarding = self.guard_options.of(request, model)
+        guarding = self.call_settings.of(request, model)
         policy = handler.policy_of(guarding)
         judging = begun(request, "protocol", policy)
         await self.loaded()

@@ -16,7 +16,7 @@ from guardrail.sources.items import ShortPassages, ShortTriples, inline_evidence
 from guardrail.sources.tables import few_enough
 
 if TYPE_CHECKING:
-    from chains.openai_text import Guarding
+    from chains.openai_request import GuardSettings
 
 __all__ = [
     "JSON_BODY",
@@ -105,7 +105,7 @@ class _TextBody(Value):
     def _id(self) -> str | None:
         return None if self.id is None else str(self.id)
 
-    async def _case(self, guarding: Guarding) -> tuple[Case, Policy]:
+    async def _case(self, guarding: GuardSettings) -> tuple[Case, Policy]:
         """What is judged against what, and the policy: ``annotate`` unless the body names one."""
         found = await in_reader_thread(self._found, guarding)
         field = RequestField(policy=self.policy, strictness=self.strictness)
@@ -114,7 +114,7 @@ class _TextBody(Value):
         mode = guarding.evidence.mode
         return await case_of(guarding.guard, self.question, found, mode), policy
 
-    def _found(self, guarding: Guarding) -> Found:
+    def _found(self, guarding: GuardSettings) -> Found:
         inline = inline_evidence(self.triples, self.passages)
         if inline is None and self.evidence is None:
             return Found()
@@ -140,7 +140,7 @@ class CheckBody(_TextBody):
 
     answer: str
 
-    async def check(self, guarding: Guarding) -> GuardedAnswer:
+    async def check(self, guarding: GuardSettings) -> GuardedAnswer:
         """Check the answer."""
         case, policy = await self._case(guarding)
         return await case.check(guarding.guard, self.answer, policy, id=self._id)
@@ -171,7 +171,7 @@ class RankBody(_TextBody):
 
     answers: Annotated[tuple[str, ...], FailFast()] = Field(min_length=1, max_length=MAX_ANSWERS)
 
-    async def rank(self, guarding: Guarding) -> list[GuardedAnswer]:
+    async def rank(self, guarding: GuardSettings) -> list[GuardedAnswer]:
         """Rank the answers, best first."""
         case, policy = await self._case(guarding)
         return await case.rank(guarding.guard, self.answers, policy, id=self._id)

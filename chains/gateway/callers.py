@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from chains.gateway.settings import GatewaySettings, Override, Route, Tenant, rights_of, route_of
-from chains.openai_text import Guarding
+from chains.openai_request import GuardSettings
 
 if TYPE_CHECKING:
     from fastapi import Request
 
     from guardrail import Guardrail
 
-__all__ = ["Caller", "GuardOptions", "caller_of", "identify", "key_of", "secrets_of"]
+__all__ = ["CallSettings", "Caller", "caller_of", "identify", "key_of", "secrets_of"]
 
 DIGITS = 16
 """Hexadecimal digits of a key's hash."""
@@ -78,7 +78,7 @@ def secrets_of(headers: Mapping[str, str]) -> list[str]:
     return [*filter(None, (*found, token.strip(), key_of(headers)))]
 
 
-class GuardOptions:
+class CallSettings:
     """How the calls of each route and tenant are guarded.
 
     Args:
@@ -95,7 +95,7 @@ class GuardOptions:
             policy.checking_only("a gateway without an upstream")
         self._routes = settings.routes
         self.common = _overridden(
-            Guarding(
+            GuardSettings(
                 guard=guard,
                 policy=policy,
                 style=settings.style,
@@ -115,13 +115,13 @@ class GuardOptions:
             for tenant in (None, *settings.tenants.values())
         }
 
-    def of(self, request: Request, model: object = None) -> Guarding:
+    def of(self, request: Request, model: object = None) -> GuardSettings:
         """How an admitted call is guarded; ``model`` is the one that its body names."""
         caller = caller_of(request)
         route = route_of(self._routes, request.url.path, model)
         return replace(self._by_pair[id(route), id(caller.tenant)], owner=caller.owner)
 
-    def _combined(self, route: Route | None, tenant: Tenant | None) -> Guarding:
+    def _combined(self, route: Route | None, tenant: Tenant | None) -> GuardSettings:
         guarding = _overridden(self.common, route) if route else self.common
         if tenant is not None:
             guarding = _overridden(guarding, tenant)
@@ -130,7 +130,7 @@ class GuardOptions:
         return guarding
 
 
-def _overridden(guarding: Guarding, override: Override) -> Guarding:
+def _overridden(guarding: GuardSettings, override: Override) -> GuardSettings:
     """The options with an override; the policy of checks, the caller's to choose, stays."""
     policy, checks = override.applied_to(guarding.policy), guarding.checks_policy
     if override.strictness:

@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from chains.gateway.requests import JSON_TYPE, PREFIX, RejectedError, require_type
 from chains.gateway.streaming import unless_gone
-from chains.openai_codes import identifier, sealed
 from chains.openai_errors import failed_reply
+from chains.openai_fields import identifier, sealed
 from chains.openai_wire import Reply, reply_body
 
 if TYPE_CHECKING:

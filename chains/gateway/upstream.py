@@ -15,8 +15,7 @@ from urllib.parse import quote
 import anyio
 import httpx
 
-from chains.openai_headers import safe_headers
-from chains.openai_wire import JSON, Reply, UnreadableReplyError, few_enough_bytes
+from chains.openai_wire import JSON, Reply, UnreadableReplyError, few_enough_bytes, safe_headers
 from guardrail.core.errors import ModelError
 from guardrail.core.http_clients import reading_environment
 

@@ -12,7 +12,7 @@ from chains import streaming
 from chains.evidence.base import Case
 from chains.gateway.protocols.litellm import LiteLLMGuardrail
 from chains.openai_exchange import Endpoint, Exchange, Reply
-from chains.openai_text import Guarding
+from chains.openai_request import GuardSettings
 from chains.streaming import SentenceGate
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig
 from guardrail.core.types import Action
@@ -40,7 +40,7 @@ async def checked(guard: Guardrail, text: str) -> None:
 async def completed(guard: Guardrail, text: str) -> None:
     choice = {"index": 0, "message": {"role": "assistant", "content": text}}
     exchange = Exchange(
-        Guarding(guard=guard, policy=ANNOTATE),
+        GuardSettings(guard=guard, policy=ANNOTATE),
         Endpoint.CHAT,
         {"messages": [{"role": "user", "content": QUESTION}]},
     )
@@ -52,14 +52,14 @@ async def responded(guard: Guardrail, text: str) -> None:
     part = {"type": "output_text", "text": text}
     item = {"type": "message", "role": "assistant", "content": [part]}
     exchange = Exchange(
-        Guarding(guard=guard, policy=ANNOTATE), Endpoint.RESPONSES, {"input": QUESTION}
+        GuardSettings(guard=guard, policy=ANNOTATE), Endpoint.RESPONSES, {"input": QUESTION}
     )
     guarded = await exchange.judge(Reply(200, (), json.dumps({"output": [item]}).encode()))
     assert b"[NA]" in guarded.reply.body
 
 
 async def asked_by_litellm(guard: Guardrail, text: str) -> None:
-    guarding = Guarding(guard=guard, policy=ANNOTATE)
+    guarding = GuardSettings(guard=guard, policy=ANNOTATE)
     body = {"input_type": "response", "texts": [text]}
     reply, _ = await LiteLLMGuardrail()(body, guarding)
     assert "[NA]" in str(reply)

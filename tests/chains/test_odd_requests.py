@@ -20,7 +20,7 @@ from chains.evidence import EvidenceSettings
 from chains.gateway import GatewaySettings, create_app
 from chains.gateway.protocols import PROTOCOLS
 from chains.openai_exchange import Endpoint, Exchange, Reply
-from chains.openai_text import Guarding
+from chains.openai_request import GuardSettings
 from guardrail import BEST_OF_N, STRICT, GuardrailConfig
 from guardrail.core.errors import GuardrailError
 from tests.chains.conftest import scripted_guard
@@ -46,7 +46,7 @@ def guard():
 def read(guard, endpoint, body):
     """An exchange; None for a body that was refused in words."""
     try:
-        return Exchange(Guarding(guard=guard, evidence=PLACES), endpoint, body)
+        return Exchange(GuardSettings(guard=guard, evidence=PLACES), endpoint, body)
     except GuardrailError:
         return None
 
@@ -70,7 +70,7 @@ async def test_what_is_asked_again_keeps_to_the_protocol(guard, endpoint):
     policy = BEST_OF_N.changed(candidates=1, attempts=2)
     key = "messages" if endpoint is Endpoint.CHAT else "input"
     for odd in ODD:
-        guarding = Guarding(guard=guard, policy=policy, evidence=PLACES)
+        guarding = GuardSettings(guard=guard, policy=policy, evidence=PLACES)
         body = {"model": "m", key: odd, "guardrail": {"evidence": [RIGHT]}}
         await Exchange(guarding, endpoint, body).whole(send)
         assert isinstance(sent[-1][key], list)
@@ -95,7 +95,7 @@ async def test_a_call_of_another_gateway_is_answered_or_refused(guard, name):
         answer = PROTOCOLS[name][1]()
         for odd in odd_bodies(body):
             with suppress(GuardrailError):
-                told, _ = await answer(odd, Guarding(guard=guard, evidence=PLACES))
+                told, _ = await answer(odd, GuardSettings(guard=guard, evidence=PLACES))
                 json.dumps(told)
 
 

@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableGenerator, RunnableLambda
 
 from chains import GuardrailRunnable
 from chains.openai_exchange import Endpoint, Exchange, Reply
-from chains.openai_text import Guarding
+from chains.openai_request import GuardSettings
 from guardrail import ANNOTATE, STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, QUESTION, TRUE_START, scripted_guard
 
@@ -25,7 +25,7 @@ def guard():
 
 
 def exchange(guard, endpoint, asked, policy=STRICT):
-    return Exchange(Guarding(guard=guard, policy=policy), endpoint, asked)
+    return Exchange(GuardSettings(guard=guard, policy=policy), endpoint, asked)
 
 
 def completion(text):

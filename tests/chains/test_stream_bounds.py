@@ -17,8 +17,9 @@ from chains import GuardedChatModel, GuardrailRunnable, guard_openai, openai_sse
 from chains.gateway import GatewaySettings, create_app
 from chains.openai_client import EVENT_STREAM
 from chains.openai_exchange import Endpoint, Exchange
+from chains.openai_request import GuardSettings
 from chains.openai_sse import Event, EventDecoder
-from chains.openai_text import Guarding, UnreadableReplyError
+from chains.openai_wire import UnreadableReplyError
 from guardrail import STRICT
 from tests.chains.test_stream_events import ASKED
 from tests.growth import grows_linearly, timed
@@ -85,7 +86,7 @@ def response(kind, text):
 
 
 def stream_of(guard, endpoint, policy=STRICT, asked=None, **bounds):
-    guarding = Guarding(guard=guard, policy=policy, **bounds)
+    guarding = GuardSettings(guard=guard, policy=policy, **bounds)
     return Exchange(guarding, endpoint, ASKED[endpoint] | (asked or {})).stream()
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from chains.openai_chat import MAX_CHOICES
 from chains.openai_exchange import Endpoint, Exchange, Reply
+from chains.openai_request import GuardSettings
 from chains.openai_responses import MAX_PARTS
-from chains.openai_text import Guarding, UnreadableReplyError
+from chains.openai_wire import UnreadableReplyError
 from guardrail import STRICT
 from tests.chains.conftest import QUESTION
 
@@ -24,7 +25,7 @@ ASKED = {
 
 async def left(guard, endpoint, *events):
     """What leaves of a stream."""
-    stream = Exchange(Guarding(guard=guard, policy=STRICT), endpoint, ASKED[endpoint]).stream()
+    stream = Exchange(GuardSettings(guard=guard, policy=STRICT), endpoint, ASKED[endpoint]).stream()
     out = b""
     for event in events:
         out += await stream.feed(f"data: {json.dumps(event)}\n\n".encode())
@@ -104,7 +105,7 @@ async def test_text_behind_the_end_of_an_answer_is_an_error(guard, endpoint):
         ],
     }[endpoint]
     assert "writer" in await left(guard, endpoint, *events[:-1])
-    with pytest.raises(UnreadableReplyError, match="behind the end"):
+    with pytest.raises(UnreadableReplyError, match="after the end"):
         await left(guard, endpoint, *events)
 
 
@@ -121,7 +122,7 @@ async def test_a_delta_that_is_no_text_is_none(guard, odd):
 async def test_a_stream_has_the_one_choice_that_was_asked_for(guard):
     said = {"content": "Mary Shelley was a writer. "}
     stream = Exchange(
-        Guarding(guard=guard, policy=STRICT), Endpoint.CHAT, ASKED[Endpoint.CHAT]
+        GuardSettings(guard=guard, policy=STRICT), Endpoint.CHAT, ASKED[Endpoint.CHAT]
     ).stream()
     choices = [{"index": index, "delta": said, "finish_reason": "stop"} for index in range(3)]
     out = await stream.feed(f"data: {json.dumps({'choices': choices})}\n\n".encode())
@@ -133,7 +134,9 @@ async def test_a_stream_has_the_one_choice_that_was_asked_for(guard):
 
 async def test_a_reply_has_as_many_choices_as_one_may_ask_for(guard):
     choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}}
-    exchange = Exchange(Guarding(guard=guard, policy=STRICT), Endpoint.CHAT, ASKED[Endpoint.CHAT])
+    exchange = Exchange(
+        GuardSettings(guard=guard, policy=STRICT), Endpoint.CHAT, ASKED[Endpoint.CHAT]
+    )
     many = json.dumps({"choices": [choice] * (MAX_CHOICES + 1)}).encode()
     with pytest.raises(UnreadableReplyError, match="more than 128 choices"):
         await exchange.judge(Reply(200, (), many))
@@ -145,7 +148,7 @@ async def test_a_response_has_as_many_parts_as_are_judged(guard):
     part = {"type": "output_text", "text": "Hello."}
     message = {"type": "message", "role": "assistant", "content": [part] * (MAX_PARTS // 2)}
     exchange = Exchange(
-        Guarding(guard=guard, policy=STRICT), Endpoint.RESPONSES, ASKED[Endpoint.RESPONSES]
+        GuardSettings(guard=guard, policy=STRICT), Endpoint.RESPONSES, ASKED[Endpoint.RESPONSES]
     )
     many = json.dumps({"output": [message] * 3}).encode()
     with pytest.raises(UnreadableReplyError, match="more than 128 parts"):

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from chains.openai_exchange import Endpoint, Exchange, Reply
-from chains.openai_text import Guarding, UnreadableReplyError
+from chains.openai_request import GuardSettings
+from chains.openai_wire import UnreadableReplyError
 from guardrail import ANNOTATE, BEST_OF_N, STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 
@@ -32,7 +33,7 @@ def guard():
 
 
 async def judged(guard, policy, endpoint, asked, reply):
-    exchange = Exchange(Guarding(guard=guard, policy=policy), endpoint, asked)
+    exchange = Exchange(GuardSettings(guard=guard, policy=policy), endpoint, asked)
     assert not exchange.streams_through
     guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
     return json.loads(guarded.reply.body), guarded.answers
@@ -148,7 +149,7 @@ async def test_responses(guard, document, kept):
 
 
 async def test_without_it_json_is_data(guard):
-    exchange = Exchange(Guarding(guard=guard, policy=STRICT), Endpoint.CHAT, JSON_CHAT)
+    exchange = Exchange(GuardSettings(guard=guard, policy=STRICT), Endpoint.CHAT, JSON_CHAT)
     reply = chat({"content": json.dumps(FALSE)})
     guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
     assert CANARY in guarded.reply.body.decode()
@@ -156,7 +157,7 @@ async def test_without_it_json_is_data(guard):
 
 
 async def test_counts_of_usage_that_are_no_numbers_count_nothing(guard):
-    exchange = Exchange(Guarding(guard=guard, policy=BEST_OF_N), Endpoint.CHAT, CHAT)
+    exchange = Exchange(GuardSettings(guard=guard, policy=BEST_OF_N), Endpoint.CHAT, CHAT)
     usage = {"prompt_tokens": {"a": 1}, "completion_tokens": 2}
     reply = chat({"content": "Mary Shelley was a writer."}) | {"usage": usage}
 
@@ -219,7 +220,7 @@ async def test_the_parts_of_one_reply_share_a_bound(stream):
     with scripted_guard(config=config) as few:
         for count, enough in ((4, True), (9, False)):
             exchange = Exchange(
-                Guarding(guard=few, policy=STRICT),
+                GuardSettings(guard=few, policy=STRICT),
                 Endpoint.RESPONSES,
                 RESPONSE | {"stream": stream},
             )

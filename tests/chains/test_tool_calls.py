@@ -6,10 +6,9 @@ import pytest
 
 from chains.openai_chat import ChatStream
 from chains.openai_exchange import Endpoint
-from chains.openai_request import Asked
+from chains.openai_request import GuardedRequest, GuardSettings
 from chains.openai_response_stream import ResponseStream
 from chains.openai_sse import Event
-from chains.openai_text import Guarding
 from guardrail import STRICT
 from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 from tests.chains.test_unjudged_fields import judged
@@ -33,7 +32,7 @@ rows = pytest.mark.parametrize(("more", "name", "leaves"), BROUGHT.values(), ids
 @pytest.fixture(scope="module")
 def guarding():
     with scripted_guard() as guard:
-        yield Guarding(guard=guard, policy=STRICT)
+        yield GuardSettings(guard=guard, policy=STRICT)
 
 
 def with_tools(asked, tool, more):
@@ -61,7 +60,7 @@ async def test_of_chat_completions(guarding, more, name, leaves, form):
         guarding, Endpoint.CHAT, asked, {"id": "1", "choices": [choice | {"message": message}]}
     )
     chunk = {"id": "1", "choices": [choice | {"delta": message}]}
-    stream = await streamed(ChatStream(Asked(guarding, asked)), Event.of(chunk))
+    stream = await streamed(ChatStream(GuardedRequest(guarding, asked)), Event.of(chunk))
     for told in (whole, stream):
         assert (CANARY in told) == leaves
         assert (f'"finish_reason": "{form}"' in told.replace('":"', '": "')) == leaves
@@ -80,7 +79,7 @@ async def test_of_responses(guarding, more, name, leaves):
         {"type": "response.completed", "response": reply},
     ]
     for last in range(1, len(events) + 1):
-        stream = ResponseStream(Asked(guarding, asked, responses=True))
+        stream = ResponseStream(GuardedRequest(guarding, asked, responses=True))
         told = await streamed(stream, *(Event.of(event, event["type"]) for event in events[:last]))
         assert (CANARY in told) == leaves
 
@@ -97,7 +96,7 @@ async def test_of_responses(guarding, more, name, leaves):
     ],
 )
 async def test_a_streams_call_has_the_name_that_it_had_first(guarding, names, leaves):
-    stream = ChatStream(Asked(guarding, with_tools(CHAT, OF_CHAT, {})))
+    stream = ChatStream(GuardedRequest(guarding, with_tools(CHAT, OF_CHAT, {})))
     pieces = [{"arguments": "{"}, {"arguments": "}"}, {"arguments": CANARY}]
     chunks = [
         {"id": "1", "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "function": (

@@ -9,11 +9,10 @@ from chains.caller import wants_json
 from chains.evidence.base import EvidenceSettings
 from chains.openai_chat import ChatStream
 from chains.openai_exchange import Endpoint, Exchange, Reply
-from chains.openai_request import Asked
+from chains.openai_fields import NAMED_ITEMS
+from chains.openai_request import GuardedRequest, GuardSettings
 from chains.openai_response_stream import ResponseStream
 from chains.openai_sse import Event
-from chains.openai_text import Guarding
-from chains.tool_calls import NAMED_ITEMS
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 
@@ -78,7 +77,7 @@ ITEMS = {
 @pytest.fixture(scope="module")
 def guarding():
     with scripted_guard(config=GuardrailConfig(policy=STRICT)) as guard:
-        yield Guarding(guard=guard, policy=STRICT)
+        yield GuardSettings(guard=guard, policy=STRICT)
 
 
 NO_TEXTS = ("id", "object", "model", "system_fingerprint", "service_tier")
@@ -147,7 +146,7 @@ async def test_fields_of_codes_hold_no_text(guarding, tools):
 
 async def test_fields_of_codes_of_a_stream_hold_no_text(guarding):
     asked = {"model": "m", "messages": [{"role": "user", "content": QUESTION}], "tools": [TOOL]}
-    stream = ChatStream(Asked(guarding, asked))
+    stream = ChatStream(GuardedRequest(guarding, asked))
     whole = chat()
     delta = {"role": TEXT, "content": TRUE, "tool_calls": [CALL]}
     (choice,) = whole["choices"]
@@ -174,7 +173,7 @@ async def test_calls_of_tools_that_were_not_asked_for_stay_here(guarding):
     asked = {"model": "m", "input": QUESTION}
     reply = {"id": "1", "object": "response", "status": "completed", "output": [item, MESSAGE]}
     assert CANARY not in await judged(guarding, Endpoint.RESPONSES, asked, reply)
-    stream = ResponseStream(Asked(guarding, asked, responses=True))
+    stream = ResponseStream(GuardedRequest(guarding, asked, responses=True))
     delta = {"type": "response.function_call_arguments.delta", "delta": TEXT}
     added = {"type": "response.output_item.added", "output_index": 0, "item": item}
     for event in (delta, added):
@@ -216,7 +215,7 @@ RESPONSE_ASKED = {"model": "m", "input": QUESTION, "tools": [TOOL]}
 async def streamed(guarding, asked, *events, responses=False):
     """What leaves of a stream, as one text."""
     kind = ResponseStream if responses else ChatStream
-    stream = kind(Asked(guarding, asked, responses=responses))
+    stream = kind(GuardedRequest(guarding, asked, responses=responses))
     told = [item for event in events for item in await stream.feed(Event.of(event))]
     return " ".join(str(event) for event in [*told, *await stream.finish()])
 
@@ -467,7 +466,7 @@ async def test_a_search_in_a_reply_is_its_evidence_where_a_setting_says_so(
 
 @pytest.mark.parametrize("index", [[], "x", None, -1, 1.5, {}])
 async def test_places_of_another_type_are_no_fault(guarding, index):
-    asked = Asked(guarding, {"model": "m", "input": QUESTION}, responses=True)
+    asked = GuardedRequest(guarding, {"model": "m", "input": QUESTION}, responses=True)
     stream = ResponseStream(asked)
     data = {"type": "response.output_text.delta", "output_index": index, "delta": TRUE}
     await stream.feed(Event.of(data, "response.output_text.delta"))

@@ -6,10 +6,9 @@ import pytest
 
 from chains.openai_chat import ChatStream
 from chains.openai_exchange import Endpoint, Exchange, Reply
-from chains.openai_request import Asked
+from chains.openai_request import GuardedRequest, GuardSettings
 from chains.openai_response_stream import ResponseStream
 from chains.openai_sse import Event
-from chains.openai_text import Guarding
 from guardrail import STRICT, GuardrailConfig
 from guardrail.core.errors import InputError
 from tests.chains.conftest import QUESTION, scripted_guard
@@ -34,7 +33,7 @@ def guard():
 
 
 async def whole(guard, endpoint, asked, reply, policy=STRICT):
-    exchange = Exchange(Guarding(guard=guard, policy=policy), endpoint, asked)
+    exchange = Exchange(GuardSettings(guard=guard, policy=policy), endpoint, asked)
     judged = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
     return json.loads(judged.reply.body), judged.events
 
@@ -61,7 +60,7 @@ async def test_of_chat_completions(guard, asked, said, named):
     assert told.get("unjudged") == named
     assert ("action" in told) == (said.get("content") == TRUE)
 
-    stream = ChatStream(Asked(Guarding(guard=guard, policy=STRICT), CHAT | asked))
+    stream = ChatStream(GuardedRequest(GuardSettings(guard=guard, policy=STRICT), CHAT | asked))
     calls = [{"index": n, **call} for n, call in enumerate(said.get("tool_calls", ()))]
     first = said | ({"tool_calls": calls} if calls else {})
     more = {"tool_calls": [{"index": 0, "function": {"arguments": " "}}]} if calls else {}
@@ -92,7 +91,9 @@ async def test_of_responses(guard, asked, output, named, parts):
     body, _ = await whole(guard, Endpoint.RESPONSES, RESPONSE | asked, reply)
     assert body.get("guardrail", {}).get("unjudged") == named
 
-    asked = Asked(Guarding(guard=guard, policy=STRICT), RESPONSE | asked, responses=True)
+    asked = GuardedRequest(
+        GuardSettings(guard=guard, policy=STRICT), RESPONSE | asked, responses=True
+    )
     stream = ResponseStream(asked)
     events = []
     for index, item in enumerate(output if parts else ()):
@@ -108,7 +109,9 @@ async def test_of_responses(guard, asked, output, named, parts):
 
 
 async def test_a_call_that_a_stream_tells_by_its_pieces_alone_is_named(guard):
-    asked = Asked(Guarding(guard=guard, policy=STRICT), RESPONSE | TOOLS, responses=True)
+    asked = GuardedRequest(
+        GuardSettings(guard=guard, policy=STRICT), RESPONSE | TOOLS, responses=True
+    )
     stream = ResponseStream(asked)
     piece = {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": DATA}
     await stream.feed(Event.of(piece))
@@ -125,7 +128,7 @@ async def test_a_call_without_a_name_is_named_by_its_id_and_leaves_no_stream(gua
     reply = {"id": "1", "choices": [{"index": 0, "message": message}]}
     body, _ = await whole(guard, Endpoint.CHAT, asked, reply)
     assert body["choices"][0]["message"]["guardrail"] == {"unjudged": ["tool call c1"]}
-    stream = ChatStream(Asked(Guarding(guard=guard, policy=STRICT), asked))
+    stream = ChatStream(GuardedRequest(GuardSettings(guard=guard, policy=STRICT), asked))
     chunk = {"choices": [{"index": 0, "delta": message, "finish_reason": "tool_calls"}]}
     (*_, last) = await stream.feed(Event.of(chunk))
     assert "tool_calls" not in last.data
@@ -162,7 +165,9 @@ async def test_where_documents_are_judged_one_without_a_text_is_named(guard, doc
 async def test_a_policy_named_in_a_request_does_not_end_the_judging_of_documents(guard):
     policy = STRICT.changed(structured=True)
     for name in ("annotate", "strict"):
-        asked = Asked(Guarding(guard=guard, policy=policy), CHAT | {"guardrail": {"policy": name}})
+        asked = GuardedRequest(
+            GuardSettings(guard=guard, policy=policy), CHAT | {"guardrail": {"policy": name}}
+        )
         assert asked.guarding.policy.structured
         assert asked.guarding.policy.name == name
 
@@ -179,18 +184,18 @@ async def test_responses_know_no_number_of_choices(guard, n):
         return Reply(200, (), json.dumps({"id": "1", "output": [message(TRUE)]}).encode())
 
     asked = RESPONSE | {"n": n}
-    exchange = Exchange(Guarding(guard=guard, policy=STRICT), Endpoint.RESPONSES, asked)
+    exchange = Exchange(GuardSettings(guard=guard, policy=STRICT), Endpoint.RESPONSES, asked)
     await exchange.whole(send)
     assert len(sent) == 1
     assert Exchange(
-        Guarding(guard=guard, policy=STRICT), Endpoint.RESPONSES, asked | {"stream": True}
+        GuardSettings(guard=guard, policy=STRICT), Endpoint.RESPONSES, asked | {"stream": True}
     ).streams_through
 
 
 @pytest.mark.parametrize("n", [65, 10**30, 0, -1, True, "128", 128.0, [2]])
 def test_more_choices_than_are_ranked_are_refused(guard, n):
     with pytest.raises(InputError, match="from 1 to 64"):
-        Exchange(Guarding(guard=guard, policy=STRICT), Endpoint.CHAT, CHAT | {"n": n})
+        Exchange(GuardSettings(guard=guard, policy=STRICT), Endpoint.CHAT, CHAT | {"n": n})
 
 
 @pytest.mark.parametrize(("n", "calls"), [(64, 1), (1, 1), (None, 1)])
@@ -202,6 +207,6 @@ async def test_as_many_as_are_ranked_are_asked_for_at_once(guard, n, calls):
         choice = {"index": 0, "message": {"role": "assistant", "content": TRUE}}
         return Reply(200, (), json.dumps({"id": "1", "choices": [choice]}).encode())
 
-    exchange = Exchange(Guarding(guard=guard, policy=STRICT), Endpoint.CHAT, CHAT | {"n": n})
+    exchange = Exchange(GuardSettings(guard=guard, policy=STRICT), Endpoint.CHAT, CHAT | {"n": n})
     await exchange.whole(send)
     assert len(sent) == calls

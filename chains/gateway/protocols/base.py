@@ -10,7 +10,7 @@ from chains.rendering import safe_reasons
 from guardrail import GuardedAnswer, Policy
 
 if TYPE_CHECKING:
-    from chains.openai_text import Guarding
+    from chains.openai_request import GuardSettings
 
 __all__ = ["Protocol", "ProtocolReply", "refusal_text"]
 
@@ -21,7 +21,7 @@ ProtocolReply = tuple[object, tuple[GuardedAnswer, ...]]
 class Protocol(ABC):
     """Answers the calls of another gateway."""
 
-    def policy_of(self, guarding: Guarding) -> Policy:
+    def policy_of(self, guarding: GuardSettings) -> Policy:
         """The policy by which the calls are judged and counted."""
         return guarding.policy
 
@@ -30,12 +30,12 @@ class Protocol(ABC):
 
         Args:
             body: Of the call.
-            owner: Owner of the ids in it, as ``Guarding.owner``.
+            owner: Owner of the ids in it, as ``GuardSettings.owner``.
         """
         return body.get("model")
 
     @abstractmethod
-    async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
+    async def __call__(self, body: JSON, guarding: GuardSettings) -> ProtocolReply:
         """Answer a call.
 
         Raises:
@@ -43,7 +43,7 @@ class Protocol(ABC):
         """
 
 
-def refusal_text(answer: GuardedAnswer, guarding: Guarding) -> str:
+def refusal_text(answer: GuardedAnswer, guarding: GuardSettings) -> str:
     """The policy's text for a refused answer, with reasons if ``guarding`` gives them."""
     reasons = "; ".join(safe_reasons(answer)) if guarding.reasons else ""
     return f"{answer.text} ({reasons})" if reasons else answer.text

@@ -17,7 +17,7 @@ from guardrail.core.errors import InputError
 from guardrail.core.types import Category, Passage, Sentence
 
 if TYPE_CHECKING:
-    from chains.openai_text import Guarding
+    from chains.openai_request import GuardSettings
 
 __all__ = [
     "FMSDetector",
@@ -50,7 +50,7 @@ class JudgedExchange(NamedTuple):
         return tuple(answer for answer in self.answers if answer.action is Action.REFUSE)
 
 
-async def judge_exchange(guarding: Guarding, request: JSON, reply: JSON) -> JudgedExchange:
+async def judge_exchange(guarding: GuardSettings, request: JSON, reply: JSON) -> JudgedExchange:
     """Judge a reply by the evidence in its request, as the gateway judges its upstream's.
 
     Several choices are returned best first.
@@ -97,7 +97,7 @@ class PortkeyWebhook(Protocol):
         """The model of the request that the event is about."""
         return (_object(body, "request", "json") or {}).get("model")
 
-    async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
+    async def __call__(self, body: JSON, guarding: GuardSettings) -> ProtocolReply:
         """Answer an event.
 
         Raises:
@@ -134,7 +134,7 @@ class TrueFoundryGuardrail(Protocol):
         """The model of the request."""
         return (_object(body, "requestBody") or {}).get("model")
 
-    async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
+    async def __call__(self, body: JSON, guarding: GuardSettings) -> ProtocolReply:
         """Answer a call before or after a request.
 
         Raises:
@@ -166,11 +166,11 @@ class FMSDetector(Protocol):
     that the documents do not support.
     """
 
-    def policy_of(self, guarding: Guarding) -> Policy:
+    def policy_of(self, guarding: GuardSettings) -> Policy:
         """The policy of checks: a detector reports, and the orchestrator acts."""
         return guarding.checks_policy
 
-    async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
+    async def __call__(self, body: JSON, guarding: GuardSettings) -> ProtocolReply:
         """Judge a text by its context.
 
         Raises:

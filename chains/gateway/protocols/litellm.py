@@ -25,7 +25,7 @@ from chains.evidence.openai import chat_evidence, chat_question
 from chains.gateway.protocols.base import Protocol, ProtocolReply, refusal_text
 from chains.gateway.requests import in_reader_thread
 from chains.openai_calls import calls_in, documents_of_calls
-from chains.openai_codes import scalar, sealed, tree
+from chains.openai_fields import scalar, sealed, tree
 from chains.openai_wire import JSON, is_json_document
 from chains.rendering import Notes, render, render_sentences
 from chains.structured import Document, judge_documents
@@ -34,7 +34,7 @@ from guardrail.core.errors import GuardrailError, InputError
 from guardrail.core.types import Action, GuardedAnswer, Problem
 
 if TYPE_CHECKING:
-    from chains.openai_text import Guarding
+    from chains.openai_request import GuardSettings
 
 __all__ = ["CALLS", "STORE_VARIABLE", "LiteLLMGuardrail", "PendingRequests"]
 
@@ -89,7 +89,7 @@ class LiteLLMGuardrail(Protocol):
         stored = await asyncio.to_thread(self._pending.get, call)
         return stored[2] if stored else None
 
-    async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
+    async def __call__(self, body: JSON, guarding: GuardSettings) -> ProtocolReply:
         """Answer a request or a response of the proxy.
 
         Raises:
@@ -124,7 +124,7 @@ class LiteLLMGuardrail(Protocol):
         case = case._replace(problems=(*case.problems, *problems))
         return await self._judged(body, guarding, case)
 
-    async def _judged(self, body: JSON, guarding: Guarding, case: Case) -> ProtocolReply:
+    async def _judged(self, body: JSON, guarding: GuardSettings, case: Case) -> ProtocolReply:
         texts, policy = _texts(body), guarding.policy
         if len(texts) > MOST_TEXTS:
             raise InputError(f"a response has at most {MOST_TEXTS} texts, not {len(texts)}")
@@ -176,7 +176,7 @@ def _call(body: JSON, owner: str) -> str | None:
     return f"{owner} {call}".strip() if isinstance(call, str) else None
 
 
-def _read(body: JSON, field: RequestField, guarding: Guarding) -> tuple[str, Found]:
+def _read(body: JSON, field: RequestField, guarding: GuardSettings) -> tuple[str, Found]:
     """The question and the evidence of a call."""
     request = {"messages": body.get("structured_messages")}
     settings = guarding.rights.places(guarding.evidence)

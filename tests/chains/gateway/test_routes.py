@@ -128,7 +128,7 @@ def test_the_paths_of_routes_are_those_at_which_something_is_judged():
     settings = GatewaySettings(protocols=tuple(PROTOCOLS))
     with scripted_guard() as guard:
         app = create_app(guard, settings)
-        common = app.state.gateway.guard_options.common
+        common = app.state.gateway.call_settings.common
         by_caller = {
             path
             for path, protocol in app.state.gateway.protocols.items()

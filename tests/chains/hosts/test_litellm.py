@@ -12,7 +12,7 @@ from chains.evidence import Source
 from chains.evidence.base import Found
 from chains.gateway import GatewaySettings, serving
 from chains.gateway.protocols.litellm import CALLS, LiteLLMGuardrail, PendingRequests
-from chains.openai_text import Guarding
+from chains.openai_request import GuardSettings
 from guardrail import STRICT, GuardrailConfig
 from guardrail.core.errors import GuardrailError
 from guardrail.core.types import Passage, Problem, Triple
@@ -70,7 +70,7 @@ def response_of(call):
 async def test_requests_that_wait_are_bounded_in_memory(empty):
     """The oldest go first; a response whose request is gone says so."""
     pending = PendingRequests(most_bytes=250_000)
-    host = partial(LiteLLMGuardrail(pending), guarding=Guarding(guard=empty))
+    host = partial(LiteLLMGuardrail(pending), guarding=GuardSettings(guard=empty))
     for call in range(20):
         await host(request_of(str(call), f"{RIGHT} {'x' * 50_000}."))
         await host(request_of(str(call), f"{RIGHT} {'x' * 50_000}."))  # the same call once more
@@ -87,7 +87,7 @@ async def test_requests_that_wait_are_bounded_in_memory(empty):
 
 async def test_requests_that_wait_are_bounded_in_number(empty):
     pending = PendingRequests()
-    host = partial(LiteLLMGuardrail(pending), guarding=Guarding(guard=empty))
+    host = partial(LiteLLMGuardrail(pending), guarding=GuardSettings(guard=empty))
     for call in range(CALLS + 10):
         await host(request_of(str(call), RIGHT))
     assert len(pending.calls()) == CALLS

@@ -12,7 +12,7 @@ from benchmarks.fuzz.bodies import HOSTS
 from chains.caller import CallerRights
 from chains.evidence import EvidenceSettings, Source
 from chains.gateway.protocols import PROTOCOLS, Protocol
-from chains.openai_text import Guarding
+from chains.openai_request import GuardSettings
 from guardrail import ANNOTATE, BEST_OF_N, STRICT, Action, GuardrailConfig, Passage
 from tests.chains.conftest import scripted_guard
 from tests.chains.hotel import MORE, RIGHT, SAID, SECRET
@@ -42,7 +42,7 @@ async def judged(name, guard, **guarded):
     assert SECRET in json.dumps(HOSTS[name][-1]), "its answer is SAID of tests/chains/hotel.py"
     answer = PROTOCOLS[name][1]()
     for body in HOSTS[name]:
-        reply, answers = await answer(body, Guarding(guard=guard, **guarded))
+        reply, answers = await answer(body, GuardSettings(guard=guard, **guarded))
     (verdict,) = answers
     return json.dumps(reply), verdict
 
