@@ -11,7 +11,7 @@ from guardrail.models.base import Completion, LanguageModel, Message, Prompt, Sa
 
 if TYPE_CHECKING:
     from guardrail.models.langchain import LangChainModel
-    from guardrail.models.openai import ConstraintForm, OpenAIModel
+    from guardrail.models.openai import OpenAIModel
 
 __all__ = [
     "Completion",
@@ -40,7 +40,7 @@ def open_model(
     *,
     base_url: str | None = None,
     api_key: str | None = None,
-    constraint: ConstraintForm | None = None,
+    structured: bool | None = None,
 ) -> LanguageModel:
     """Open a model by its name, or wrap one.
 
@@ -49,8 +49,8 @@ def open_model(
             chat or by completion), a LangChain chat model, or a ``LanguageModel``.
         base_url: The endpoint; None takes ``OPENAI_BASE_URL`` or OpenAI's own.
         api_key: The key; None takes ``OPENAI_API_KEY``.
-        constraint: How an endpoint is held to the retrieved triples; None means structured
-            outputs at OpenAI's own endpoint and plain prompting at any other.
+        structured: Constrain citations with structured outputs; None for yes at OpenAI's own
+            endpoint and no at any other.
 
     Raises:
         ConfigError: The name is none of these.
@@ -65,15 +65,15 @@ def open_model(
     if kind in ("openai", "completion") and name:
         from guardrail.models.openai import OpenAIModel
 
-        if constraint is None:
+        if structured is None:
             own = not (base_url or os.environ.get("OPENAI_BASE_URL"))
-            constraint = "json_schema" if own and kind == "openai" else "none"
+            structured = own and kind == "openai"
         return OpenAIModel(
             name,
             base_url=base_url,
             api_key=api_key,
             api="chat" if kind == "openai" else "completion",
-            constraint=constraint,
+            structured=structured,
         )
     raise ConfigError(f"unknown model {spec!r}; use 'openai:NAME' or 'completion:NAME'")
 

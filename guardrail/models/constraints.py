@@ -1,11 +1,7 @@
-"""Decoding constraints: a citation can only be one of the retrieved triples.
+"""Constrained citations: only retrieved triples may be cited.
 
-Three forms of one constraint, for what servers understand:
-
-- a GBNF grammar: llama.cpp's ``grammar``, vLLM's guided decoding;
-- a JSON schema whose citations are an enum: OpenAI structured outputs;
-- none: ``CitationConstraint.enforce`` checks an answer after the fact and is applied to
-  every constrained answer, whatever the server did.
+A JSON schema whose citations are an enum constrains models with structured outputs.
+``CitationConstraint.enforce`` checks every answer afterwards, whatever the server did.
 """
 
 from __future__ import annotations
@@ -17,9 +13,7 @@ from functools import cached_property
 from guardrail.core.errors import ModelError
 from guardrail.core.types.knowledge import Citation, Triple
 from guardrail.core.types.value import Value
-from guardrail.markers.brackets import write_entity, write_fact
 from guardrail.markers.grammar import KnownFacts, Marker, insert, parse, render_marker
-from kg.verbalise import surface
 
 __all__ = [
     "MAX_ENUM_CHARACTERS",
@@ -36,11 +30,11 @@ MAX_ENUM_CHARACTERS = 15_000
 
 
 class EnforcedText(Value):
-    """An answer whose citations are all allowed ones.
+    """An answer with only allowed citations.
 
     Attributes:
         marked: The answer with its markers.
-        dropped: Citations that were taken out, because no such triple was retrieved.
+        dropped: Citations that were removed because no such triple was retrieved.
     """
 
     marked: str
@@ -51,87 +45,26 @@ class CitationConstraint(Value):
     """The triples that an answer may cite.
 
     Attributes:
-        triples: The retrieved triples, in the order they are shown to the model.
-        anchored: A citation may stand only right after its value, as in the demonstration, so
-            that a small model cannot cite what it did not say. The JSON schema, whose citations
-            belong to sentences, does not know it.
+        triples: The retrieved triples, in the order in which the model sees them.
     """
 
     triples: tuple[Triple, ...] = ()
-    anchored: bool = False
 
     @cached_property
     def citations(self) -> dict[str, Citation]:
-        """Every citation allowed, by the text that stands for it in a JSON schema."""
+        """Allowed citations, by their text in the JSON schema."""
         citations = (triple.citation for triple in self.triples)
         return {f"{c.entity}, {c.property}: {c.value}": c for c in citations}
 
     @cached_property
     def known(self) -> KnownFacts:
-        """The triples as the parser of markers wants them."""
+        """The triples in the form that the marker parser needs."""
         return KnownFacts(self.triples)
 
-    def gbnf(self, *, lines: bool = False) -> str:
-        """Write the constraint as a llama.cpp grammar.
-
-        A marker holds at most three facts of one entity, because small models else go on
-        listing; an anchored one holds one fact. Counted repetition (``{1,3}`` of characters) is
-        avoided: it makes llama.cpp very slow.
-
-        Args:
-            lines: Allow line breaks in the answer; otherwise it is one line, ended by a break.
-        """
-        marks = self._anchored_marks() if self.anchored else self._marks()
-        other = "" if lines else r"\n"
-        return "\n".join(
-            [
-                # Between two markers stands at least one letter: small models repeat "[NA]".
-                "root ::= text (mark text)* mark? pause*" + ("" if lines else r' "\n"'),
-                "text ::= pause* letter word*",
-                rf"word ::= [^\[\]{other}]",
-                rf"letter ::= [^\[\]{other} .,;:]",
-                "pause ::= [ .,;:]",
-                *marks,
-                "",
-            ]
-        )
-
-    def _anchored_marks(self) -> list[str]:
-        """Rules for a value with its citation behind it; values alike share one alternative."""
-        by_form: dict[str, list[Citation]] = {}
-        for citation in self.citations.values():
-            # A date may stand as 1593-07-08, 8 July 1593 or July 8, 1593.
-            value = citation.value
-            for form in dict.fromkeys((value, surface(value, 0), surface(value, 1))):
-                by_form.setdefault(form, []).append(citation)
-        alternatives = []
-        rules = []
-        for number, (form, citations) in enumerate(by_form.items()):
-            facts = (_quote(f"{write_entity(c.entity)}, {write_fact(c)}]") for c in citations)
-            rules.append(f"fact{number} ::= {' | '.join(facts)}")
-            # The blank before it keeps "actor" from being found in "factor".
-            alternatives.append(f"{_quote(f' {form} [')} fact{number}")
-        return ["mark ::= " + " | ".join(['"[NA]"', *alternatives]), *rules]
-
-    def _marks(self) -> list[str]:
-        """Rules for a marker anywhere."""
-        by_entity: dict[str, list[Citation]] = {}
-        for citation in self.citations.values():
-            by_entity.setdefault(citation.entity, []).append(citation)
-        groups = []
-        rules = []
-        for number, (entity, citations) in enumerate(by_entity.items()):
-            facts = " | ".join(_quote(write_fact(citation)) for citation in citations)
-            rules.append(f"fact{number} ::= {facts}")
-            head = _quote(f"{write_entity(entity)}, ")
-            more = f'", " fact{number}'
-            groups.append(f"{head} fact{number} ({more} ({more})?)?")
-        return ['mark ::= "[" (' + " | ".join(['"NA"', *groups]) + ') "]"', *rules]
-
     def json_schema(self) -> dict[str, object]:
-        """Write the constraint as a strict JSON schema: sentences with citations from an enum.
+        """A strict JSON schema: sentences with citations from an enum.
 
-        Triples beyond the limits of OpenAI's structured outputs are left out, last ones first.
+        The last triples are omitted if they exceed the limits of OpenAI's structured outputs.
         """
         allowed: list[str] = []
         size = 0
@@ -140,7 +73,7 @@ class CitationConstraint(Value):
             if len(allowed) == MAX_ENUM_VALUES or size > MAX_ENUM_CHARACTERS:
                 break
             allowed.append(key)
-        # A schema may not hold an empty enum: without triples, no citation field.
+        # An enum must not be empty: without triples there is no citation field.
         fields: dict[str, object] = {"text": {"type": "string"}, "na": {"type": "boolean"}}
         if allowed:
             fields["citations"] = {"type": "array", "items": {"type": "string", "enum": allowed}}
@@ -158,7 +91,7 @@ class CitationConstraint(Value):
         }
 
     def from_json(self, reply: str) -> str:
-        """Turn a reply that follows ``json_schema`` into text with markers.
+        """Convert a reply that follows ``json_schema`` to text with markers.
 
         Raises:
             ModelError: The reply is not JSON of that shape.
@@ -186,9 +119,9 @@ class CitationConstraint(Value):
         return f"{text[:stop]} {bracket}{text[stop:]}"
 
     def enforce(self, marked: str) -> EnforcedText:
-        """Take out citations of triples that were not retrieved, and repeats within a marker.
+        """Remove citations of triples that were not retrieved, and repetitions within a marker.
 
-        A marker that loses all its citations becomes ``[NA]``: its claim has no support.
+        A marker without any citation left becomes ``[NA]``: its claim has no support.
         """
         allowed = set(self.citations.values())
         parsed = parse(marked, self.known)
@@ -207,16 +140,6 @@ class CitationConstraint(Value):
         return EnforcedText(marked=insert(parsed.clean, markers).marked, dropped=tuple(dropped))
 
 
-def constraint_for(triples: Iterable[Triple], *, anchored: bool = False) -> CitationConstraint:
-    """The constraint that allows exactly these triples, each once.
-
-    Args:
-        triples: What may be cited.
-        anchored: Only right after the value that is cited.
-    """
-    return CitationConstraint(triples=tuple(dict.fromkeys(triples)), anchored=anchored)
-
-
-def _quote(text: str) -> str:
-    """A GBNF string literal; control characters that JSON escapes are escaped alike."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\x7F")
+def constraint_for(triples: Iterable[Triple]) -> CitationConstraint:
+    """The constraint that allows exactly these triples, each once."""
+    return CitationConstraint(triples=tuple(dict.fromkeys(triples)))

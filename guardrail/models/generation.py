@@ -67,7 +67,7 @@ async def generate(
     """
     settings = settings or GenerationSettings()
     shown = relevant_triples(question, subgraphs, settings.facts)
-    constraint = constraint_for(shown, anchored=True)
+    constraint = constraint_for(shown)
     request = SampleRequest(
         prompt=answer_prompt(question, shown, failed=failed),
         n=n,

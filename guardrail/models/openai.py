@@ -14,28 +14,24 @@ from guardrail.models.base import Completion, SampleRequest, model_workers
 if TYPE_CHECKING:
     import openai
 
-__all__ = ["ConstraintForm", "OpenAIModel"]
-
-ConstraintForm = Literal["none", "json_schema", "llama.cpp", "vllm", "vllm-guided"]
+__all__ = ["OpenAIModel"]
 
 
 class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint.
 
-    The synchronous client is used, in threads: its connections then outlive any event loop.
+    The synchronous client runs in threads, so that its connections outlive any event loop.
 
     Args:
-        model: Name the endpoint knows the model by.
+        model: The model's name at the endpoint.
         base_url: The endpoint; None takes ``OPENAI_BASE_URL`` or OpenAI's own.
         api_key: The key; None takes ``OPENAI_API_KEY``.
         api: ``chat`` for chat completions, ``completion`` for base models.
-        constraint: How citations are held to the retrieved triples: ``json_schema`` for
-            OpenAI structured outputs, ``llama.cpp`` for its grammars, ``vllm`` for vLLM's
-            ``structured_outputs``, ``vllm-guided`` for ``guided_grammar`` of vLLM before
-            0.12, ``none`` for plain prompting.
-        timeout_s: Seconds allowed for a call where the request names none.
-        max_retries: Attempts after a failed one, with back-off.
-        client: A ready ``openai.OpenAI`` client to use instead.
+        structured: Constrain citations to the retrieved triples with OpenAI's structured
+            outputs; otherwise plain prompting.
+        timeout_s: Seconds per call unless the request sets them.
+        max_retries: Retries after a failed attempt, with back-off.
+        client: An ``openai.OpenAI`` client to use instead.
     """
 
     def __init__(
@@ -45,21 +41,18 @@ class OpenAIModel:
         base_url: str | None = None,
         api_key: str | None = None,
         api: Literal["chat", "completion"] = "chat",
-        constraint: ConstraintForm = "none",
+        structured: bool = False,
         timeout_s: float = 60.0,
         max_retries: int = 2,
         client: openai.OpenAI | None = None,
     ) -> None:
-        if constraint == "json_schema" and api == "completion":
-            raise ConfigError(
-                "structured outputs need the chat API; set api to 'chat' or the constraint "
-                "to 'llama.cpp', 'vllm' or 'none'"
-            )
+        if structured and api == "completion":
+            raise ConfigError("structured outputs need the chat API; set api to 'chat'")
         self._model = model
         self._base_url = base_url
         self._api_key = api_key
         self._api = api
-        self._form = constraint
+        self._structured = structured
         self._timeout_s = timeout_s
         self._max_retries = max_retries
         self._client = client
@@ -85,10 +78,10 @@ class OpenAIModel:
             client.close()
 
     async def sample(self, request: SampleRequest) -> list[Completion]:
-        """Draw ``request.n`` samples; servers that return fewer a call are asked again.
+        """Draw ``request.n`` samples, with further calls if the server returns fewer.
 
         Raises:
-            ModelError: The endpoint failed, refused, or sent something that is no completion.
+            ModelError: The endpoint failed, refused, or did not send a completion.
         """
         samples = await self._workers.run(self._call, request)
         if len(samples) < request.n and request.n > 1:
@@ -133,7 +126,7 @@ class OpenAIModel:
         for choice in choices:
             try:
                 completions.append(self._completion(choice, request))
-            except ModelError as error:  # cut short, or not of the schema: the others may do
+            except ModelError as error:  # truncated or not of the schema; others may be usable
                 unreadable = error
         if unreadable is not None and not completions:
             raise unreadable
@@ -154,23 +147,15 @@ class OpenAIModel:
         stop = list(request.stop) if chat else ["\n", *request.stop]
         if stop:
             options["stop"] = stop[:4]  # the API's limit
-        if request.constraint is not None:
-            grammar = request.constraint.gbnf(lines=chat)
-            if self._form == "json_schema":
-                options["response_format"] = {
-                    "type": "json_schema",
-                    "json_schema": {
-                        "name": "cited_answer",
-                        "strict": True,
-                        "schema": request.constraint.json_schema(),
-                    },
-                }
-            elif self._form == "llama.cpp":
-                options["extra_body"] = {"grammar": grammar}
-            elif self._form == "vllm":
-                options["extra_body"] = {"structured_outputs": {"grammar": grammar}}
-            elif self._form == "vllm-guided":
-                options["extra_body"] = {"guided_grammar": grammar}
+        if self._structured and request.constraint is not None:
+            options["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {
+                    "name": "cited_answer",
+                    "strict": True,
+                    "schema": request.constraint.json_schema(),
+                },
+            }
         return options
 
     def _completion(self, choice: Any, request: SampleRequest) -> Completion:
@@ -179,11 +164,11 @@ class OpenAIModel:
             text = without_reasoning(said or "")
         except AttributeError as error:
             raise ModelError(f"the endpoint of model {self._model!r} sent no completion") from error
-        constrained = request.constraint is not None and self._form != "none"
-        if request.constraint is not None and self._form == "json_schema":
-            text = request.constraint.from_json(text)
+        constraint = request.constraint if self._structured else None
+        if constraint is not None:
+            text = constraint.from_json(text)
         return Completion(
             text=text.strip(),
             finish_reason=choice.finish_reason,
-            constrained=constrained,
+            constrained=constraint is not None,
         )

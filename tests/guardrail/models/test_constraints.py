@@ -14,42 +14,6 @@ QUOTED = Triple(subject="Ann", subject_id="Q1", property="title", value='The "Be
 BOB = Triple(subject="Bob", subject_id="Q2", property="child", value="Ann")
 CONSTRAINT = constraint_for([ROME, QUOTED, BOB, ROME])
 
-TEXT = [
-    r'root ::= text (mark text)* mark? pause* "\n"',
-    "text ::= pause* letter word*",
-    r"word ::= [^\[\]\n]",
-    r"letter ::= [^\[\]\n .,;:]",
-    "pause ::= [ .,;:]",
-]
-MARK = (
-    'mark ::= "[" ("NA" | "Q1, " fact0 (", " fact0 (", " fact0)?)? | '
-    '"Q2, " fact1 (", " fact1 (", " fact1)?)?) "]"'
-)
-
-
-def test_the_grammar_lists_each_fact_once_under_its_entity() -> None:
-    assert CONSTRAINT.gbnf().splitlines() == [
-        *TEXT,
-        MARK,
-        'fact0 ::= "place of birth: Rome" | "title: The \\"Bell\\" \\\\\\\\ Jar\\\\]"',
-        'fact1 ::= "child: Ann"',
-    ]
-    assert constraint_for([]).gbnf().splitlines()[len(TEXT)] == 'mark ::= "[" ("NA") "]"'
-
-
-def test_an_anchored_citation_stands_right_after_its_value() -> None:
-    born = Triple(subject="Ann", subject_id="Q1", property="date of birth", value="1593-07-08")
-    died = Triple(subject="Bob", subject_id="Q2", property="place of death", value="Rome")
-    assert constraint_for([ROME, born, died], anchored=True).gbnf().splitlines() == [
-        *TEXT,
-        (
-            'mark ::= "[NA]" | " Rome [" fact0 | " 1593-07-08 [" fact1 | " 8 July 1593 [" fact2 | '
-            '" July 8, 1593 [" fact3'
-        ),
-        'fact0 ::= "Q1, place of birth: Rome]" | "Q2, place of death: Rome]"',
-        *(f'fact{number} ::= "Q1, date of birth: 1593-07-08]"' for number in (1, 2, 3)),
-    ]
-
 
 def test_the_schema_allows_only_retrieved_triples() -> None:
     sentence = CONSTRAINT.json_schema()["properties"]["sentences"]["items"]

@@ -1,39 +1,17 @@
-"""Models by name, and answers of a real llama.cpp server held to a grammar."""
+"""Models by name, and structured output of LangChain models."""
 
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
 from guardrail.core.errors import ConfigError, ModelError
 from guardrail.core.types import Triple
-from guardrail.markers.grammar import parse
 from guardrail.models import LangChainModel, Prompt, SampleRequest, default_model, open_model
 from guardrail.models.constraints import constraint_for
-from tests.judges.tiny_gguf import llama_server, write_gguf
 
 PAINTER = Triple(subject="Ann", subject_id="Q1", property="occupation", value="painter, poet")
-
-
-def test_a_served_model_samples_under_a_grammar(tmp_path: Path) -> None:
-    request = SampleRequest(
-        prompt=Prompt.from_text("Facts: {Q1, occupation: painter}\nAnswer: Ann [NA] was a painter"),
-        n=2,
-        seed=1,
-        max_tokens=64,
-        constraint=constraint_for([PAINTER]),
-    )
-    with llama_server(write_gguf(tmp_path / "tiny.gguf"), parallel=2) as url:
-        model = open_model(
-            "completion:tiny", base_url=f"{url}/v1", api_key="k", constraint="llama.cpp"
-        )
-        samples = asyncio.run(model.sample(request))
-    assert len(samples) == 2
-    for sample in samples:
-        assert sample.constrained
-        assert set(parse(sample.text).citations) <= {PAINTER.citation}
 
 
 def test_models_open_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,34 +48,15 @@ def test_a_server_that_ignores_n_is_asked_again(endpoint: Endpoint) -> None:
     assert endpoint.requests[0]["stop"] == ["\n"]
 
 
-@pytest.mark.parametrize(
-    ("form", "path"),
-    [
-        ("llama.cpp", ["grammar"]),
-        ("vllm", ["structured_outputs", "grammar"]),
-        ("vllm-guided", ["guided_grammar"]),
-    ],
-)
-def test_grammars_reach_the_servers_that_know_them(
-    endpoint: Endpoint, form: str, path: list[str]
-) -> None:
-    (sample, *_) = asyncio.run(model(endpoint, constraint=form).sample(REQUEST))
-    assert sample.constrained
-    sent = endpoint.requests[0]
-    for key in path:
-        sent = sent[key]
-    assert 'fact0 ::= "place of birth: Rome"' in str(sent)
-
-
 def test_structured_outputs_come_back_as_markers(endpoint: Endpoint) -> None:
     sentence = {"text": "Ann is Roman.", "na": False, "citations": ["Q1, place of birth: Rome"]}
     endpoint.text = json.dumps({"sentences": [sentence]})
-    (sample, *_) = asyncio.run(model(endpoint, constraint="json_schema").sample(REQUEST))
+    (sample, *_) = asyncio.run(model(endpoint, structured=True).sample(REQUEST))
     assert sample.text == "Ann is Roman [Q1, place of birth: Rome]."
     sent = endpoint.requests[0]["response_format"]["json_schema"]
     assert sent["strict"] is True
     with pytest.raises(ConfigError, match="chat API"):
-        model(endpoint, constraint="json_schema", api="completion")
+        model(endpoint, structured=True, api="completion")
 
 
 def test_what_goes_wrong_is_a_model_error(endpoint: Endpoint) -> None:
