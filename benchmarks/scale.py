@@ -23,7 +23,7 @@ from pyoxigraph import RdfFormat, Store
 from benchmarks import baselines
 from guardrail.core.types import Value
 from kg import OxigraphGraph, load_graph
-from kg.memory import peak_mb
+from kg.load import peak_mb
 
 if TYPE_CHECKING:
     from guardrail import GuardrailConfig

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from kg.federation import FederatedGraph
     from kg.linking import EntityLinker
     from kg.load import LoadReport, load_graph
-    from kg.opening import open_graph, open_graphs
-    from kg.people import open_people_graph
+    from kg.opening import open_graph, open_graphs, open_people_graph
     from kg.profiles import Profile, load_profile
+    from kg.reading import Selection
     from kg.results import GraphStats, QueryResult
-    from kg.selection import Selection
     from kg.sparql import SparqlGraph
     from kg.store import OxigraphGraph
     from kg.tables import TableColumns
@@ -58,11 +57,10 @@ _HOMES = {
     "kg.load": "LoadReport load_graph",
     "kg.store": "OxigraphGraph",
     "kg.profiles": "Profile load_profile",
-    "kg.selection": "Selection",
+    "kg.reading": "Selection",
     "kg.sparql": "SparqlGraph",
     "kg.tables": "TableColumns",
-    "kg.opening": "open_graph open_graphs",
-    "kg.people": "open_people_graph",
+    "kg.opening": "open_graph open_graphs open_people_graph",
 }
 
 __getattr__, __dir__ = loaded_on_use(__name__, _HOMES)

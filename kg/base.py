@@ -5,12 +5,17 @@ What only some graphs can do beside it has a protocol of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol, runtime_checkable
 
 from guardrail.core.types import Entity, Mention, Subgraph, Triple
 
-__all__ = ["KnowledgeGraph", "MentionIndex", "PlaceIndex"]
+__all__ = ["KnowledgeGraph", "MentionIndex", "PlaceIndex", "holders"]
+
+STEPS: Final = 8
+"""Most steps from a place to one that contains it: quarter, borough, city, county, …, country."""
+MOST: Final = 30
+"""Most places that contain one: a town may have belonged to several countries."""
 
 
 @runtime_checkable
@@ -70,10 +75,31 @@ class PlaceIndex(Protocol):
     def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
         """For each of n ids, the wider places that hold it, nearest first.
 
-        At most ``kg.containment.STEPS`` steps away and ``kg.containment.MOST`` in number; empty
+        At most ``STEPS`` steps away and ``MOST`` in number; empty
         lists where none is known.
 
         Raises:
             KnowledgeGraphError: If the graph cannot answer.
         """
         ...
+
+
+def holders(place: str, above: Callable[[str], Iterable[str]]) -> list[str]:
+    """The places that contain a place, nearest first, each once.
+
+    Args:
+        place: The place.
+        above: Returns the places that directly contain a place, best first; may have cycles.
+
+    Returns:
+        At most ``MOST`` places, at most ``STEPS`` steps away, without the place itself.
+    """
+    seen = {place: None}
+    frontier = [place]
+    for _ in range(STEPS):
+        found = dict.fromkeys(wider for item in frontier for wider in above(item))
+        frontier = [item for item in found if item not in seen]
+        seen.update(dict.fromkeys(frontier))
+        if not frontier or len(seen) > MOST:
+            break
+    return list(seen)[1 : MOST + 1]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from guardrail.core.types import Entity, Subgraph, Triple
-from kg.characters import readable
 from kg.profiles import Profile, local_name
+from kg.quoting import readable
 from kg.values import render_literal
 
 __all__ = [

@@ -19,7 +19,6 @@ from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.tagging import run_pipeline
 from guardrail.core.types import Candidate, Entity, LinkedEntity, Mention
 from kg.base import KnowledgeGraph, MentionIndex
-from kg.characters import readable
 from kg.hops import Asked, Neighbourhoods, Source, family_names, follow_relations
 from kg.mentions import (
     bare_name,
@@ -32,11 +31,11 @@ from kg.mentions import (
     tagged_mentions,
 )
 from kg.names import NameParts, without_middle
-from kg.ner_types import classes_of, compatible, persons
+from kg.quoting import readable
 from kg.relations import between_persons, literal_key, relation_words
 from kg.reranking import TextIndex, rerank
 from kg.store import OxigraphGraph
-from kg.tagger import load_tagger, taggable
+from kg.tagger import classes_of, compatible, load_tagger, persons, taggable
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -8,8 +8,10 @@ RDF/XML (``.rdf``, ``.owl``, ``.xml``), N3 (``.n3``), JSON-LD (``.jsonld``); tab
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,23 +29,22 @@ from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.rows import TABLE_FILES
 from guardrail.core.types import Value
 from kg.label_file import NAMES, FileLabelIndex, LabelFileWriter
-from kg.memory import peak_mb
 from kg.profiles import STORED_PROFILE, Profile, load_profile, store_profile, stored_profile
 from kg.reading import (
     LINES,
     Chunks,
     Progress,
+    Selection,
     format_of,
     reading,
     suffix_of,
     table_name,
 )
 from kg.segments import load_rdf, load_segments, names_of
-from kg.selection import Selection
 from kg.store import SNAPSHOT, OxigraphGraph, snapshot_of
 from kg.tables import TableColumns, column_property, remove_replaced, triples_of_table
 
-__all__ = ["LoadReport", "Progress", "load_graph", "read_graph"]
+__all__ = ["LoadReport", "Progress", "load_graph", "peak_mb", "read_graph"]
 
 _DIRECT: Final = "http://www.wikidata.org/prop/direct/"
 _LINKS_TRIED: Final = 10_000
@@ -360,3 +361,21 @@ def _fill(store: Store, job: _Job) -> int:
     with reading(job.source, job.progress) as stream:
         assert job.format is not None  # tables are loaded by lines
         return load_rdf(store, stream, job.format, skip_invalid=job.skip_invalid)
+
+
+def peak_mb() -> float | None:
+    """Peak memory of the process so far, in MiB; None if the system does not report it."""
+    try:
+        # getrusage would count what the parent held when it started this process.
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        if peak := re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE):
+            return int(peak[1]) / 1024
+    except OSError:  # no Linux
+        pass
+    try:
+        from resource import RUSAGE_SELF, getrusage
+    except ImportError:  # Windows
+        return None
+    # Linux counts in KiB, macOS in bytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return getrusage(RUSAGE_SELF).ru_maxrss * unit / 2**20

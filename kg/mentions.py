@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.types import Mention
-from kg.ner_types import NAMING_TYPES
+from kg.tagger import NAMING_TYPES
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -16,9 +16,9 @@ from pyoxigraph import Literal
 
 from guardrail.core.types import Entity, Triple
 from kg.blank_nodes import is_named
-from kg.characters import holds_surrogates
 from kg.labels import names_in
 from kg.mentions import fold
+from kg.quoting import holds_surrogates
 from kg.results import graph_read
 from kg.store import OxigraphGraph
 

@@ -10,8 +10,8 @@ from typing import cast
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, QuerySolutions, Store
 
 from guardrail.core.types import Entity, Subgraph, Triple
+from kg.base import holders
 from kg.blank_nodes import is_named
-from kg.containment import holders
 from kg.facts import Name, Row, choose_names, fallback_label, property_fallback, triples, unknown
 from kg.profiles import Profile
 from kg.results import graph_read

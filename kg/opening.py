@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
+import gzip
+from functools import cache, partial
+from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -10,13 +13,15 @@ from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.plugins import NOWHERE, made_part, named_part
 
 if TYPE_CHECKING:
+    from pyoxigraph import Store
+
     from kg.base import KnowledgeGraph
     from kg.endpoint_settings import EndpointSettings
     from kg.profiles import Profile
     from kg.sparql import SparqlGraph
     from kg.store import OxigraphGraph
 
-__all__ = ["open_graph", "open_graphs"]
+__all__ = ["open_graph", "open_graphs", "open_people_graph"]
 
 SEPARATOR = " + "
 """Stands between the locations of graphs that are one."""
@@ -92,8 +97,6 @@ def open_graph(
         ConfigError: If the profile does not exist.
     """
     if location is None or str(location) == "people":
-        from kg.people import open_people_graph
-
         return open_people_graph()
     if str(location).startswith(("http://", "https://")):
         from kg.sparql import SparqlGraph
@@ -113,3 +116,38 @@ def open_graph(
         f"there is no graph at {location}; give a directory made by 'guardrail kg load', "
         f"an RDF file, or the address of a SPARQL endpoint{own}"
     )
+
+
+def open_people_graph() -> OxigraphGraph:
+    """Open the embedded graph of some 1,000 persons with Wikidata ids, in memory.
+
+    It is made by ``training.people``. Each call returns a graph of its own over one shared store,
+    so that closing one does not affect another. The store must not be changed.
+
+    Raises:
+        KnowledgeGraphError: If the package is installed without its data.
+    """
+    from kg.store import OxigraphGraph
+
+    store, snapshot = _people()
+    return OxigraphGraph(store, profile="wikidata", name="people", snapshot=snapshot)
+
+
+@cache
+def _people() -> tuple[Store, str]:
+    from pyoxigraph import RdfFormat, Store
+
+    from kg.store import snapshot_of
+
+    source = files("kg").joinpath("data/people.nt.gz")
+    try:
+        packed = source.read_bytes()
+        text = gzip.decompress(packed)
+    except (OSError, EOFError) as error:
+        raise KnowledgeGraphError(
+            f"the people graph is missing or damaged ({error}); reinstall kg-guardrail"
+        ) from error
+    store = Store()
+    # The file is written by this project's own build, so its IRIs need no second check.
+    store.bulk_load(input=text, format=RdfFormat.N_TRIPLES, lenient=True)
+    return store, snapshot_of(BytesIO(packed))

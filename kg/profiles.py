@@ -21,20 +21,18 @@ from urllib.parse import quote, unquote
 
 from pydantic import Field, ValidationError
 
-from guardrail.core.errors import ConfigError, InputError
+from guardrail.core.errors import ConfigError
 from guardrail.core.toml import read_toml
 from guardrail.core.types import Value
-from kg.characters import CONTROLS, SURROGATES
+from kg.quoting import check_iri
 
-__all__ = ["Profile", "check_iri", "load_profile", "store_profile", "stored_profile"]
+__all__ = ["Profile", "load_profile", "store_profile", "stored_profile"]
 
 _SHIPPED = Path(__file__).parent / "data" / "profiles"
 _IRI_KEYS = (
     *("label", "alias", "description", "type", "subclass", "within", "skip"),
     *("value", "unit"),
 )
-# RFC 3987 as SPARQL's IRIREF grammar states it: none of these characters, no white space.
-_IRI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:[^{CONTROLS}{SURROGATES}\x80-\x9f <>\"{{}}|^`\\]*")
 _SHORT_ID = re.compile(r"[\w.,()'!*~&=+$@%\-]+")
 
 
@@ -184,20 +182,6 @@ def local_name(iri: str) -> str:
     if not iri.startswith(("http://", "https://")):
         end = iri.rsplit(":", 1)[-1] or iri
     return unquote(end).replace("_", " ").strip() or iri
-
-
-def check_iri(iri: str) -> str:
-    """Return the IRI unchanged if it can stand between ``<`` and ``>`` in SPARQL.
-
-    Raises:
-        InputError: If it has no scheme or holds a character that IRIs forbid.
-    """
-    if not _IRI.fullmatch(iri):
-        raise InputError(
-            f"{iri[:80]!r} is not the id of an entity: "
-            "give a short id (Q7259) or a full IRI (http://…)"
-        )
-    return iri
 
 
 def load_profile(source: str | Path | Profile) -> Profile:

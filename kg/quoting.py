@@ -1,14 +1,28 @@
-"""Writes names and ids into SPARQL so that they can neither break a query nor change it."""
+"""Writes names and ids into SPARQL so that they can neither break a query nor change it.
+
+Control characters and lone surrogates are handled here too: queries and servers reject them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Final
 
-from kg.characters import CONTROLS, readable
-from kg.profiles import check_iri
+from guardrail.core.errors import InputError
 
-__all__ = ["quote_iri", "quote_literal", "values"]
+__all__ = [
+    "check_iri", "holds_surrogates", "quote_iri", "quote_literal", "readable", "values", "writable",
+]  # fmt: skip
+
+CONTROLS: Final = r"\x00-\x1f\x7f"
+"""ASCII control characters, for a character class of a regular expression."""
+SURROGATES: Final = r"\ud800-\udfff"
+"""Surrogates, for a character class."""
+_SURROGATE: Final = re.compile(f"[{SURROGATES}]")
+_UNWRITABLE: Final = re.compile(f"[{CONTROLS}{SURROGATES}]")
+# RFC 3987 as SPARQL's IRIREF grammar states it: none of these characters, no white space.
+_IRI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:[^{CONTROLS}{SURROGATES}\x80-\x9f <>\"{{}}|^`\\]*")
 
 _ESCAPES = {
     "\\": "\\\\",
@@ -53,3 +67,32 @@ def quote_iri(iri: str) -> str:
 def values(variable: str, iris: Iterable[str]) -> str:
     """Write ``VALUES ?variable { <…> <…> }``."""
     return f"VALUES ?{variable} {{ {' '.join(map(quote_iri, iris))} }}"
+
+
+def check_iri(iri: str) -> str:
+    """Return the IRI unchanged if it can stand between ``<`` and ``>`` in SPARQL.
+
+    Raises:
+        InputError: If it has no scheme or holds a character that IRIs forbid.
+    """
+    if not _IRI.fullmatch(iri):
+        raise InputError(
+            f"{iri[:80]!r} is not the id of an entity: "
+            "give a short id (Q7259) or a full IRI (http://…)"
+        )
+    return iri
+
+
+def readable(text: str) -> str:
+    """Replace lone surrogates by U+FFFD, because no server can receive them; lengths stay."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def holds_surrogates(text: str) -> bool:
+    """True if a text has a lone surrogate, so that no graph can contain it."""
+    return _SURROGATE.search(text) is not None
+
+
+def writable(text: str) -> bool:
+    """True if a text has neither surrogates nor control characters, like every name in a graph."""
+    return _UNWRITABLE.search(text) is None

@@ -8,7 +8,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -20,12 +20,14 @@ from pyoxigraph import RdfFormat
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.fields import in_short
 from guardrail.core.rows import TABLE_FILES
+from guardrail.core.types import Value
 from guardrail.core.unpacking import unpacked
 
 __all__ = [
     "LINES",
     "Chunks",
     "Progress",
+    "Selection",
     "format_of",
     "reading",
     "suffix_of",
@@ -56,6 +58,12 @@ DEEPEST: Final = 256
 """Elements of XML within each other."""
 
 _LINE: Final = re.compile(r"\bline (\d+)")
+_WIKIDATA: Final = b"http://www.wikidata.org/"
+_SUBJECT: Final = re.compile(rb"[ \t]*(\S+)[ \t]+<([^>\n]*)>[ \t]+")
+_LANGUAGE: Final = re.compile(rb'"@([A-Za-z0-9-]+)[ \t]*\.[ \t]*$')
+_DIRECT: Final = _WIKIDATA + b"prop/direct/"
+_ENTITY: Final = _WIKIDATA + b"entity/"
+_INSTANCE_OF: Final = _DIRECT + b"P31"
 _GZIP, _BZIP2 = b"\x1f\x8b", b"BZh"
 
 
@@ -241,3 +249,61 @@ class _Counted(_Readable):
         if self._progress is not None and count:
             self._progress(self._read, self._total)
         return count
+
+
+class Selection(Value):
+    """Which lines of a Wikidata dump are kept; an empty attribute keeps everything.
+
+    All lines of an entity are consecutive in a dump; they are buffered until its classes are
+    known. Properties are always kept, with their labels.
+
+    Attributes:
+        languages: Tags of the texts to keep (``en`` keeps ``en-GB``); untagged text always stays.
+        properties: Ids of the properties whose facts to keep (``P31``).
+        classes: Ids of the classes (``Q5``) whose instances to keep.
+    """
+
+    languages: tuple[str, ...] = ()
+    properties: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    @property
+    def everything(self) -> bool:
+        """True if nothing is filtered."""
+        return not (self.languages or self.properties or self.classes)
+
+    def keep(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the lines to keep, those of an entity in one piece.
+
+        Args:
+            lines: Lines of N-Triples with their line ends.
+        """
+        languages = tuple(tag.lower().encode() for tag in self.languages)
+        regional = tuple(tag + b"-" for tag in languages)
+        properties = frozenset(_DIRECT + item.encode() for item in self.properties)
+        classes = frozenset(b"<" + _ENTITY + kind.encode() + b">" for kind in self.classes)
+        block: list[bytes] = []
+        subject, wanted = b"", not classes
+        for line in lines:
+            found = _SUBJECT.match(line)
+            if found is None:
+                # A comment, or an invalid line that the load will report.
+                yield line
+                continue
+            if found[1] != subject:
+                if wanted and block:
+                    yield b"".join(block)
+                block, subject = [], found[1]
+                wanted = not classes or subject.startswith(b"<" + _ENTITY + b"P")
+            predicate = found[2]
+            if classes and predicate == _INSTANCE_OF:
+                wanted = wanted or line[found.end() :].split(None, 1)[0] in classes
+            if properties and predicate.startswith(_DIRECT) and predicate not in properties:
+                continue
+            if languages and (tagged := _LANGUAGE.search(line)):
+                tag = tagged[1].lower()
+                if tag not in languages and not tag.startswith(regional):
+                    continue
+            block.append(line)
+        if wanted and block:
+            yield b"".join(block)

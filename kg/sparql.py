@@ -15,12 +15,11 @@ from pyoxigraph import RdfFormat, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Entity, Subgraph, Triple, Usage
-from kg.characters import writable
 from kg.endpoint import Endpoint, QueryRejectedError
 from kg.endpoint_settings import EndpointSettings
 from kg.facts import Row, unknown
 from kg.profiles import Profile, load_profile
-from kg.quoting import quote_iri
+from kg.quoting import quote_iri, writable
 from kg.results import GraphStats, QueryResult, read_solutions
 from kg.sparql_nodes import SparqlNodes
 from kg.sparql_text import QueryWriter

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from guardrail.core.errors import InputError
 from guardrail.core.types import Entity, Triple
-from kg.containment import holders
+from kg.base import holders
 from kg.endpoint import XSD_STRING, Endpoint
 from kg.endpoint_settings import BATCH, CACHE_S
 from kg.facts import Name, Row, choose_names, fallback_label, property_fallback, triples

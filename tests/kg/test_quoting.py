@@ -11,7 +11,14 @@ from guardrail.core.errors import InputError
 from kg import SparqlGraph
 from kg.endpoint import Endpoint
 from kg.endpoint_settings import EndpointSettings
-from kg.quoting import quote_iri, quote_literal
+from kg.quoting import (
+    check_iri,
+    holds_surrogates,
+    quote_iri,
+    quote_literal,
+    readable,
+    writable,
+)
 
 from .conftest import SparqlServer
 
@@ -78,3 +85,30 @@ def test_an_iri_is_checked(text: str) -> None:
 def test_malformed_iris_are_refused(iri: str) -> None:
     with pytest.raises(InputError):
         quote_iri(iri)
+
+
+@pytest.mark.parametrize("code", [0xD800, 0xDBFF, 0xDC00, 0xDFFF])
+def test_a_lone_surrogate_is_replaced_and_refused(code: int) -> None:
+    text = f"Ada{chr(code)}"
+    assert holds_surrogates(text)
+    assert not writable(text)
+    assert readable(text) == "Ada\ufffd"
+    assert quote_literal(text) == '"Ada\ufffd"'
+    with pytest.raises(InputError):
+        check_iri(f"urn:{text}")
+
+
+@pytest.mark.parametrize("control", ["\x00", "\n", "\x1f", "\x7f"])
+def test_a_control_character_is_escaped_and_refused(control: str) -> None:
+    assert not writable(f"Ada{control}")
+    assert control not in quote_literal(f"Ada{control}")
+    with pytest.raises(InputError):
+        check_iri(f"urn:Ada{control}")
+
+
+def test_whole_characters_stay() -> None:
+    for text in ("Éamon de Valera", "𝔸da", "\ufffd"):
+        assert readable(text) == text
+        assert writable(text)
+        assert not holds_surrogates(text)
+    assert check_iri("urn:𝔸da") == "urn:𝔸da"
