@@ -63,9 +63,17 @@ def read_apart(
 
 def meets(span: Span, others: Iterable[Span]) -> bool:
     """Whether a stretch overlaps one of some others."""
-    return any(span[0] < end and start < span[1] for start, end in others)
+    first, last = span
+    for start, end in others:  # noqa: SIM110  # runs for every word of a sentence
+        if first < end and start < last:
+            return True
+    return False
 
 
 def within_another(span: Span, others: Iterable[Span]) -> bool:
     """Whether a stretch is a piece of one of some others, and not the whole of it."""
-    return any(a <= span[0] and span[1] <= b and b - a > span[1] - span[0] for a, b in others)
+    first, last = span
+    for start, end in others:
+        if start <= first and last <= end and end - start > last - first:
+            return True
+    return False

@@ -24,7 +24,7 @@ from guardrail.core.cancellation import GivenUpError
 from guardrail.core.errors import ConfigError, GuardrailError, InputError
 from guardrail.core.types import Problem
 
-__all__ = ["NOWHERE", "Kind", "foreign", "made_part", "named_part", "told"]
+__all__ = ["NOWHERE", "Kind", "foreign", "made_part", "named_part", "note_failure", "told"]
 
 Kind = Literal["checks", "judges", "scorers", "graphs"]
 """Kinds of parts; the group of entry points is ``kg_guardrail.`` and this."""
@@ -103,10 +103,34 @@ def foreign(what: str, kind: type[GuardrailError]) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, GuardrailError) and not isinstance(error, InputError):
             raise
-        *_, last = extract_tb(error.__traceback__)
-        place = f"{Path(last.filename).name}:{last.lineno}"
-        said = f"{what} failed: {type(error).__name__}: {error} ({place})"
-        raise kind(said) from error
+        raise kind(_said(what, error)) from error
+
+
+def _said(what: str, error: Exception) -> str:
+    """What an error of another package's code says, with the line of the code."""
+    *_, last = extract_tb(error.__traceback__)
+    place = f"{Path(last.filename).name}:{last.lineno}"
+    return f"{what} failed: {type(error).__name__}: {error} ({place})"
+
+
+def note_failure(problems: list[Problem], part: str, what: str, error: Exception) -> None:
+    """Record, once, that a part failed without which the rest goes on.
+
+    Args:
+        problems: Where it is recorded.
+        part: Its name there.
+        what: Whose code failed, as for ``foreign``.
+        error: The error.
+
+    Raises:
+        GivenUpError: It says that nobody waits for the rest either.
+    """
+    if isinstance(error, GivenUpError):
+        raise error
+    typed = isinstance(error, GuardrailError) and not isinstance(error, InputError)
+    problem = Problem(part=part, message=str(error) if typed else _said(what, error))
+    if problem not in problems:
+        problems.append(problem)
 
 
 @contextmanager
@@ -122,14 +146,9 @@ def told(problems: list[Problem], part: str, what: str) -> Iterator[None]:
         GivenUpError: Nobody waits for the rest either.
     """
     try:
-        with foreign(what, GuardrailError):
-            yield
-    except GivenUpError:
-        raise
-    except GuardrailError as error:
-        problem = Problem(part=part, message=str(error))
-        if problem not in problems:
-            problems.append(problem)
+        yield
+    except Exception as error:
+        note_failure(problems, part, what, error)
 
 
 def _loaded(kind: Kind, name: str, load: Callable[[], object]) -> Callable[..., object]:

@@ -1,34 +1,39 @@
-"""Memory for what is computed of words and labels, bounded in size as well as in number."""
+"""Memory for what is computed from words and labels, bounded in size and in number."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, wraps
 from typing import TypeVar
 
 __all__ = ["remembered"]
 
 LONGEST = 128
-"""Most characters of a text that is remembered: what recurs is shorter, and whoever writes the
-evidence shall not fill the memory."""
+"""Longest text that is remembered, in characters: what recurs is shorter, and whoever writes the
+evidence must not fill the memory."""
 
 Result = TypeVar("Result")
 
 
+class _Memory(dict[str, Result]):
+    """Results by text; a hit is a lookup in a dictionary and calls no function of Python."""
+
+    def __init__(self, function: Callable[[str], Result], many: int) -> None:
+        self._function = function
+        self._many = many
+
+    def __missing__(self, text: str) -> Result:
+        result = self._function(text)
+        if len(text) <= LONGEST:
+            if len(self) >= self._many:
+                self.clear()
+            self[text] = result
+        return result
+
+
 def remembered(many: int) -> Callable[[Callable[[str], Result]], Callable[[str], Result]]:
-    """Make a function of a text remember what it gave for short ones.
+    """Make a function of a text remember its results for short texts.
 
     Args:
-        many: Most texts that are remembered; the ones not asked for longest go first.
+        many: Number of results after which all are forgotten.
     """
-
-    def with_memory(function: Callable[[str], Result]) -> Callable[[str], Result]:
-        recall = lru_cache(maxsize=many)(function)
-
-        @wraps(function)
-        def of(text: str) -> Result:
-            return recall(text) if len(text) <= LONGEST else function(text)
-
-        return of
-
-    return with_memory
+    return lambda function: _Memory(function, many).__getitem__

@@ -228,8 +228,8 @@ class PreparedEvidence:
         """The subjects that a text may name in full: all words of a name are among its words."""
         words = {token.folded for token in tokens}
         found = set(self._names.always)
-        for word in words:
-            found |= {label for label, rest in self._names.by_rarest.get(word, ()) if rest <= words}
+        for word in self._names.by_rarest.keys() & words:
+            found |= {label for label, rest in self._names.by_rarest[word] if rest <= words}
         return [label for label in self.labels if label in found] if found else []
 
     def labels_sharing(self, tokens: Sequence[Token]) -> list[str]:

@@ -136,7 +136,7 @@ class Statement:
         others = [token for token in tokens if token.folded not in own]
         return part_of_name_in(others, self.triple.value)
 
-    @property
+    @cached_property
     def value_text(self) -> str:
         """Where its values stand: a fact's value, or its text."""
         return self.fact.value if self.fact else self.text

@@ -109,13 +109,13 @@ class Claim:
         whole = told and told <= content_stems(plain(self.question))
         return "" if whole else self.question.strip()
 
-    @property
+    @cached_property
     def context(self) -> str:
         """The question and the sentences before, as the judge reads them."""
-        return " ".join(part for part in (self.asked, self.before) if part)
+        return " ".join(filter(None, (self.asked, self.before)))
 
     @cached_property
-    def tokens(self) -> list[Token]:
+    def tokens(self) -> tuple[Token, ...]:
         """The words of ``text``; offsets are the sentence's own."""
         return tokenise(plain(self.text))
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.errors import JudgeError
-from guardrail.core.plugins import told
+from guardrail.core.plugins import note_failure
 from guardrail.core.text.values import TypedValue
 from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import (
@@ -279,16 +279,21 @@ class Grounder:
         """What the checks find, up to one that finds no claim."""
         unread = evidence.grounding.unread if evidence.grounding else ()
         because = "the judge cannot read this"
+        size = len(evidence.indexed.statements)
         found = [finding("unread", Effect.MISSING, claim, span, because) for span in unread]
         for check in self._checks if claim.prose else ():
-            with told(problems, "checks", f"check {check.name!r}"):
-                said = list(check.apply(claim, evidence, context))
-                numbers = {number for item in said for number in item.statements}
-                if not numbers.issubset(range(len(evidence.indexed.statements))):
-                    raise ValueError("a finding names statements by numbers of evidence.chosen")
-                found += said
-                if any(item.effect is Effect.NO_CLAIM for item in said):
-                    break
+            said: Sequence[Finding] = ()
+            try:
+                said = check.apply(claim, evidence, context)
+                for item in said:
+                    if item.statements and not 0 <= max(item.statements) < size:
+                        raise ValueError("a finding names statements by numbers of evidence.chosen")
+            except Exception as error:
+                said = ()
+                note_failure(problems, "checks", f"check {check.name!r}", error)
+            found += said
+            if said and Effect.NO_CLAIM in [item.effect for item in said]:
+                break
         return found
 
 

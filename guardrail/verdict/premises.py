@@ -41,7 +41,7 @@ class Premises:
         """Whether all statements that the judge read are triples."""
         return all(statement.triple is not None for _, statement in self.chosen)
 
-    @property
+    @cached_property
     def chosen(self) -> list[tuple[int, Statement]]:
         """The statements that the judge read, each with its number among all."""
         return [(place, self.indexed.statements[place]) for place in self.selection.places]

@@ -74,9 +74,9 @@ def named_runs(text: str, tokens: Sequence[Token]) -> list[Span]:
     """The names of a text, each with the number behind it: *Fjell 4*."""
     found = []
     for start, end in find_names(text):
-        behind = next((t for t in tokens if t.start >= end), None)
-        numbered = behind and behind.start == end + 1 and behind.text.isdigit()
-        found.append((start, behind.end if behind and numbered else end))
+        behind = [t for t in tokens if t.start >= end][:1]
+        number = [t.end for t in behind if t.start == end + 1 and t.text.isdigit()]
+        found.append((start, number[0] if number else end))
     return found
 
 
@@ -115,11 +115,9 @@ def named_in(text: str, tokens: Sequence[Token], evidence: PreparedEvidence) -> 
         for label, spans in whole.items()
         if all(within_another(span, taken) for span in spans)
     }
-    free = [
-        token
-        for token in tokens
-        if not any(start <= token.start and token.end <= end for start, end in taken)
-    ]
+    free = tokens
+    for start, end in taken:
+        free = [token for token in free if token.start < start or end < token.end]
     parts: dict[str, int] = {}
     runs = named_runs(text, tokens)
     for label in evidence.labels_sharing(free):

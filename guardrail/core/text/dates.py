@@ -23,6 +23,7 @@ __all__ = [
     "parse_date",
 ]
 
+DIGIT = re.compile(r"\d")
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>\d{3,4})(?!\d)(?![.,]\d)"
 RECENT = r"(?:1[0-9]|20)\d\d"
@@ -103,10 +104,9 @@ def _weekdays() -> frozenset[str]:
 def names_weekday(text: str) -> bool:
     """True if a text names a day of the week, or a group of them: *Mon*, *Saturdays*, *daily*."""
     short = lexicon("calendar")["weekday_forms"]
-    return any(
-        word.lower() in _weekdays() or (word[0].isupper() and word.lower() in short)
-        for word in re.findall(r"[^\W\d_]+", text)
-    )
+    words = re.findall(r"[^\W\d_]+", text)
+    named = [word for word in words if word[0].isupper() and word.lower() in short]
+    return bool(named) or not _weekdays().isdisjoint(map(str.lower, words))
 
 
 @cache
@@ -168,8 +168,7 @@ def find_dates(text: str, *, yearless: bool = False) -> list[Date]:
     With ``yearless`` a day of a month counts without a year.
     """
     text = plain(text)
-    dated = any(sign.isdigit() for sign in text)
-    return read_apart(text, _forms(yearless), _read) if dated else []
+    return read_apart(text, _forms(yearless), _read) if DIGIT.search(text) else []
 
 
 def parse_date(value: str) -> Date | None:

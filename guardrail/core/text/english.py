@@ -37,17 +37,18 @@ def in_english(text: str) -> bool:
     Such signs are another script, common words of another language that outnumber the English ones,
     and, in a long text, missing common English words. Names and numbers belong to no language.
     """
-    letters = [sign for sign in text if sign.isalpha()]
-    foreign = sum(ord(sign) > _LATIN_END for sign in letters)
-    if foreign >= MIN_LETTERS and 2 * foreign > len(letters):
-        return False
+    if not text.isascii():
+        letters = [*filter(str.isalpha, text)]
+        foreign = len([sign for sign in letters if ord(sign) > _LATIN_END])
+        if foreign >= MIN_LETTERS and 2 * foreign > len(letters):
+            return False
     found = _WORD.findall(text)
     words = [word for word in found if word[0].islower()]
     # A small word before a capital may be part of a name or a title: von Neumann, un Carnaval.
     alone = [word for word, after in pairwise([*found, ""]) if not after[:1].isupper()]
     common = lexicon_set("languages", "english")
-    other = max(sum(word in language for word in alone) for language in _other_languages())
-    if other >= OTHER_WORDS and other > sum(word.lower() in common for word in found):
+    other = max([sum(map(language.__contains__, alone)) for language in _other_languages()])
+    if other >= OTHER_WORDS and other > sum(map(common.__contains__, map(str.lower, found))):
         return False
-    english = sum(word in common for word in words)
+    english = sum(map(common.__contains__, words))
     return len(words) < LONG_WORDS or english >= ENGLISH_SHARE * len(words)

@@ -79,7 +79,7 @@ def _common(text: str, span: Span) -> bool:
     single = " " not in text[start:end] and not text[start + 1 : end].isupper()
     if single and OPENS.search(text[max(0, start - 12) : start] if start > 12 else text[:start]):
         return True
-    return all(fold(word) in calendar_words() for word in re.split(r"\W+", text[start:end]))
+    return calendar_words().issuperset(map(fold, re.split(r"\W+", text[start:end])))
 
 
 def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:

@@ -132,6 +132,10 @@ def _numbers(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[_Number]:
     apart = Apart(taken)
     place = 0
     while place < len(tokens):
+        word = tokens[place].folded
+        if word[0].isalpha() and word not in _number_words():
+            place += 1
+            continue
         run = _run(text, tokens, place)
         if run is None or not apart.free(run.start, run.end):
             place += 1
@@ -140,6 +144,12 @@ def _numbers(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[_Number]:
         yield scaled
         while place < len(tokens) and tokens[place].start < scaled.end:
             place += 1
+
+
+@cache
+def _number_words() -> frozenset[str]:
+    numbers = lexicon("numbers")
+    return frozenset([*numbers["units"], *numbers["scales"], *numbers["halves"]])
 
 
 def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
@@ -151,19 +161,18 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
     figures = first.text[:1].isdecimal()
     if figures and (first.folded[-1:].isalpha() or _inside_word(text, first)):
         return None
-    if not figures and not any(
-        first.folded in numbers[key] for key in ("units", "scales", "halves")
-    ):
+    if not figures and first.folded not in _number_words():
         return None
     for length in range(3 if figures else LONGEST, 0, -1):
         run = tokens[place : place + length]
         if len(run) < length or run[-1].folded == "and" or run[0].folded == "and":
             continue
-        if figures and any(item.folded not in numbers["scales"] for item in run[1:]):
+        words = [item.folded for item in run]
+        if figures and not numbers["scales"].keys() >= {*words[1:]}:
             continue
-        if any(item.folded in numbers["ordinals"] for item in run):
+        if not numbers["ordinals"].keys().isdisjoint(words):
             continue
-        if any(text[a.end : b.start] not in (" ", "-", "") for a, b in pairwise(run)):
+        if not {" ", "-", ""} >= {text[a.end : b.start] for a, b in pairwise(run)}:
             continue
         value = number_of(run)
         if value is None or (length == 1 and run[0].folded in numbers["scales"]):

@@ -36,6 +36,7 @@ VERSION_WORD = re.compile(
     re.IGNORECASE,
 )
 
+ALNUM = re.compile(r"\w")
 ACCOUNTED = re.compile(r"\(\d[\d.,' ]*\)")
 """A negative amount in accounts: *(250)*."""
 
@@ -87,7 +88,7 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
 
     Numbers without a unit have ``unit``, which the label of a property may tell.
     """
-    if not any(sign.isalnum() for sign in text):
+    if not ALNUM.search(text):
         return []
     text = plain(text)
     found: list[TypedValue] = []
@@ -239,7 +240,7 @@ def _across(claimed: TypedValue, known: TypedValue) -> Agreement:
 
 def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
     measures = {item.unit.measure if item.unit else "" for item in (claimed, known)}
-    shared = any(item.unit and item.unit.shared for item in (claimed, known))
+    shared = bool(claimed.unit and claimed.unit.shared) or bool(known.unit and known.unit.shared)
     if shared and all(name.startswith(MONEY) for name in measures):
         measures = {MONEY}
     if len(measures) > 1:

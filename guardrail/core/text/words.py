@@ -68,6 +68,7 @@ MIN_STEM = 4
 HUNDRED, THOUSAND = 100, 1000
 
 
+@remembered(4_096)
 def plain(text: str) -> str:
     """Write typographic apostrophes, quotes, dashes and spaces plainly; offsets stay."""
     return text if text.isascii() else text.translate(PLAIN_SIGNS)
@@ -97,6 +98,7 @@ class Token(NamedTuple):
     end: int
 
 
+@remembered(16_384)
 def fold(text: str) -> str:
     """Casefold and drop accents, so that ``Gérard`` equals ``gerard``."""
     if text.isascii():
@@ -119,7 +121,8 @@ def stem(folded: str) -> str:
     return word
 
 
-def tokenise(text: str) -> list[Token]:
+@remembered(4_096)
+def tokenise(text: str) -> tuple[Token, ...]:
     """Split a text into words and numbers; punctuation is dropped, hyphenated words come apart."""
     tokens = []
     for match in TOKEN.finditer(text):
@@ -131,7 +134,7 @@ def tokenise(text: str) -> list[Token]:
         if word[-1] == ".":
             folded = folded.replace(".", "").replace(" ", "")  # U.S., F.C., T. S.
         tokens.append(Token(word, folded, _key(folded), match.start(), end))
-    return tokens
+    return tuple(tokens)
 
 
 @remembered(16_384)
@@ -193,6 +196,7 @@ def plain_figures(word: str) -> str:
     return re.sub(r"[,' ]", "", word) if GROUPED.fullmatch(word) else word
 
 
+@remembered(16_384)
 def digits_of(word: str) -> float | None:
     """The number that figures write, their thousands apart or not; None where they write none."""
     if not word[:1].isdigit():
@@ -217,7 +221,7 @@ def property_words(label: str) -> str:
 def content_stems(text: str) -> frozenset[str]:
     """Stems of a text's words, function words left out."""
     stop = lexicon_set("function_words", "stop_words")
-    return frozenset(item.stem for item in tokenise(text) if item.folded not in stop)
+    return frozenset([item.stem for item in tokenise(text) if item.folded not in stop])
 
 
 @remembered(16_384)
@@ -230,10 +234,11 @@ def copy_key(text: str) -> str:
 def runs_of(tokens: Sequence[Token], wanted: Sequence[str]) -> list[tuple[int, int]]:
     """Where folded words stand one after the other among tokens: offsets of each run."""
     found = []
+    wanted = tuple(wanted)
     size = len(wanted)
     for place in range(len(tokens) - size + 1):
-        if tokens[place].folded == wanted[0] and all(
-            tokens[place + step].folded == wanted[step] for step in range(1, size)
+        if tokens[place].folded == wanted[0] and wanted == tuple(
+            [token.folded for token in tokens[place : place + size]]
         ):
             found.append((tokens[place].start, tokens[place + size - 1].end))
     return found

@@ -65,15 +65,15 @@ class Weights(Value):
 
     def parts(self, features: Mapping[str, float]) -> tuple[Weight, ...]:
         """What each feature of a sentence adds to its log-odds, where it adds anything."""
-        added = (
+        added = [
             Weight(
                 name=name,
                 support=round(self.support.get(name, 0.0) * value, 2) + 0.0,
                 contradiction=round(self.contradiction.get(name, 0.0) * value, 2) + 0.0,
             )
             for name, value in features.items()
-        )
-        return tuple(weight for weight in added if weight.support or weight.contradiction)
+        ]
+        return tuple([weight for weight in added if weight.support or weight.contradiction])
 
 
 class Weighing(Value):
@@ -109,7 +109,7 @@ def features_of(grounding: Grounding, findings: Sequence[Finding]) -> dict[str, 
 
 
 def _chance(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
-    total = math.fsum(weight * features.get(name, 0.0) for name, weight in weights.items())
+    total = math.fsum([weight * features.get(name, 0.0) for name, weight in weights.items()])
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))
 
 

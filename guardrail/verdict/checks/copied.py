@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.core.apart import meets
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import find_names
 from guardrail.core.text.validity import timeless
@@ -227,8 +228,9 @@ def _units(text: str, tokens: Sequence[Token], values: Sequence[TypedValue]) -> 
     """The words and values of a sentence in order, without articles and forms of *do*."""
     light = lexicon_set("grammar", "dummies")
     units = [_Unit("", value.start, value.end, value) for value in values]
+    spans = [(value.start, value.end) for value in values]
     for token in tokens:
-        if any(value.start < token.end and token.start < value.end for value in values):
+        if meets((token.start, token.end), spans):
             continue
         units += [
             _Unit(word, token.start, token.end) for word in _words(token) if word not in light

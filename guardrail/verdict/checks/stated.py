@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from operator import methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.apart import Span, meets
@@ -144,7 +145,7 @@ class _Reading:
         for token in self.words:
             if meets((token.start, token.end), [*covered, *dates]) or token.stem in known:
                 continue
-            if any(_is_verb_of(token.stem, word) for word in known):
+            if _is_verb_of(token.stem, known):
                 continue
             if truth and (
                 token.folded in denials or token.folded in lexicon_set("function_words", "yes")
@@ -185,10 +186,8 @@ class _Reading:
         stems = (
             {t.stem for t in self.words if not meets((t.start, t.end), at)} if at else self.stems
         )
-        whole = all(
-            word in stems or any(_is_verb_of(stem, word) for stem in stems) for word in words
-        )
-        return whole or not stems.isdisjoint(_cues(statement) - words)
+        left = [word for word in words if word not in stems and not _has_verb_of(word, stems)]
+        return not left or not stems.isdisjoint(_cues(statement) - words)
 
     def _typed(self) -> Iterator[_Fact]:
         """The values of the sentence as agreeing with, or differing from, facts that it names."""
@@ -296,9 +295,14 @@ def _kind_of(statement: Statement) -> str:
     return next(iter(words)) if named and len(words) == 1 else ""
 
 
-def _is_verb_of(stem: str, word: str) -> bool:
+def _is_verb_of(stem: str, words: Iterable[str]) -> bool:
     """True if a word begins a property's word: *weigh*, of *weight*."""
-    return len(stem) >= MIN_STEM and word.startswith(stem)
+    return len(stem) >= MIN_STEM and any(map(methodcaller("startswith", stem), words))
+
+
+def _has_verb_of(word: str, stems: Iterable[str]) -> bool:
+    """True if one of some stems begins a property's word."""
+    return word.startswith(tuple([stem for stem in stems if len(stem) >= MIN_STEM]))
 
 
 def _in_unit(value: TypedValue, held: TypedValue) -> TypedValue:

@@ -20,7 +20,6 @@ def test_short_texts_are_remembered_and_long_ones_are_not() -> None:
     short, long = "a" * LONGEST, "a" * (LONGEST + 1)
     assert [length(short), length(short), length(long), length(long)] == [128, 128, 129, 129]
     assert asked == [short, long, long]
-    assert length.__doc__ == "Its length."
 
 
 def test_labels_of_any_length_leave_no_memory_behind() -> None:
