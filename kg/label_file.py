@@ -1,4 +1,4 @@
-"""The label index of an on-disk graph: an SQLite file beside the store.
+"""The label index of an on-disk graph: an SQLite file next to the store.
 
 Names are found by their key. Readers share the pages of the file that they use.
 """

@@ -241,7 +241,7 @@ def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _replacement(target: Path) -> Iterator[Path]:
-    """A copy of a graph in a hidden folder beside it, which replaces the graph at the end.
+    """A copy of a graph in a hidden folder next to it, which replaces the graph at the end.
 
     Raises:
         KnowledgeGraphError: The target is something else or is being written, or both the graph

@@ -20,7 +20,7 @@ from guardrail.core.incoming import cut_text
 from guardrail.core.rows import cell_text
 from guardrail.core.types import Evidence, Passage, Problem, Triple
 from guardrail.evidence.bounds import MOST_CHARS, too_long
-from guardrail.sources.tables import MOST_CELLS, row_size
+from guardrail.sources.tables import MOST_CELLS, SUBJECT_COLUMNS, row_size
 
 __all__ = ["ToolResult", "evidence_of_tools", "result_evidence"]
 
@@ -201,7 +201,7 @@ def _object(
 ) -> Iterator[Evidence]:
     documents, data = _documents(data)
     yield from documents
-    named = next((key for key in Table.subject_columns if _cell(data.get(key)) is not None), None)
+    named = next((key for key in SUBJECT_COLUMNS if _cell(data.get(key)) is not None), None)
     about = (_cell(data[named]) if named else subject) or RESULT
     read = {name: getattr(documents[0], name) for name in FIELD_KEYS} if documents else {}
     for key, value in data.items():

@@ -1,1 +1,1 @@
-"""Where evidence comes from beside a graph: rows of tables, results of queries, documents."""
+"""Evidence from tables, query results and documents."""

@@ -1,7 +1,7 @@
-"""Columns of numbers in one notation: spreadsheets write them as their country and format say.
+"""Columns of numbers in one notation, whatever the country and format of the spreadsheet.
 
-What one cell leaves open, the column decides: *2,490* has a decimal comma in a column with *17,5*,
-and *(250)* is a negative amount among numbers without parentheses.
+The column resolves ambiguous cells: *2,490* has a decimal comma in a column with *17,5*, and
+*(250)* is a negative amount among numbers without parentheses.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ _NUMBER: Final = re.compile(
     rf"(?P<behind>[{_SPACE}]?[^\d().,+\-−]{{0,12}})(?P<close>\))?"
 )
 _COMMA: Final = re.compile(rf"(?:\d+|\d{{1,3}}(?:[.'’{_SPACE}]\d{{3}})+),\d+")
-"""Figures that may have a decimal comma."""
+"""Numbers that may have a decimal comma."""
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
 _SPACED: Final = re.compile(rf"[1-9]\d{{0,2}}(?:[{_SPACE}'’]\d{{3}})+(?:[.,]\d+)?")
 _LONG: Final = 9
-"""Figures of a number that may be one of a telephone or account, which has groups of three too."""
+"""Digits from which on a number may be a telephone or account number, in groups of three too."""
 
 
 def in_one_notation(cells: Sequence[str]) -> list[str]:
-    """The cells of a column; of numbers alone with decimal points, signs and plain figures.
+    """The cells of a column; numbers get decimal points, signs and plain digits.
+
+    A column that does not consist of numbers is returned unchanged.
 
     Args:
-        cells: As a table has them, without those that are missing.
+        cells: The cells of a table, without missing ones.
     """
     numbers = [_NUMBER.fullmatch(cell) for cell in cells]
     found = [

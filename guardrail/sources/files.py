@@ -17,17 +17,17 @@ __all__ = ["evidence_of_bytes", "evidence_of_files"]
 def evidence_of_files(
     files: Iterable[Path], links: Mapping[str, str] | None = None
 ) -> tuple[Evidence, ...] | None:
-    """Read the passages of each document, and the cells of each table; None of no files.
+    """Read the passages of documents and the cells of tables; None if there are no files.
 
     Args:
         files: The files.
-        links: Tables by the columns that hold ids of their rows; a table has its file's name. Such
-            a cell is read as the name of that row.
+        links: Table name (its file name without suffix) for each column that holds row ids of that
+            table. Such a cell is read as the name of the row.
 
     Raises:
-        InputError: A file cannot be read, or holds no text and no rows; or a link names no column
-            or table of the files.
-        MissingExtraError: It takes the extra ``documents``.
+        InputError: A file cannot be read or is empty, or a link names no column or table of the
+            files.
+        MissingExtraError: The extra ``documents`` is not installed.
     """
     paths = list(files)
     tables = {path: Table.from_file(path) for path in paths if _is_table(path)}
@@ -48,12 +48,12 @@ def evidence_of_files(
 
 
 def _linked(cells: Sequence[Triple], column: str, rows: Sequence[Triple]) -> tuple[Triple, ...]:
-    """The cells, those of a column with the names of the rows that their values are ids of."""
+    """The cells, with row ids in a column replaced by the names of the rows."""
     wanted = {cell.value for cell in cells if cell.property == column}
     names: dict[str, dict[str, str]] = {}
     for row in rows:
         names.setdefault(row.property, {}).setdefault(row.value, row.subject)
-    # The ids of the rows: the column that has most of the values.
+    # The id column of the other table is the one that has most of the values.
     best = max(names.values(), key=lambda ids: len(wanted & ids.keys()), default={})
     return tuple(
         cell.model_copy(update={"value": best.get(cell.value, cell.value)})
@@ -64,16 +64,15 @@ def _linked(cells: Sequence[Triple], column: str, rows: Sequence[Triple]) -> tup
 
 
 def evidence_of_bytes(data: bytes, name: str) -> tuple[Evidence, ...]:
-    """Read a file that is at hand as bytes.
+    """Read the bytes of a file.
 
     Args:
         data: The bytes of the file.
-        name: Its name; the ending says how it is read.
+        name: Its name; the suffix determines the format.
 
     Raises:
-        InputError: It cannot be read, holds no text and no rows, or is a table of more than
-            ``MOST_CELLS``.
-        MissingExtraError: It takes the extra ``documents``.
+        InputError: It cannot be read, is empty, or is a table of more than ``MOST_CELLS`` cells.
+        MissingExtraError: The extra ``documents`` is not installed.
     """
     if _is_table(Path(name)):
         return _cells(Table.from_bytes(data, name, most_cells=MOST_CELLS), name)

@@ -1,7 +1,7 @@
-"""Items of evidence as requests and rows write them: texts, passages, triples, tables, files.
+"""Evidence items in requests and rows: texts, passages, triples, tables, files.
 
-Every way in reads them here, so that an item means the same in a chat call, a row of JSON lines
-and a cell of CSV. Errors name the place and never print more than 80 characters of a value.
+Chat calls, rows of JSON lines and cells of CSV are all read here. Errors name the position and
+never print more than 80 characters of a value.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ ShortTriples = Annotated[
     FailFast(),
     Field(max_length=MOST_CELLS),
 ]
-"""The type of a field of triples: lists of subject, property and value, or as replies cite them."""
+"""Type of a field of triples: lists of subject, property and value, or citations of a reply."""
 ShortPassages = Annotated[
     tuple[str | Passage, ...] | None, FailFast(), Field(max_length=MOST_CELLS)
 ]
-"""The type of a field of texts, or objects of a passage."""
+"""Type of a field of texts or passage objects."""
 
 Item = TypeVar("Item", Triple, Passage)
 PASSAGE_KEYS = ("text", "id", "title", "url")
@@ -55,14 +55,14 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
 
     Args:
         items: Strings, ``{"text", "id", "title", "url"}``, ``{"triple": [s, p, o]}``, objects
-            with both, citations as replies have them (``{"entity", "property", "value"}``),
+            with both, citations of a reply (``{"entity", "property", "value"}``),
             ``{"table": {"rows": […]}}``, ``{"file": {"filename", "file_data"}}``,
-            triples, passages, tables, or LangChain documents, alone or with their scores.
-        where: Its name, for errors.
+            triples, passages, tables, or LangChain documents, with or without their scores.
+        where: Name of the list, for errors.
 
     Raises:
-        InputError: It is no list, an item is none of these, or what is made of them is more than
-            ``MOST_CELLS``. Tables, triples and passages of Python's are not counted.
+        InputError: It is no list, an item is none of these, or the evidence exceeds ``MOST_CELLS``.
+            ``Table``, ``Triple`` and ``Passage`` objects are not counted.
     """
     if isinstance(items, str | bytes | Mapping | Value) or not isinstance(items, Iterable):
         raise InputError(f"{where} must be a list of items, not {_kind(items)}")
@@ -80,7 +80,7 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
 def inline_evidence(
     triples: Iterable[tuple[str, str, str]] | None, passages: Iterable[str | Passage] | None
 ) -> tuple[Evidence, ...] | None:
-    """The evidence a caller writes into a request; None, to ask the graph, where both are None."""
+    """The evidence of a request; None, to query the graph, if both are None."""
     if triples is None and passages is None:
         return None
     facts = (
@@ -91,14 +91,14 @@ def inline_evidence(
 
 
 def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
-    """Read evidence as users of Python hand it in.
+    """Read evidence from Python objects.
 
     Args:
-        items: Triples, passages, tables, texts, or LangChain documents, alone or with their
+        items: Triples, passages, tables, texts, or LangChain documents, with or without their
             scores; or one table.
 
     Raises:
-        InputError: An item is none of these, or there is one item that is in no list.
+        InputError: An item is none of these, or a single item is not in a list.
     """
     if isinstance(items, str | Triple | Passage):
         raise InputError(f"evidence must be a list, not one {type(items).__name__} alone")
@@ -115,7 +115,7 @@ def _one(item: object) -> tuple[Evidence, ...]:
 
 
 def _plain(item: object) -> tuple[Evidence, ...] | None:
-    """An item that is evidence as it is, or a text; None for what has to be read first."""
+    """Evidence of an object that is evidence or a text; None for anything else."""
     if isinstance(item, Triple | Passage):
         return (item,)
     if isinstance(item, Table):
@@ -123,7 +123,7 @@ def _plain(item: object) -> tuple[Evidence, ...] | None:
     if isinstance(item, str):
         return (Passage(text=item),)
     if isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], int | float):
-        item = item[0]  # a document with its score, as vector stores return it
+        item = item[0]  # a document with its score, as returned by vector stores
     document = passage_of_document(item)
     return None if document is None else (document,)
 
@@ -132,12 +132,11 @@ def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
     """Read one item as evidence; see ``evidence_items``.
 
     Returns:
-        One piece of evidence, or several: an object may hold a text and a triple beside it; a
-        table has a fact for each cell, as a file of one has, a document a passage for each
-        paragraph.
+        One or several pieces of evidence: an object may hold a text and a triple; a table has a
+        fact for each cell, a document a passage for each paragraph.
 
     Raises:
-        InputError: It is no evidence.
+        InputError: It is none of these.
     """
     if (read := _plain(item)) is not None:
         return read
@@ -168,7 +167,7 @@ def _object(item: Mapping[str, object], where: str) -> tuple[Evidence, ...]:
         return (_passage(fields, where),)
     if fields and "text" not in fields:
         raise InputError(
-            f"{where} has {next(iter(fields))!r} beside 'triple' and no 'text': a triple holds "
+            f"{where} has {next(iter(fields))!r} and 'triple' but no 'text': a triple holds "
             "subject, property and value alone; add the text, or leave it out"
         )
     fact = _triple(triple, f"{where}.triple")
@@ -176,7 +175,7 @@ def _object(item: Mapping[str, object], where: str) -> tuple[Evidence, ...]:
 
 
 def _cited(item: Mapping[str, object], where: str) -> Evidence:
-    """A citation or a triple as replies write it."""
+    """A citation or a triple of a reply."""
     subject, name, value = _parts(item, where)
     if name == "passage" and "entity" in item:
         return Passage(value, id=subject)
@@ -191,12 +190,12 @@ def _table(value: object, where: str) -> tuple[Evidence, ...]:
     _known_keys(value, TABLE_KEYS, where)
     rows, columns = value.get("rows"), value.get("columns")
     if not isinstance(rows, list):
-        raise InputError(f"{where}.rows must be a list of objects, or of lists beside 'columns'")
+        raise InputError(f"{where}.rows must be a list of objects, or of lists with 'columns'")
     subject, name = (_text(value.get(key), f"{where}.{key}") for key in ("subject", "name"))
     try:
         rows = list(within_cells(rows, MOST_CELLS))
         if columns is not None:
-            listed = cast("Sequence[object]", columns)  # which the table looks at itself
+            listed = cast("Sequence[object]", columns)  # checked by the table
             return Table.from_columns(listed, rows, subject=subject, name=name).triples
         return Table(rows, subject=subject, name=name).triples
     except InputError as error:
@@ -217,7 +216,7 @@ def _file(value: object, where: str) -> tuple[Evidence, ...]:
     if not isinstance(name, str) or not isinstance(data, str):
         raise InputError(f"{where} must have 'filename' and 'file_data', both texts")
     if len(name) > LONGEST:
-        name = f"…{name[-LONGEST + 1 :]}"  # its ending says how it is read
+        name = f"…{name[-LONGEST + 1 :]}"  # the suffix determines the format
     try:
         content = b64decode(
             data.partition(",")[2] if data.startswith("data:") else data, validate=True
@@ -248,7 +247,7 @@ def _triple(item: object, where: str) -> Triple:
 
 
 def _parts(item: object, where: str = "a triple") -> tuple[str, str, str]:
-    """Subject, property and value of a list, of a citation as replies write it, or of a triple."""
+    """Subject, property and value of a list, a citation of a reply, or a triple."""
     parts = item
     if isinstance(item, Mapping):
         parts = [item.get("subject", item.get("entity")), item.get("property"), item.get("value")]

@@ -1,4 +1,4 @@
-"""The result of a query as evidence, from any database that Python speaks to."""
+"""Query results as evidence, from any database with a Python driver."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["MAX_ROWS", "evidence_from_sql"]
 
 MAX_ROWS: Final = 10_000
-"""Most rows of one result; counts and sums of a part of it would be wrong."""
+"""Most rows of one result."""
 
 
 @runtime_checkable
 class Connection(Protocol):
-    """A connection of PEP 249: of ``sqlite3``, ``psycopg`` and others."""
+    """A PEP 249 connection: ``sqlite3``, ``psycopg`` and others."""
 
     def cursor(self) -> Any: ...
 
@@ -37,19 +37,19 @@ def evidence_from_sql(
     subject: str | None = None,
     name: str | None = None,
 ) -> Table:
-    """Ask a database, and take the rows as evidence.
+    """Query a database and use the rows as evidence.
 
-    The query runs as it is: hand it a connection that may only read. Nothing is committed.
+    The query runs unchanged, so pass a read-only connection. Nothing is committed.
 
     Args:
-        connection: Of a driver (PEP 249), or a connection or session of SQLAlchemy's.
-        query: In the database's own SQL; with SQLAlchemy its parameters are ``:name``.
-        params: Its parameters, as the driver takes them; of SQLAlchemy by name.
-        subject: Column that says what a row tells of; see ``Table``.
-        name: What the rows are, in the plural; see ``Table``.
+        connection: A PEP 249 connection, or an SQLAlchemy connection or session.
+        query: SQL of the database; with SQLAlchemy, parameters are written ``:name``.
+        params: Parameters in the form of the driver; by name with SQLAlchemy.
+        subject: Column that names the subject of a row; see ``Table``.
+        name: The plural noun for the rows; see ``Table``.
 
     Raises:
-        InputError: The query fails, gives no rows at all (an update), or more than ``MAX_ROWS``.
+        InputError: The query fails, is no SELECT, or returns more than ``MAX_ROWS`` rows.
     """
     try:
         if isinstance(connection, Connection):
@@ -58,7 +58,7 @@ def evidence_from_sql(
             columns, rows = _by_sqlalchemy(connection, query, params)
     except InputError:
         raise
-    except Exception as error:  # each driver has errors of its own
+    except Exception as error:  # each driver has its own errors
         raise InputError(f"the query failed: {error}") from error
     if len(rows) > MAX_ROWS:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Rows of a table as evidence: each cell a fact, which knows its row."""
+"""Rows of a table as evidence: each cell is a fact with its row."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ __all__ = [
 ]
 
 SUBJECT_COLUMNS: Final = ("name", "label", "title", "product", "subject", "id")
-"""Columns that say what a row tells of, where nobody says which does; the first that is there."""
+"""Columns that name the subject of a row by default, in order of preference."""
 NAME: Final = "table"
 MOST_CELLS: Final = 200_000
-"""Most texts, triples and cells, empty ones too, that one request or row hands over as data: each
-takes up to 1.6 kilobytes and 20 microseconds, and few are read (``limits.evidence``). Tables of
-Python have no bound."""
+"""Maximum number of texts, triples and cells (empty ones too) in the data of one request or row:
+each takes up to 1.6 kilobytes and 20 microseconds, and few are read (``limits.evidence``). Tables
+built in Python have no limit."""
 
 
 @runtime_checkable
 class ArrowTable(Protocol):
-    """A table of Arrow's."""
+    """An Arrow table."""
 
     def to_pylist(self) -> Sequence[Mapping[str, object]]: ...
 
 
 @runtime_checkable
 class DataFrame(Protocol):
-    """A data frame of pandas, whose own stubs are needed for more than this."""
+    """A pandas data frame, as far as it is used here."""
 
     @property
     def columns(self) -> Iterable[object]: ...
@@ -58,7 +58,7 @@ class DataFrame(Protocol):
 
 @runtime_checkable
 class Cursor(Protocol):
-    """A cursor of any database (PEP 249) behind its query."""
+    """A cursor of any database (PEP 249) after its query."""
 
     @property
     def description(self) -> Sequence[Sequence[object]] | None: ...
@@ -68,7 +68,7 @@ class Cursor(Protocol):
 
 @runtime_checkable
 class Result(Protocol):
-    """The result of a query of SQLAlchemy's."""
+    """The result of an SQLAlchemy query."""
 
     def keys(self) -> Iterable[str]: ...
     def mappings(self) -> Iterable[Mapping[str, object]]: ...
@@ -82,26 +82,21 @@ RowOfCells = TypeVar("RowOfCells")
 class Table:
     """Rows as evidence: ``check(…, evidence=Table(rows, subject="name"))``.
 
-    A cell is a fact: the row's subject, the column as its property, the value. A unit may stand in
-    the column's name (``price_eur``, ``weight (kg)``). Counts, sums, means, the least and the
-    greatest that an answer tells of all rows, or of those that it names, are computed.
+    A cell is a fact: the row's subject, the column as its property, the value. The name of a column
+    may contain a unit (``price_eur``, ``weight (kg)``).
 
     Args:
-        rows: Dicts by column, a data frame of pandas, a table of Arrow's, the cursor of a
-            database, or a result of SQLAlchemy's.
-        subject: Column that says what a row tells of. Where it is None, the first of
-            ``SUBJECT_COLUMNS`` that the table has, else the first whose texts all differ, else the
-            number of the row.
-        name: What the rows are, in the plural: *bikes*; counts of *bikes* are then counts of rows.
-        of: Number of rows of the table that these are the first of, so that nothing is computed of
-            a part; None where these are all.
+        rows: Dicts by column, a pandas data frame, an Arrow table, a database cursor, or an
+            SQLAlchemy result.
+        subject: Column that names the subject of a row. None for the first of ``SUBJECT_COLUMNS``
+            that the table has, else the first whose texts all differ, else the row number.
+        name: The plural noun for the rows: *bikes*.
+        of: Number of rows of the whole table if these are only its first rows; None if these are
+            all.
 
     Raises:
         InputError: The rows are none of these, or have no column of that name.
     """
-
-    subject_columns = SUBJECT_COLUMNS
-    """Columns that say what a row tells of, where nobody says which does."""
 
     def __init__(
         self,
@@ -128,15 +123,15 @@ class Table:
     def from_file(
         cls, path: str | Path, *, subject: str | None = None, name: str | None = None
     ) -> Table:
-        """Read a table of a file: CSV, TSV, or JSON lines of flat objects.
+        """Read a table from a file: CSV, TSV, or JSON lines of flat objects.
 
         Args:
-            path: The file; its ending says how it is read.
-            subject: As of a table.
-            name: As of a table; the file's own where it is None.
+            path: The file; its suffix determines the format.
+            subject: See ``Table``.
+            name: See ``Table``; None for the name of the file.
 
         Raises:
-            InputError: The file cannot be read, is no such file, or a row is no row.
+            InputError: The file cannot be read, has another format, or a row is invalid.
         """
         path = Path(path)
         kind = _kind_of(path)
@@ -157,14 +152,14 @@ class Table:
         name: str | None = None,
         most_cells: int | None = None,
     ) -> Table:
-        """Read a table of a file that is at hand as bytes; all else is as in ``from_file``.
+        """Read a table from the bytes of a file; see ``from_file``.
 
         Args:
             data: The bytes of the file.
-            filename: Its name; the ending says how it is read.
-            subject: As of a table.
-            name: As of a table; the file's own where it is None.
-            most_cells: Most cells; None for any number. Reading stops behind them.
+            filename: Its name; the suffix determines the format.
+            subject: See ``Table``.
+            name: See ``Table``; None for the name of the file.
+            most_cells: Maximum number of cells, at which reading stops; None for no limit.
 
         Raises:
             InputError: As in ``from_file``, or it has more cells.
@@ -182,23 +177,23 @@ class Table:
         name: str | None = None,
         of: int | None = None,
     ) -> Table:
-        """Read rows that hold their cells in the order of the columns.
+        """Create a table from rows whose cells are in the order of the columns.
 
         Args:
             columns: The names of the columns.
             rows: Lists of as many cells, or dicts by those names.
-            subject: As of a table.
-            name: As of a table.
-            of: As of a table.
+            subject: See ``Table``.
+            name: See ``Table``.
+            of: See ``Table``.
 
         Raises:
-            InputError: Two columns have one name, or a row has more or fewer cells.
+            InputError: Two columns have the same name, or a row has more or fewer cells.
         """
         return cls(rows_by_column(columns, rows), subject=subject, name=name, of=of)
 
     @staticmethod
     def rows_of_markdown(text: str) -> list[dict[str, str]] | None:
-        """The rows of a Markdown table; None of a text that is more, or something else."""
+        """The rows of a Markdown table; None if the text is anything else."""
         from guardrail.core.text.layout import UNDER_HEADER, cells_of
 
         lines = [line for line in text.strip().splitlines() if line.strip()]
@@ -227,11 +222,11 @@ class Table:
             stop_if_given_up()
             own = row.get(self.subject or "")
             subject = own[0] if own else f"{self.name} {number}"
-            told = [
+            cells_of_row = [
                 (c, value) for c, values in row.items() if c != self.subject for value in values
             ]
-            # Of a row without any other cell its subject is told, so that the row is counted.
-            facts = told or [(self.subject or self.name, subject)]
+            # A row without any other cell states its subject, so that no row is lost.
+            facts = cells_of_row or [(self.subject or self.name, subject)]
             place = TableRow(
                 table=self.name,
                 number=number,
@@ -246,14 +241,14 @@ class Table:
 def rows_by_column(
     columns: Sequence[object], rows: Iterable[Iterable[object]]
 ) -> list[dict[str, object]]:
-    """Rows that have their cells in the order of the columns, as dicts.
+    """Convert rows with cells in the order of the columns to dicts.
 
     Args:
         columns: The names of the columns.
-        rows: Lists, or the row objects of a driver; dicts, as some drivers give them, by column.
+        rows: Lists, row objects of a driver, or dicts by column, as some drivers return them.
 
     Raises:
-        InputError: Two columns have one name, or a row does not have as many cells.
+        InputError: Two columns have the same name, or a row does not have as many cells.
     """
     if isinstance(columns, str | Mapping) or not isinstance(columns, Sequence):
         raise InputError(f"columns must be a list of names, not {type(columns).__name__}")
@@ -278,7 +273,7 @@ def _different(columns: Iterable[object]) -> list[str]:
 
 
 def _in_order(names: Sequence[str], row: object) -> tuple[object, ...] | None:
-    """The cells of a row in the order of its columns; None of what is no row, or has no order."""
+    """The cells of a row in the order of its columns; None if it is no row or has no order."""
     if isinstance(row, Mapping):
         cells = {str(column): cell for column, cell in row.items()}
         return tuple(map(cells.get, names)) if cells.keys() == {*names} else None
@@ -288,14 +283,14 @@ def _in_order(names: Sequence[str], row: object) -> tuple[object, ...] | None:
 
 
 def few_enough(count: int, where: str) -> None:
-    """Refuse more evidence than one request or row hands over.
+    """Refuse more evidence than one request or row may contain.
 
     Args:
-        count: Texts, triples and cells of tables so far.
-        where: What holds them, for errors.
+        count: Number of texts, triples and cells so far.
+        where: Their container, for errors.
 
     Raises:
-        InputError: They are more than ``MOST_CELLS``.
+        InputError: There are more than ``MOST_CELLS``.
     """
     if count > MOST_CELLS:
         raise InputError(
@@ -305,14 +300,14 @@ def few_enough(count: int, where: str) -> None:
 
 
 def row_size(row: object) -> int:
-    """The number of cells of a row, by column or in the order of the columns; one at least."""
+    """The number of cells of a row, a dict or a list; at least one."""
     cells = [*row.values()] if isinstance(row, Mapping) else row
     held = cells if isinstance(cells, list | tuple) else ()
     return sum(len(cell) or 1 if isinstance(cell, list) else 1 for cell in held) or 1
 
 
 def within_cells(rows: Iterable[RowOfCells], most: int) -> Iterator[RowOfCells]:
-    """Rows as they come, up to a number of cells; a row without one counts as one.
+    """Pass rows on up to a number of cells; an empty row counts as one.
 
     Raises:
         InputError: They have more.
@@ -329,7 +324,7 @@ def within_cells(rows: Iterable[RowOfCells], most: int) -> Iterator[RowOfCells]:
 
 
 def _digest(subject: str | None, cells: Sequence[Mapping[str, list[str]]]) -> str:
-    """What tells the rows of one table from those of others."""
+    """Identifies the rows of a table."""
     made = hashlib.blake2b(json.dumps(subject).encode(), digest_size=8)
     for row in cells:
         made.update(json.dumps(row, sort_keys=True).encode())
@@ -344,7 +339,7 @@ def _named(columns: Sequence[str]) -> str:
 def _kind_of(path: str | Path) -> str:
     kind = TABLE_FILES.get(Path(path).suffix.lower())
     if kind is None:
-        raise InputError(f"{path} is no table; it must end in {', '.join(TABLE_FILES)}")
+        raise InputError(f"{path}: unsupported file type; expected {', '.join(TABLE_FILES)}")
     return kind
 
 
@@ -366,7 +361,7 @@ def _dicts(rows: Rows) -> list[Mapping[str, object]]:
         found = rows.to_pylist()
     elif isinstance(rows, DataFrame):
         _different(rows.columns)
-        # What is missing is a number of its own kind in every column.
+        # Missing values differ by the type of the column.
         found = rows.astype(object).where(rows.notna(), None).to_dict("records")
     elif isinstance(rows, Result):
         _different(rows.keys())
@@ -390,7 +385,7 @@ def _dicts(rows: Rows) -> list[Mapping[str, object]]:
 
 
 def _whole_days(rows: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
-    """The rows, with dates in columns of points in time that are midnight throughout."""
+    """The rows, with dates in datetime columns that only contain midnights."""
     timed = {
         column
         for row in rows
@@ -409,7 +404,7 @@ def _whole_days(rows: Sequence[Mapping[str, object]]) -> list[dict[str, object]]
 
 
 def _written(row: Mapping[str, object]) -> dict[str, list[str]]:
-    """The cells of a row as texts; a list has several."""
+    """The cells of a row as texts; a cell that is a list has several."""
     return {
         column: [
             text
@@ -421,7 +416,7 @@ def _written(row: Mapping[str, object]) -> dict[str, list[str]]:
 
 
 def _rewrite(rows: Sequence[dict[str, list[str]]], subject: str | None) -> None:
-    """Write the numbers of each column in one notation."""
+    """Rewrite the numbers of each column in one notation."""
     held: dict[str, list[list[str]]] = {}
     for row in rows:
         for column, texts in row.items():

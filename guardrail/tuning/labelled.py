@@ -1,9 +1,8 @@
 """Thresholds of the verdict learned from a file of labelled answers.
 
-Every answer goes through the engine's own pass, checks included, at a threshold that stops nothing.
-What it scores is the highest threshold of support at which all of it would still pass. What is
-learned is tried on rows that it was not learned from (cross-validation), and only kept where it
-tells more of them right than the thresholds of before.
+The engine judges every answer, checks included, with thresholds that stop nothing. The score of an
+answer is the highest threshold of support at which all of it would pass. Learned thresholds are
+cross-validated, and used only if they classify more rows correctly than the current ones.
 """
 
 from __future__ import annotations
@@ -48,28 +47,28 @@ __all__ = [
 ]
 
 SECTION = "strictness"
-"""Where the settings hold thresholds of the verdict."""
+"""Section of the settings for thresholds of the verdict."""
 
 TOGETHER = 32
-"""Rows that go to the judge together."""
+"""Rows per call of the judge."""
 
 FOLDS = 5
-"""Parts of the rows, each judged by what is learned from the others."""
+"""Folds of the cross-validation."""
 
 NEARLY = 0.01
-"""Of thresholds whose balanced accuracy is this close to the best, that nearest to the one of
-before is taken: so little is chance."""
+"""A smaller difference of balanced accuracy is chance: among thresholds this close to the best, the
+one nearest to the current threshold is chosen."""
 
 ALL_PASS = VerdictThresholds(support=0.0, contradiction=1.0)
-"""Stops what a check stops, and what is likelier contradicted than supported."""
+"""Stops only sentences that a check stops or that are likelier contradicted than supported."""
 
 
 class Contradiction(Value):
-    """A threshold that tells contradicted rows from others, of those that do not pass.
+    """A threshold that separates contradicted rows from others, among rows that do not pass.
 
     Attributes:
-        threshold: Share of *contradicted* from which on a row is called so.
-        found: Share of the contradicted rows that are called so.
+        threshold: Probability of *contradicted* from which on a row is called contradicted.
+        found: Share of the contradicted rows that are called contradicted.
         wrong: Share of the other rows that are called contradicted.
     """
 
@@ -79,16 +78,16 @@ class Contradiction(Value):
 
 
 class Counts(Value):
-    """What became of labelled rows under some thresholds.
+    """Outcomes of labelled rows under some thresholds.
 
     Attributes:
-        right: Rows that are supported.
-        right_passed: Of those, how many pass.
-        right_called: Of those, how many are called contradicted.
+        right: Supported rows.
+        right_passed: Supported rows that pass.
+        right_called: Supported rows that are called contradicted.
         wrong: Rows that are not supported.
-        wrong_passed: Of those, how many pass.
-        contradicted: Rows that are contradicted.
-        named: Of those, how many are called so.
+        wrong_passed: Those of them that pass.
+        contradicted: Contradicted rows.
+        named: Contradicted rows that are called contradicted.
     """
 
     right: int
@@ -101,20 +100,20 @@ class Counts(Value):
 
     @property
     def balanced(self) -> float:
-        """Balanced accuracy of passing: the mean of both shares that are told right."""
+        """Balanced accuracy of passing: the mean of the shares classified correctly."""
         return 0.5 * (self.right_passed / self.right + 1.0 - self.wrong_passed / self.wrong)
 
 
 class LabelledTuning(Tuning):
-    """A threshold of support, and where rows tell it one of contradiction.
+    """A threshold of support, and one of contradiction if there are enough rows.
 
     Attributes:
-        groups: Number of different texts of evidence.
-        before: What became of the rows under the thresholds of before.
-        after: What became of each part of them under what was learned from the other parts.
-        thresholds: Those that were learned; None where none keeps what was wanted.
-        contradiction: None where too few rows of either kind do not pass.
-        asked: Whether a share of false passes was asked for, rather than the best thresholds.
+        groups: Number of different evidence texts.
+        before: Outcomes under the current thresholds.
+        after: Outcomes of each fold under the thresholds learned from the other folds.
+        thresholds: The learned thresholds; None if none meets the wanted false-pass rate.
+        contradiction: None if too few rows of either kind do not pass.
+        asked: True if a false-pass rate was given, False for the best balanced accuracy.
     """
 
     groups: int
@@ -126,46 +125,46 @@ class LabelledTuning(Tuning):
 
     @property
     def helps(self) -> bool:
-        """Whether what was learned is worth having: it was asked for, or does better elsewhere.
+        """True if a false-pass rate was given or the learned thresholds generalise.
 
-        It does better where more rows that it was not learned from are told right, and no more
-        right ones are called contradicted.
+        They generalise if held-out rows are classified better, and no more right rows are called
+        contradicted.
         """
         better = self.after.balanced > self.before.balanced
         return self.asked or (better and self.after.right_called <= self.before.right_called)
 
     @property
     def settings(self) -> dict[str, float]:
-        """The settings of the section by name; empty where nothing was learned that helps."""
+        """The settings of the section by name; empty if nothing useful was learned."""
         found = self.thresholds
         return {} if found is None or not self.helps else found.model_dump()
 
 
 class _Row(NamedTuple):
-    """A labelled row with what was told of its sentences that claim something.
+    """A labelled row with the probabilities of its claims.
 
     Attributes:
-        label: What people said.
-        group: Rows of one are not independent of each other.
-        told: Support and contradiction of each sentence.
+        label: The label that people gave.
+        group: Rows of the same group are not independent.
+        claims: Support and contradiction of each claim.
     """
 
     label: Verdict
     group: str
-    told: tuple[tuple[float, float], ...]
+    claims: tuple[tuple[float, float], ...]
 
     @property
     def support(self) -> float:
-        """The highest threshold at which no sentence is stopped; 0 where one always is."""
-        return min((_passes_to(*pair) for pair in self.told), default=1.0)
+        """The highest threshold at which all claims pass; 0 if one never does."""
+        return min((_passes_to(*pair) for pair in self.claims), default=1.0)
 
     def verdicts(self, at: VerdictThresholds) -> set[Verdict]:
-        """The verdicts on its sentences."""
-        return {at.verdict(*pair) for pair in self.told}
+        """The verdicts on its claims."""
+        return {at.verdict(*pair) for pair in self.claims}
 
     def against(self, support: float) -> float | None:
-        """How likely what is stopped at a threshold is contradicted; None where nothing is."""
-        stopped = [pair for pair in self.told if _passes_to(*pair) < support]
+        """The highest contradiction of a claim that does not pass; None if all pass."""
+        stopped = [pair for pair in self.claims if _passes_to(*pair) < support]
         return max((against for _, against in stopped), default=None)
 
 
@@ -181,15 +180,15 @@ def tune_labelled(
     before: VerdictThresholds = Strictness.BALANCED.thresholds,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> LabelledTuning:
-    """Learn thresholds of support and contradiction, and try them on rows they did not see.
+    """Learn thresholds of support and contradiction, and cross-validate them.
 
     Args:
         rows: The labelled answers.
         grounder: Judges them.
-        false_pass: The share of wrong rows that may pass, in [0, 1]; None for the threshold of the
-            best balanced accuracy.
-        before: The thresholds in force.
-        progress: Told rows done and rows in all.
+        false_pass: The share of wrong rows that may pass, in [0, 1]; None for the best balanced
+            accuracy.
+        before: The current thresholds.
+        progress: Called with the number of judged rows and of all rows.
 
     Raises:
         InputError: There are too few rows, or all have one label.
@@ -197,7 +196,7 @@ def tune_labelled(
     """
     require_both(rows)
     found = [
-        _Row(row.label, row.group, _told(answer))
+        _Row(row.label, row.group, _claims(answer))
         for row, answer in zip(rows, judged(grounder, rows, ALL_PASS, progress), strict=True)
     ]
     curve = _curve(found)
@@ -230,13 +229,13 @@ def _learned(
         return None, None
     support = rounded_up(chosen.threshold)
     found = _contradiction(rows, support, before)
-    told = before.contradiction if found is None else found.threshold
-    removal = max(before.removal, told)
-    return VerdictThresholds(support=support, contradiction=told, removal=removal), found
+    contradiction = before.contradiction if found is None else found.threshold
+    removal = max(before.removal, contradiction)
+    return VerdictThresholds(support=support, contradiction=contradiction, removal=removal), found
 
 
 def folds_of(groups: Sequence[str]) -> list[int]:
-    """The fold of each row; rows of one group stay together where there are enough groups."""
+    """The fold of each row; rows of a group stay together if there are enough groups."""
     distinct = list(dict.fromkeys(groups))
     place = {group: number for number, group in enumerate(distinct)}
     together = len(distinct) >= FOLDS
@@ -246,7 +245,7 @@ def folds_of(groups: Sequence[str]) -> list[int]:
 def _crossed(
     rows: Sequence[_Row], false_pass: float | None, before: VerdictThresholds
 ) -> list[tuple[_Row, VerdictThresholds]]:
-    """Each row with the thresholds learned from the other folds; the old ones where none are."""
+    """Each row with the thresholds learned from the other folds, else the current ones."""
     parts = folds_of([row.group for row in rows])
     found = []
     for part in range(FOLDS):
@@ -260,10 +259,10 @@ def _crossed(
 
 
 def _counts(rows: Sequence[tuple[_Row, VerdictThresholds]]) -> Counts:
-    told = [(row.label, row.verdicts(at)) for row, at in rows]
-    right = [verdicts for label, verdicts in told if label is Verdict.SUPPORTED]
-    wrong = [verdicts for label, verdicts in told if label is not Verdict.SUPPORTED]
-    against = [verdicts for label, verdicts in told if label is Verdict.CONTRADICTED]
+    found = [(row.label, row.verdicts(at)) for row, at in rows]
+    right = [verdicts for label, verdicts in found if label is Verdict.SUPPORTED]
+    wrong = [verdicts for label, verdicts in found if label is not Verdict.SUPPORTED]
+    against = [verdicts for label, verdicts in found if label is Verdict.CONTRADICTED]
     return Counts(
         right=len(right),
         right_passed=sum(verdicts <= {Verdict.SUPPORTED} for verdicts in right),
@@ -343,8 +342,8 @@ def judged(
     return answers
 
 
-def _told(answer: AttributedAnswer) -> tuple[tuple[float, float], ...]:
-    """Support and contradiction of the sentences that claim something."""
+def _claims(answer: AttributedAnswer) -> tuple[tuple[float, float], ...]:
+    """Support and contradiction of the claims."""
     return tuple(
         (sentence.support or 0.0, sentence.contradiction or 0.0)
         for sentence in answer.sentences
@@ -353,9 +352,9 @@ def _told(answer: AttributedAnswer) -> tuple[tuple[float, float], ...]:
 
 
 def _thresholds(rows: Sequence[Scored]) -> list[float]:
-    """The middles between scores seen, as they would be written, and one above the highest.
+    """The midpoints between scores, rounded as in the settings, and one above the highest.
 
-    A middle leaves room on both sides for answers that are still to come.
+    A midpoint leaves a margin on both sides for future answers.
     """
     seen = sorted({0.0, *(row.score for row in rows)})
     middles = [rounded_up((low + high) / 2) for low, high in pairwise(seen)]
@@ -365,7 +364,7 @@ def _thresholds(rows: Sequence[Scored]) -> list[float]:
 def _contradiction(
     rows: Sequence[_Row], support: float, before: VerdictThresholds
 ) -> Contradiction | None:
-    """The threshold that best tells contradicted rows that do not pass from the others."""
+    """The threshold that best separates contradicted rows that do not pass from the others."""
     shares: dict[bool, list[float]] = {True: [], False: []}
     for row in rows:
         if (likely := row.against(support)) is not None:

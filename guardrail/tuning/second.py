@@ -1,8 +1,8 @@
 """Whether a chat model as second judge improves on the first, measured on labelled answers.
 
 The answers are judged twice, by the first judge alone and with the second opinion. The model's
-probabilities are calibrated on other answers than those that they are measured on (five-fold
-cross-validation). It is recommended only where the gain in balanced accuracy is hardly chance.
+probabilities are calibrated by five-fold cross-validation. It is recommended only if the gain in
+balanced accuracy is significant.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ RESAMPLES = 2_000
 """Bootstrap samples of the groups of rows."""
 
 PATIENCE_S = 86_400.0
-"""Seconds to wait for the model: here it is measured, and each call has a limit of its own."""
+"""Seconds to wait for the model, which is measured here; each call has its own limit."""
 
 CONFIDENCE = 0.9
 """Share of the samples in which the second opinion must gain."""
 
 
 class Quality(Value):
-    """How well rows are told apart.
+    """How well right and wrong rows are distinguished.
 
     Attributes:
-        balanced: Balanced accuracy: the mean of the shares of right and wrong rows judged rightly.
+        balanced: Balanced accuracy: mean share of correctly judged rows of both kinds.
         auc: Probability that a right row has more support than a wrong one.
     """
 
@@ -60,20 +60,20 @@ class Quality(Value):
 
 
 class SecondTuning(Value):
-    """What a second judge is worth on labelled rows.
+    """The benefit of a second judge on labelled rows.
 
     Attributes:
         judge: Name of the second judge.
         rows: Rows.
-        groups: Different texts of evidence.
-        asked: Rows of which a sentence was asked about.
-        answered: Of those, rows with an answer that counts.
+        groups: Number of different evidence texts.
+        asked: Rows with a sentence that the second judge was asked about.
+        answered: Rows on which it gave a usable answer.
         first: Quality of the first judge alone.
         both: Quality with the second judge.
         gain: Gain in balanced accuracy.
         lower: Its lower bound, one-sided, at 90 %, by bootstrap over the groups.
-        calibration: Fitted on all rows that were answered.
-        usage: What the model used, by name.
+        calibration: Fitted on all answered rows.
+        usage: Resources that the model used, by name.
     """
 
     judge: str
@@ -90,7 +90,7 @@ class SecondTuning(Value):
 
     @property
     def helps(self) -> bool:
-        """True if the second opinion improves on the first beyond chance."""
+        """True if the gain is significant."""
         return self.lower > 0.0
 
 
@@ -114,9 +114,9 @@ def tune_second(
         rows: The labelled answers.
         parts: The engine with the first judge alone.
         second: The second judge.
-        bounds: Of which sentences it is asked; by default those of the settings.
-        thresholds: Those in force.
-        progress: Called with the rows done and the number of rows.
+        bounds: Which sentences it is asked about; None for the defaults.
+        thresholds: The current thresholds.
+        progress: Called with the number of judged rows and of all rows.
 
     Raises:
         InputError: There are too few rows, or all have one label.
@@ -158,7 +158,7 @@ def tune_second(
 def _grounders(
     parts: Parts, second: RecalibratedJudge, bounds: SecondJudgeSettings
 ) -> tuple[Grounder, Grounder]:
-    """The engine without and with the second judge; the first judge is asked once."""
+    """The engine without and with the second judge; both share the results of the first judge."""
     if parts.grounding is None:
         raise ConfigError("a second judge comes after a first: judge must not be 'none'")
     first = RememberedGrounding(parts.grounding)
@@ -194,7 +194,7 @@ def _missing(answers: Sequence[AttributedAnswer]) -> str:
 
 
 def _shares(answer: AttributedAnswer) -> tuple[float, float, float] | None:
-    """The second judge's probabilities on an answer of one claim; None without an answer."""
+    """The second judge's probabilities for an answer with one claim; None if it gave none."""
     claims = [sentence for sentence in answer.sentences if sentence.category is not None]
     if len(claims) != 1 or claims[0].judgement is None:
         return None

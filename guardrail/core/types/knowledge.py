@@ -80,16 +80,15 @@ class Positional(Value):
 
 
 class TableRow(Value):
-    """The row of a table that a fact is a cell of.
+    """The table row to which a fact belongs.
 
     Attributes:
         table: The table's name.
-        number: Place of the row, from 1.
-        of: Number of rows of the table; with all of them at hand counts and sums are computed.
-        cells: Number of columns that the row has facts of; None where nobody counted them. Of a
-            column of which a cell may be missing nothing is computed.
-        table_id: Tells the table from others of its name; equal for equal rows. None where the
-            name alone does.
+        number: Position of the row, from 1.
+        of: Number of rows of the table.
+        cells: Number of columns in which the row has a value; None if unknown.
+        table_id: Distinguishes tables of the same name; equal for equal rows. None if the name
+            suffices.
     """
 
     table: str

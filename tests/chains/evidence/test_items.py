@@ -71,7 +71,7 @@ def test_a_text_beside_a_triple_is_kept():
 
 
 def test_what_a_triple_cannot_hold_is_refused():
-    with pytest.raises(InputError, match="'url' beside 'triple'"):
+    with pytest.raises(InputError, match="'url' and 'triple'"):
         evidence_items([{"url": "https://h.example", "triple": ["Kestrel", "rooms", 42]}])
 
 

@@ -163,8 +163,9 @@ def test_an_answer_is_checked_by_what_the_query_returned():
     evidence = [*result_evidence([*BIKES, {"name": "Fjell Cargo", "price_eur": 3890}], "bikes")]
     with Guardrail(GuardrailConfig(graph="none")) as guard:
         answer = guard.check(
-            "How many bikes are there, and which is the cheapest?",
-            "There are three bikes. The cheapest bike is the Fjell 3.",
+            "What do they cost?",
+            "The price of the Fjell Cargo is 3,890 euros. "
+            "The price of the Fjell Cargo is 3,990 euros.",
             evidence=evidence,
         )
     assert [sentence.category for sentence in answer.sentences] == ["supportive", "contradictory"]

@@ -60,7 +60,7 @@ def _serving(initdb: str, pg_ctl: str, folder: Path) -> Iterator[str]:
         run(pg_ctl, "-D", data, "-m", "immediate", "stop")
 
 
-def test_rows_of_a_server_keep_their_types_and_are_computed_with(address: str) -> None:
+def test_rows_of_a_server_keep_their_types_and_are_evidence(address: str) -> None:
     with psycopg.connect(address) as connection:
         connection.execute(
             "create table orders (number text, customer text, amount_eur numeric(10, 2), "
@@ -88,9 +88,7 @@ def test_rows_of_a_server_keep_their_types_and_are_computed_with(address: str) -
     with Guardrail(GuardrailConfig(graph="none")) as guard:
         answer = guard.check(
             "How are the orders?",
-            "There are three orders. Altogether the orders amount to 500 euros. "
-            "The order A-3 was placed on 21 April 2025. Two orders were placed in April 2025.",
+            "The order A-3 was placed on 21 April 2025.",
             evidence=orders,
         )
-    told = [sentence.category for sentence in answer.sentences]
-    assert told == ["supportive", "supportive", "contradictory", "supportive"]
+    assert [sentence.category for sentence in answer.sentences] == ["contradictory"]

@@ -160,7 +160,7 @@ def test_the_threshold_learned_is_the_engines_own(tmp_path: Path) -> None:
 
     found = learned(tmp_path, GOOD + BAD, false_pass=0.1)
     settings = GuardrailConfig.model_validate(
-        {"judge": "percent", "strictness": found.settings, "checks": {"typed_values": False}}
+        {"judge": "percent", "strictness": found.settings, "checks": {"off": ["typed_values"]}}
     )
     with Guardrail(settings) as guard:
         passed = [
