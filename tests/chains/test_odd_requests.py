@@ -99,7 +99,9 @@ async def test_a_call_of_another_gateway_is_answered_or_refused(guard, name):
                 json.dumps(told)
 
 
-@pytest.mark.parametrize("content", [b"[]", b"3", b"{", b'"odd"', b"\xff", b'{"a": "\\ud800"}'])
+@pytest.mark.parametrize(
+    "content", [b"[]", b"3", b"{", b'"odd"', b"\xff", b'{"a": "\\ud800"}', b'{"a":' * 100_000]
+)
 async def test_a_body_that_is_no_object_is_refused(guard, content):
     client = guard_openai(OpenAI(base_url="http://model/v1", api_key="k"), guard)
     request = httpx.Request("POST", "http://model/v1/chat/completions", content=content)

@@ -152,13 +152,6 @@ async def test_feedback_that_fits_no_record_is_refused(logged, body, status):
     assert reply.status_code == status
 
 
-async def test_feedback_posted_as_a_form_is_refused(logged):
-    client, _ = logged
-    headers = {"authorization": "Bearer secret", "content-type": "text/plain"}
-    body = json.dumps({"record_id": "any", "thumb": 1})
-    assert (await client.post("/v1/feedback", content=body, headers=headers)).status_code == 415
-
-
 async def test_without_a_log_the_dashboard_says_what_to_set(guard):
     transport = httpx.ASGITransport(create_app(guard, GatewaySettings()))
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:

@@ -107,12 +107,6 @@ async def test_large_requests_are_refused_as_soon_as_they_are_large(gateway):
         assert reply.json()["error"]["code"] == "request_too_large"
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"a":' * 100_000])
-async def test_what_is_no_json_object_is_refused(gateway, content):
-    reply = await gateway().post("/v1/chat/completions", content=content, headers=JSON)
-    assert reply.status_code == 400
-
-
 async def test_slow_and_absent_upstreams(gateway):
     late = await gateway(timeout_s=0.3).post("/v1/chat/completions", json=BODY | {"model": "slow"})
     assert late.status_code == 504
@@ -182,10 +176,11 @@ async def test_rows_and_documents_are_evidence(gateway):
     rows = [{"name": "Fjell 3", "price_eur": 2490}, {"name": "Tarn City", "price_eur": 1790}]
     document = {"filename": "rules.html", "file_data": b64encode(b"<h1>Rules</h1><p>No dogs.")}
     document["file_data"] = document["file_data"].decode()
-    asked = {"question": "How many?", "answer": "There are three bikes."}
+    asked = {"question": "What does it cost?", "answer": "The Fjell 3 costs 2,490 euros."}
     asked["evidence"] = [{"table": {"name": "bikes", "rows": rows}}, {"file": document}]
     answer = (await client.post("/v1/checks", json=asked)).json()
-    assert answer["sentences"][0]["against"] == ["count in 2 of 2 rows of bikes: 2"]
+    cited = answer["sentences"][0]["citations"][0]
+    assert (cited["property"], cited["value"]) == ("price_eur", "2490")
     assert [item["id"] for item in answer["evidence"] if "id" in item] == ["rules.html, Rules"]
     wrong = asked | {"evidence": [{"file": document | {"file_data": "§"}}]}
     refused = await client.post("/v1/checks", json=wrong)
@@ -209,22 +204,6 @@ async def test_names_of_evidence_have_a_bound(gateway, fake, stream):
         "/v1/checks", json={"question": "", "answer": "It rains.", "passages": ["It rains.", item]}
     )
     assert (checked.status_code, "evidence[1].title" in checked.text) == (400, True)
-
-
-async def test_numbers_for_prometheus(gateway):
-    client = gateway()
-    await client.post("/v1/chat/completions", json=BODY)
-    await client.post("/v1/chat/completions", json=BODY | {"stream": True})
-    await client.get("/v1/nothing")
-    page = (await client.get("/metrics")).text
-    route = 'route="/v1/chat/completions"'
-    assert f'kg_guardrail_http_requests_total{{{route},status="200",tenant=""}} 2.0' in page
-    for phase in ("output", "stream"):
-        labels = f'error_type="",phase="{phase}",policy="strict",result="filtered",tenant=""'
-        assert f"kg_guardrail_requests_total{{{labels}}} 1.0" in page
-    assert "kg_guardrail_first_release_seconds_count 1.0" in page
-    assert 'status="403"' in page
-    assert "kg_guardrail_http_requests_in_work 0.0" in page
 
 
 def test_a_caller_that_goes_away_cancels_the_call(upstream, fake, strict_guard):

@@ -170,7 +170,7 @@ async def test_paths_of_other_protocols_pass_the_same_door(guard):
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", None])
-@pytest.mark.parametrize("path", ["chat/completions", "checks", "rank", "embeddings"])
+@pytest.mark.parametrize("path", ["chat/completions", "checks", "rank", "embeddings", "feedback"])
 async def test_a_body_that_a_page_may_send_unasked_is_refused(guard, path, kind):
     headers = {"content-type": kind} if kind else {}
     async with client_of(guard, upstream="http://127.0.0.1:1/v1") as client:

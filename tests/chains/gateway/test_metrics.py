@@ -80,6 +80,10 @@ async def test_each_answer_counts_as_what_became_of_it(gateway, settings, body, 
     assert await numbers(client, "requests_total") == {
         (error_type, phase, "strict", result, ""): 1.0 for phase in ("output", "stream")
     }
+    if result == "filtered":
+        assert await numbers(client, "first_release_seconds_count") == {(): 1.0}
+        routes = {("/v1/chat/completions", "200", ""): 2.0}
+        assert routes.items() <= (await numbers(client, "http_requests_total")).items()
 
 
 async def test_what_the_upstream_or_the_caller_got_wrong_is_none_of_the_guardrails(gateway):
