@@ -23,3 +23,5 @@ async def test_the_context_alone_counts(empty, monkeypatch):
     body = recorded("fms") | {"context": ["Dogs are welcome."]}
     found = (await asked.http.post(PATH, json=body)).json()
     assert [item["text"] for item in found] == ["The Kestrel Hotel has 42 rooms.", WRONG]
+    urls = await asked.http.post(PATH, json=body | {"context_type": "url"})
+    assert urls.status_code == 400

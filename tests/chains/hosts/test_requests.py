@@ -1,0 +1,124 @@
+"""Evidence in the requests of each host, and citations in the replies."""
+
+import pytest
+
+from chains.evidence import EvidenceSettings, RequestField, Source
+from chains.evidence.openai import (
+    chat_evidence,
+    chat_question,
+    response_evidence,
+    response_question,
+)
+from tests.chains.hosts.asking import GUIDE, NOTES, PRICES, Asked, found, pages, recorded
+from tests.chains.hotel import HOTEL_QUESTION, ITEMS, MORE, RIGHT, SAID, SECRET
+
+NOT_CITED = ("The pool is open daily.", "Pool", None)
+REQUESTS = {
+    "openai_chat": (  # results of tools, the newest first
+        [(MORE, *PRICES), (RIGHT, *GUIDE)],
+        (Source.TOOLS,),
+        SAID,
+        [GUIDE, PRICES],
+    ),
+    "anthropic": (
+        [
+            ("Dogs are welcome.", "Dogs", None),
+            NOT_CITED,
+            ("The Kestrel Hotel stands in Bergen.", *GUIDE),
+            (RIGHT, *GUIDE),
+            (MORE, *PRICES),
+        ],
+        (Source.PARTS, Source.TOOLS),
+        f"{RIGHT} Dogs are welcome. The Kestrel Hotel has 97 rooms in {SECRET}. {MORE}",
+        [GUIDE, ("Dogs", ""), PRICES],
+    ),
+    "bedrock": (
+        [
+            (RIGHT, *GUIDE),
+            (MORE, "Prices", None),
+            ("Dogs are welcome.", None, None),
+            ("The pool is open daily.", None, None),
+        ],
+        (Source.PARTS,),
+        f"{RIGHT} The Kestrel Hotel has 97 rooms in {SECRET}. {MORE} Dogs are welcome.",
+        [GUIDE, ("Prices", ""), ("passage 3", "")],
+    ),
+    "azure": (  # bare texts, with neither title nor url
+        [(RIGHT, None, None), (MORE, None, None)],
+        (Source.PARTS,),
+        SAID,
+        [("passage 1", ""), ("passage 2", "")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "row"), REQUESTS.items(), ids=list(REQUESTS))
+async def test_evidence_is_read_in_order_and_cited_with_its_page(empty, monkeypatch, name, row):
+    evidence, sources, said, cited = row
+    body, settings = recorded(name), EvidenceSettings()
+    assert found(body) == (evidence, sources)
+    held = chat_evidence(body, RequestField(), settings)
+    if Source.TOOLS not in sources or name == "anthropic":
+        assert (held.question or chat_question(body, settings)) == HOTEL_QUESTION
+    message = await Asked(empty, monkeypatch, said).chat(body)
+    assert pages(message) == cited
+    assert SECRET not in str(message)
+    last, (title, url) = len(cited), cited[-1]
+    assert message["content"].endswith(f"[{last}] {title} ({url})" if url else f"[{last}] {title}")
+
+
+async def test_responses(empty, monkeypatch):
+    body, settings = recorded("openai_responses"), EvidenceSettings()
+    held = response_evidence(body, RequestField(), settings)
+    assert [(item.text, item.title) for item in held.evidence] == [
+        (RIGHT, GUIDE[0]),
+        (MORE, PRICES[0]),
+    ]
+    assert (held.evidence[0].id, held.sources) == ("file-7", (Source.TOOLS,))
+    assert response_question(body, settings) == HOTEL_QUESTION
+    reply = await Asked(empty, monkeypatch).http.post("/responses", json=body)
+    message = next(item for item in reply.json()["output"] if item["type"] == "message")
+    (part,) = message["content"]
+    assert part["text"] == NOTES
+    assert [(item["title"], item["url"]) for item in part["annotations"]] == [GUIDE, PRICES]
+
+
+TEXTS = {
+    "anthropic": [
+        "Dogs are welcome.",
+        "The pool is open daily.",
+        "The Kestrel Hotel stands in Bergen.\n\nThe Kestrel Hotel has 42 rooms.",
+        HOTEL_QUESTION,
+    ],
+    "bedrock": [
+        RIGHT,
+        MORE,
+        "Dogs are welcome.",
+        "The pool is open daily.",
+        HOTEL_QUESTION,
+        "Answer in a sentence.",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+async def test_the_upstream_gets_plain_text_unless_parts_are_kept(empty, monkeypatch, name):
+    asked = Asked(empty, monkeypatch)
+    await asked.chat(recorded(name))
+    if name in TEXTS:
+        parts = asked.sent["messages"][0]["content"]
+        assert parts == [{"type": "text", "text": text} for text in TEXTS[name]]
+    assert not {"groundingSources", "qna"} & asked.sent.keys()
+    as_sent = Asked(empty, monkeypatch, keep_parts=True)
+    await as_sent.chat(recorded("anthropic"))
+    assert as_sent.sent == recorded("anthropic")
+
+
+async def test_evidence_of_the_caller_goes_first(empty, monkeypatch):
+    asked = Asked(empty, monkeypatch)
+    message = await asked.chat(recorded("openai_chat"))
+    assert message["guardrail"]["evidence"]["from"] == ["tool results", "graph"]
+    assert asked.sent == recorded("openai_chat")
+    message = await asked.chat(recorded("openai_chat") | {"guardrail": {"evidence": ITEMS}})
+    assert message["guardrail"]["evidence"] == {"from": ["caller", "tool results"], "count": 7}
+    assert "guardrail" not in asked.sent
