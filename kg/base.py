@@ -1,6 +1,6 @@
-"""What the engine asks of a knowledge graph: one synchronous protocol, batches in, batches out.
+"""The protocol of knowledge graphs: synchronous, with batches in and out.
 
-What only some graphs can do beside it has a protocol of its own.
+Optional abilities of a graph have protocols of their own.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ class KnowledgeGraph(Protocol):
 
 @runtime_checkable
 class MentionIndex(Protocol):
-    """A graph that can also spot its own labels in running text, in one linear pass."""
+    """A graph that can also spot its labels in text, in one linear pass."""
 
     def spot(self, text: str) -> list[Mention]:
-        """All maximal stretches of the text that equal a label or alias, at word boundaries."""
+        """All longest spans of the text that equal a label or alias, at word boundaries."""
         ...
 
 
 @runtime_checkable
 class PlaceIndex(Protocol):
-    """A graph that also knows which places lie in which, by the ``within`` of its profile."""
+    """A graph that also knows which places contain which, by the ``within`` of its profile."""
 
     def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
-        """For each of n ids, the wider places that hold it, nearest first.
+        """For each of n ids, the wider places that contain it, nearest first.
 
         At most ``STEPS`` steps away and ``MOST`` in number; empty
         lists where none is known.

@@ -1,7 +1,7 @@
-"""Blank nodes of files that are loaded in pieces: as IRIs, which stay the same in all of them.
+"""Blank nodes as IRIs, so that segments of a file share them.
 
-RDF 1.1 Concepts, section 3.5, calls this skolemization. Such an IRI is no name: whoever reads a
-store passes it over like the blank node that it stands for.
+RDF 1.1 Concepts, section 3.5, calls this skolemization. Readers of a store treat such an IRI as a
+blank node.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pyoxigraph import NamedNode
 __all__ = ["BLANK", "is_blank", "is_named", "with_iris"]
 
 BLANK: Final = "urn:blank:"
-"""Beginning of the IRIs; the file's identity and the blank node's label follow."""
+"""Prefix of the IRIs, before the file's identity and the blank node's label."""
 _WELL_KNOWN: Final = "/.well-known/genid/"
-"""In the IRIs that others give blank nodes, as the standard says; Wikidata's unknown values."""
+"""Part of the IRIs of blank nodes in the standard; Wikidata uses them for unknown values."""
 
 _SIGNS: Final = rb"[\w:\-\x80-\xff]"
 # Each sign is read once: of labels that follow each other in a literal the first alone is tried.
@@ -31,21 +31,21 @@ _LAST: Final = re.compile(
 
 
 def is_blank(iri: str) -> bool:
-    """Whether an IRI stands for a blank node."""
+    """True if an IRI represents a blank node."""
     return iri.startswith(BLANK) or _WELL_KNOWN in iri
 
 
 def is_named(term: object) -> TypeGuard[NamedNode]:
-    """Whether a term of a store is an IRI, and none that stands for a blank node."""
+    """True if a term of a store is an IRI that does not represent a blank node."""
     return isinstance(term, NamedNode) and not is_blank(term.value)
 
 
 def with_iris(lines: bytes, origin: str) -> bytes:
-    """Give the blank nodes in whole lines of N-Triples or N-Quads their IRIs.
+    """Replace the blank nodes in whole lines of N-Triples or N-Quads by IRIs.
 
     Args:
         lines: The lines.
-        origin: What tells the file from others, in characters of an IRI.
+        origin: Identifies the file, in characters of an IRI.
     """
     if b"_:" not in lines:
         return lines

@@ -1,4 +1,4 @@
-"""What SPARQL servers want told beyond the standard, as one table.
+"""Differences of SPARQL servers from the standard, as one table.
 
 Sources, by server:
 
@@ -31,23 +31,23 @@ __all__ = ["DIALECTS", "Dialect", "dialect_of"]
 
 
 class Dialect(Value):
-    """What one server wants told.
+    """Parameters of one server.
 
     Attributes:
         name: Its name in settings and profiles.
-        timeout: Parameter or header that carries the time limit; None: it takes none.
-        timeout_as: Where the time limit stands.
-        timeout_unit_s: Seconds of one unit of it; it is told in whole units, rounded up.
-        timeout_least: Fewest units that count as a limit.
-        accept: Types of results that are asked for; None for those of the standard.
-        accept_graph: Types of RDF that are asked for; None for those of the standard.
-        lang_matches: Whether ``LANGMATCHES`` is as fast as ``LANG(?x) = "en"``; without it, texts
-            in ``en-GB`` are not read for ``en``.
-        label_service: Whether it has Wikidata's label service, for profiles that use it.
+        timeout: Parameter or header for the time limit; None if there is none.
+        timeout_as: Where the time limit is sent.
+        timeout_unit_s: Unit of the time limit in seconds; it is rounded up to whole units.
+        timeout_least: Smallest time limit in units.
+        accept: Accepted types of results; None for those of the standard.
+        accept_graph: Accepted types of RDF; None for those of the standard.
+        lang_matches: True if ``LANGMATCHES`` is as fast as ``LANG(?x) = "en"``; otherwise texts in
+            ``en-GB`` are not read for ``en``.
+        label_service: True if it has Wikidata's label service, for profiles that use it.
         text_search: Pattern that binds ``?{variable}`` to literals with all words ``{words}``, by
-            the server's index of texts; None: it has none.
-        words: How several words are written in that pattern, each as ``{word}``.
-        between_words: What stands between them.
+            the server's text index; None if it has none.
+        words: Format of each ``{word}`` in that pattern.
+        between_words: Separator of the words.
     """
 
     name: str
@@ -64,16 +64,16 @@ class Dialect(Value):
     between_words: str = " "
 
     def headers(self, timeout_s: float, *, graph: bool) -> dict[str, str]:
-        """The headers of a query that may take so many seconds."""
+        """Headers of a query with a time limit."""
         accept = self.accept_graph if graph else self.accept
         return self._limit(timeout_s, "header") | ({"Accept": accept} if accept else {})
 
     def parameters(self, timeout_s: float) -> dict[str, str]:
-        """The parameters, beside the query, of one that may take so many seconds."""
+        """Additional parameters of a query with a time limit."""
         return self._limit(timeout_s, "parameter")
 
     def literals_with(self, variable: str, text: str) -> str | None:
-        """The pattern for literals that hold all words of a text; None where there is none."""
+        """The pattern for literals with all words of a text; None if there is none."""
         words = _WORD.findall(text)
         if self.text_search is None or not words:
             return None
@@ -146,12 +146,12 @@ _PATHS: Final = {
 
 
 def dialect_of(url: str, wanted: str | None, profiled: str | None) -> Dialect:
-    """The dialect of an endpoint: what settings say, else its address, else its profile.
+    """The dialect of an endpoint, by its settings, else its address, else its profile.
 
     Args:
-        url: Its address; well-known hosts and paths tell.
-        wanted: What settings say.
-        profiled: What the profile says.
+        url: Its address; well-known hosts and paths have a dialect.
+        wanted: The dialect in the settings.
+        profiled: The dialect in the profile.
 
     Raises:
         ConfigError: No dialect has that name.

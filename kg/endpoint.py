@@ -52,11 +52,11 @@ class QueryRejectedError(KnowledgeGraphError):
 
 
 class _TransientError(Exception):
-    """A failure that may pass: worth another attempt.
+    """A temporary failure that is worth another attempt.
 
     Attributes:
-        retry_after_s: Seconds until another attempt makes sense; None where nothing tells.
-        ours: Our own limits left the query no turn; the endpoint did nothing wrong.
+        retry_after_s: Seconds until the next attempt; None if unknown.
+        ours: True if our own limits delayed the query, so that the endpoint is not to blame.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Endpoint:
     Args:
         url: Its address.
         settings: Time limits, retries, cache.
-        dialect: What the profile says of the server; settings and address count before it.
+        dialect: The dialect in the profile; settings and address take precedence.
     """
 
     def __init__(self, url: str, settings: EndpointSettings, *, dialect: str | None = None) -> None:
@@ -144,7 +144,7 @@ class Endpoint:
         """
         try:
             return [
-                {name: _term(told) for name, told in solution.items()}
+                {name: _term(term) for name, term in solution.items()}
                 for solution in result["results"]["bindings"]
             ]
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -181,8 +181,8 @@ class Endpoint:
         )
         if wait := self._breaker.closed_in():
             raise KnowledgeGraphError(
-                f"{self.url} failed {settings.failures} times in a row; it is asked again in "
-                f"{wait:.3g} s"
+                f"{self.url} failed {settings.failures} times in a row; the next query is sent "
+                f"in {wait:.3g} s"
             )
         try:
             body: bytes = retrying(self._attempt, query, graph=graph, end=end)
@@ -190,7 +190,7 @@ class Endpoint:
             if failures:
                 self._breaker.failed()
             else:
-                self._breaker.unasked()
+                self._breaker.skipped()
             tries = retrying.statistics.get("attempt_number", 1)
             times = "once" if tries == 1 else f"{tries} times"
             raise KnowledgeGraphError(f"{self.url}: {error}; tried {times}") from error
@@ -345,13 +345,13 @@ class Endpoint:
         )
 
     def _check_whole(self, response: httpx.Response) -> None:
-        """Refuse a part of an answer: what it lacks would count as unknown, and be kept."""
+        """Refuse a truncated result: missing rows would count as unknown, and be cached."""
         if response.headers.get("X-SQL-State") == _OUT_OF_TIME:
             raise _TransientError("its time limit cut the answer short")
         if response.status_code == _PARTIAL:
             raise KnowledgeGraphError(
-                f"{self.url} sends a part of the answer alone: it has a limit of rows; set a "
-                "lower batch"
+                f"{self.url} sends only a part of the result, because it limits rows; set a lower "
+                "batch"
             )
 
     def _parse(self, body: bytes) -> SparqlResult:
@@ -370,7 +370,7 @@ class Endpoint:
 def _credentials(
     settings: EndpointSettings, user: str | None, password: str | None
 ) -> dict[str, str]:
-    """The headers that log in: of the settings, else of the login in the address."""
+    """Headers of the login in the settings, else of the login in the address."""
     headers = {name: resolve_secret(value) for name, value in settings.headers.items()}
     if settings.token is not None:
         return headers | {"Authorization": f"Bearer {resolve_secret(settings.token)}"}
@@ -394,9 +394,9 @@ def _same_origin(old: httpx.URL, new: httpx.URL) -> bool:
 
 
 def _as_utf8(body: bytes, charset: str | None) -> bytes:
-    """A body in UTF-8 without byte order mark, whatever the server sends.
+    """The body as UTF-8 without byte order mark.
 
-    UTF-8 is tried first: many servers name a charset by default that they do not send.
+    UTF-8 is tried first: many servers announce a default charset that they do not use.
     """
     for encoding in ("utf-8-sig", charset or "utf-8"):
         try:
@@ -414,16 +414,16 @@ def _open_cache(settings: EndpointSettings) -> QueryCache | None:
     try:
         return QueryCache(default_cache_path(), expire_s=CACHE_S)
     except ConfigError as error:
-        # Nobody asked for this file by name: a read-only home is no reason to fail.
+        # The user did not name this file: a read-only home is no reason to fail.
         _LOG.warning("%s; going on without", error)
         return None
 
 
-def _term(told: WireTerm) -> Term:
-    """A term as SPARQL JSON writes it; an IRI that stands for a blank node is one."""
-    value, language = str(told["value"]), told.get("xml:lang")
-    kind = {"uri": "iri", "bnode": "blank"}.get(str(told["type"]), "literal")
-    datatype = told.get("datatype")
+def _term(term: WireTerm) -> Term:
+    """Convert a term of SPARQL JSON; an IRI that represents a blank node becomes one."""
+    value, language = str(term["value"]), term.get("xml:lang")
+    kind = {"uri": "iri", "bnode": "blank"}.get(str(term["type"]), "literal")
+    datatype = term.get("datatype")
     if kind == "literal" and not language:
         datatype = datatype or XSD_STRING
     elif kind == "iri" and is_blank(value):

@@ -24,8 +24,8 @@ PAUSE_S = 10.0
 class EndpointSettings(Value):
     """How to talk to an endpoint.
 
-    Secrets do not stand here: ``env:NAME`` names a variable of the environment, ``file:PATH`` a
-    file. They are sent to the endpoint's own origin alone.
+    Secrets are references: ``env:NAME`` is an environment variable, ``file:PATH`` a file. They are
+    sent only to the endpoint's own origin.
 
     Attributes:
         user: User name for basic authentication.

@@ -1,4 +1,4 @@
-"""Several graphs as one: Wikidata's two halves, a company's graph beside a public one."""
+"""Several graphs as one: the two halves of Wikidata, or a company's graph and a public one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 class FederatedGraph:
-    """Graphs that name the same things by the same ids, asked at once.
+    """Graphs with common ids, queried concurrently.
 
-    Implements ``KnowledgeGraph``, ``MentionIndex`` and ``PlaceIndex``. What one graph says of an
-    entity is added to what the others say; where names differ, the first graph's stands.
+    Implements ``KnowledgeGraph``, ``MentionIndex`` and ``PlaceIndex``. Facts of all graphs about an
+    entity are merged; if names differ, that of the first graph is used.
 
     Args:
         graphs: The graphs, the one whose names are best first.

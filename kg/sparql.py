@@ -75,7 +75,7 @@ class SparqlGraph:
         self.queries = QueryWriter(
             self.profile, self._endpoint.dialect, text_search=settings.text_search
         )
-        """Writes what the endpoint is asked, for whoever wants to see it."""
+        """Writes the queries to the endpoint."""
         self.name = name or host
         self._nodes = SparqlNodes(self._endpoint, self.profile, self.queries)
 

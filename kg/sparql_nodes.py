@@ -1,6 +1,6 @@
-"""Reads nodes at a SPARQL endpoint: who bears a name, what is known of a node, what holds it.
+"""Reads nodes from a SPARQL endpoint: bearers of a name, facts of a node, places that contain it.
 
-What can be asked at once is asked at once, and what was told is remembered.
+Queries run concurrently and their results are cached.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Facts(NamedTuple):
 
 
 class SparqlNodes:
-    """Reads nodes and remembers them for as long as results are cached."""
+    """Reads nodes and caches them as long as query results."""
 
     def __init__(self, endpoint: Endpoint, profile: Profile, queries: QueryWriter) -> None:
         self._endpoint, self._profile, self.queries = endpoint, profile, queries
@@ -66,8 +66,8 @@ class SparqlNodes:
     ) -> list[tuple[str, str]]:
         """Pairs of a label and a node that bears it, in some spelling.
 
-        The query's limit holds for all its labels together. Where it is reached, the labels are
-        asked for in halves, so that a common name does not crowd out the others.
+        The query's limit holds for all its labels together. If it is reached, the labels are
+        queried in halves, so that a common name does not crowd out the others.
         """
         if rows is None:
             rows = self._endpoint.select(self.queries.find(labels))
@@ -79,7 +79,7 @@ class SparqlNodes:
         ]
 
     def bearers(self, labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """The nodes that bear each label, asked for at once and remembered."""
+        """The nodes with each label."""
         found = {label: self._bearing.get(label) for label in labels}
         batches = _batches(_unread(found), BATCH)
         answers = self._endpoint.select_all([self.queries.find(batch) for batch in batches])
@@ -95,9 +95,9 @@ class SparqlNodes:
     def nodes(
         self, iris: Iterable[str], limit: int, *, places: bool = False
     ) -> tuple[dict[str, Entity], dict[str, Facts]]:
-        """Entities and the facts round them: what is not remembered is asked for at once.
+        """Entities and their facts, from the cache or else in concurrent queries.
 
-        With ``places`` the steps to wider places are read along with them.
+        With ``places``, the steps to wider places are read as well.
         """
         wanted = list(dict.fromkeys(iris))
         entities = {iri: self._nodes.get(iri) for iri in wanted}
@@ -121,7 +121,7 @@ class SparqlNodes:
         return _entities_in(entities), known
 
     def _unknown_ways(self, iris: Sequence[str]) -> list[Sequence[str]]:
-        """Nodes of which it is not known what holds them, in batches."""
+        """Nodes whose containing places are not cached, in batches."""
         if not self._profile.within:
             return []
         return _batches(_unread({iri: self._above.get(iri) for iri in iris}), _SUBGRAPHS_A_QUERY)
@@ -129,7 +129,7 @@ class SparqlNodes:
     def _learn_ways(
         self, ways: Sequence[Sequence[str]], answers: Sequence[Sequence[dict[str, Term]]]
     ) -> None:
-        """Remember the places that hold each node, nearest first."""
+        """Cache the places that contain each node, nearest first."""
         for batch, answer in zip(ways, answers, strict=True):
             steps: dict[str, dict[str, None]] = defaultdict(dict)
             # Servers give rows in any order: the steps from one place are read best first.
@@ -140,11 +140,11 @@ class SparqlNodes:
                 self._above.put(iri, tuple(holders(iri, steps.__getitem__)))
 
     def known_above(self, iri: str) -> tuple[str, ...]:
-        """The places that hold a node, as far as they were read."""
+        """The cached places that contain a node."""
         return self._above.get(iri) or ()
 
     def places_above(self, iris: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """The places that hold each node, nearest first."""
+        """The places that contain each node, nearest first."""
         ways = self._unknown_ways(iris)
         self._learn_ways(
             ways, self._endpoint.select_all([self.queries.within(batch) for batch in ways])
@@ -175,7 +175,7 @@ class SparqlNodes:
     def _learn_entities(
         self, batch: Sequence[str], answer: Sequence[dict[str, Term]]
     ) -> dict[str, tuple[Entity | None]]:
-        """Remember what was told of nodes; what is no entity is remembered as such."""
+        """Cache the entities of nodes; None for a node that is no entity."""
         roles: dict[str, list[tuple[str, Term | None]]] = defaultdict(list)
         for row in answer:
             roles[row["e"].value].append((row["r"].value, row.get("v")))
@@ -221,11 +221,11 @@ class SparqlNodes:
         )
 
     def learn_labels(self, rows: Sequence[Row], others: Sequence[str] = ()) -> None:
-        """Ask for the labels of all nodes and properties of the rows that are not known yet.
+        """Query the labels of all nodes and properties of the rows that are not cached.
 
         Args:
             rows: The rows.
-            others: Nodes whose entities are asked for at the same time.
+            others: Nodes whose entities are queried at the same time.
         """
         nodes: dict[str, None] = {}
         for row in rows:
@@ -258,7 +258,7 @@ class SparqlNodes:
                 keep(self._labels, iri, label, most=_CACHED_LABELS)
 
     def triples_of(self, rows: Sequence[Row]) -> list[Triple]:
-        """The rows as triples, by the labels that were learnt."""
+        """The rows as triples, with the cached labels."""
         return triples(rows, self._profile, label=self._label, property_label=self._property_label)
 
     def _label(self, iri: str) -> str:

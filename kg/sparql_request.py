@@ -1,7 +1,7 @@
-"""Builds requests to SPARQL endpoints by means of SPARQLWrapper, and types what they answer.
+"""Requests to SPARQL endpoints, built with SPARQLWrapper, and types of their results.
 
-SPARQLWrapper's own transport (urllib) opens a connection a query and knows a time limit a read
-alone; the request it builds is sent by httpx, which keeps connections and ends with the deadline.
+SPARQLWrapper's own transport (urllib) opens a connection per query and limits only single reads. So
+httpx sends the requests, which reuses connections and observes deadlines.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["SparqlResult", "WireTerm", "build_request"]
 
 
 class _Request(SPARQLWrapper):
-    """A query on its way to one endpoint. What it asks for is told, not guessed from its text."""
+    """A query to one endpoint; its kind is given, not guessed from its text."""
 
     def __init__(self, url: str, *, graph: bool, agent: str) -> None:
         self._form = CONSTRUCT if graph else SELECT
         super().__init__(url, returnFormat=TURTLE if graph else JSON, agent=agent)
-        # Servers differ in what their own parameters of the format are called.
+        # Servers have different names for format parameters.
         self.setOnlyConneg(True)
 
     def _parseQueryType(self, query: str) -> str:  # noqa: N802
@@ -51,17 +51,17 @@ def build_request(
     agent: str,
     graph: bool = False,
 ) -> httpx.Request:
-    """Build the request that asks an endpoint a query.
+    """Build the request of a query.
 
     Args:
         client: Sends it.
-        url: Address of the endpoint, with parameters of its own if it has some.
+        url: Address of the endpoint, which may have parameters.
         query: A SELECT or ASK; with ``graph`` a CONSTRUCT or DESCRIBE.
-        method: How it is sent.
-        dialect: What the server wants told.
-        timeout_s: Seconds that client and, where it can be told, server give the query.
+        method: HTTP method.
+        dialect: Dialect of the server.
+        timeout_s: Time limit in seconds of the client and, if supported, of the server.
         agent: The ``User-Agent``.
-        graph: Ask for Turtle instead of SPARQL JSON.
+        graph: Request Turtle instead of SPARQL JSON.
     """
     parts = urlsplit(url)
     bare = parts._replace(query="").geturl() if method == "GET" else url
@@ -93,7 +93,7 @@ class _Results(TypedDict):
 
 
 class SparqlResult(TypedDict, total=False):
-    """A SPARQL 1.1 result in JSON: of a SELECT ``head`` and ``results``, of an ASK ``boolean``."""
+    """A SPARQL 1.1 JSON result: ``head`` and ``results`` of a SELECT, ``boolean`` of an ASK."""
 
     head: _Head
     results: _Results

@@ -1,4 +1,4 @@
-"""Keeps the load on an endpoint within bounds: rate limit, breaker, and what is remembered here."""
+"""Limits the load on an endpoint: rate limit, circuit breaker and caches."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NEVER: Final = float("-inf")
 
 
 class RateLimit:
-    """Spaces calls out to at most so many a second, of which one second's worth may come at once.
+    """Limits the rate of calls, with bursts of up to one second's calls.
 
     Args:
-        per_second: Calls a second; None for no limit.
+        per_second: Calls per second; None for no limit.
     """
 
     def __init__(self, per_second: float | None) -> None:
@@ -28,13 +28,13 @@ class RateLimit:
         self._bucket = TokenBucket(per_second, max(1.0, per_second)) if per_second else None
 
     def take(self, until: float) -> bool:
-        """Wait for a turn.
+        """Wait until a call is allowed.
 
         Args:
             until: Time of the monotonic clock at which to give up.
 
         Returns:
-            Whether the turn came in time.
+            False if it would take longer.
         """
         if self._bucket is None:
             return True
@@ -48,11 +48,11 @@ class RateLimit:
 
 
 class CircuitBreaker:
-    """Stops calls to an endpoint that failed several times in a row, and tries again later.
+    """Pauses calls to an endpoint that failed several times in a row.
 
     Args:
-        failures: Failures in a row that open it; None for never.
-        pause_s: Seconds until one call is let through again; if it fails, as long once more.
+        failures: Consecutive failures that open it; None for never.
+        pause_s: Seconds until a trial call; if that fails, the pause begins again.
     """
 
     def __init__(self, failures: int | None, pause_s: float) -> None:
@@ -63,7 +63,7 @@ class CircuitBreaker:
         self._trying = False
 
     def closed_in(self) -> float:
-        """Seconds until a call is let through; 0 to go ahead, which counts as the trial call."""
+        """Seconds until a call is allowed; 0 allows it, as a trial if the breaker is open."""
         with self._lock:
             if self._most is None or self._failed < self._most:
                 return 0.0
@@ -78,8 +78,8 @@ class CircuitBreaker:
         with self._lock:
             self._failed, self._trying = 0, False
 
-    def unasked(self) -> None:
-        """Leave it as it is: the call was not made, so that the next one may be the trial."""
+    def skipped(self) -> None:
+        """The call was not made, so the next one may be the trial."""
         with self._lock:
             self._trying = False
 
@@ -91,9 +91,9 @@ class CircuitBreaker:
 
 
 def keep(known: dict[K, V], key: K, value: V, *, most: int) -> V:
-    """Keep a value among at most so many: all others go where it finds no place.
+    """Store a value in a cache of bounded size, which is cleared when it is full.
 
-    So plain dictionaries are safe between threads, and what is lost is read again.
+    This keeps plain dictionaries safe between threads; lost values are read again.
     """
     if len(known) >= most:
         known.clear()
@@ -102,11 +102,11 @@ def keep(known: dict[K, V], key: K, value: V, *, most: int) -> V:
 
 
 class TimedCache(Generic[K, V]):
-    """Values by key, for a time; emptied when it is full. Safe between threads.
+    """A cache with expiry, cleared when it is full. Safe between threads.
 
     Args:
-        most: Values kept.
-        keep_s: Seconds that a value is good for.
+        most: Maximum number of values.
+        keep_s: Seconds until a value expires.
     """
 
     def __init__(self, most: int, keep_s: float) -> None:
@@ -114,10 +114,10 @@ class TimedCache(Generic[K, V]):
         self._values: dict[K, tuple[float, V]] = {}
 
     def get(self, key: K) -> V | None:
-        """The value of a key, None where there is none that is fresh."""
+        """The value of a key; None if it is missing or expired."""
         found = self._values.get(key)
         return None if found is None or found[0] < time.monotonic() else found[1]
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value."""
+        """Store a value."""
         keep(self._values, key, (time.monotonic() + self._keep, value), most=self._most)
