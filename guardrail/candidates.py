@@ -20,9 +20,8 @@ from guardrail.core.types import (
     GuardedAnswer,
     Problem,
 )
-from guardrail.engine.decision import decide, feedback
+from guardrail.engine.decision import decide, feedback, ranked
 from guardrail.engine.problems import late, problem_of
-from guardrail.engine.ranking import ranked
 from guardrail.log.tracing import stage
 from guardrail.policy import Policy
 

@@ -22,11 +22,11 @@ from guardrail.core.types import (
     as_strictness,
 )
 from guardrail.core.workers import off_loop
+from guardrail.engine.decision import ranked
 from guardrail.engine.flow import Engine
 from guardrail.engine.loop import run_sync
 from guardrail.engine.parts import Parts
 from guardrail.engine.pipeline import Row
-from guardrail.engine.ranking import ranked
 from guardrail.engine.scoring import Scorer
 from guardrail.engine.session import CheckSession
 from guardrail.evidence.retrieval import Knowledge, given

@@ -27,7 +27,7 @@ from guardrail.core.text.units import MONEY
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
 from guardrail.core.text.words import content_stems, fold, plain, property_words, tokenise
 from guardrail.core.types import Effect
-from guardrail.verdict.checks.alignment import NAMED, named_share
+from guardrail.verdict.checks.base import NAMED, named_share
 
 if TYPE_CHECKING:
     from spacy.tokens import Token

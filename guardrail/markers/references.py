@@ -1,12 +1,13 @@
-"""References of a model to its sources, as ``[1]``, ``[2, 3]`` and ``【4:0†source】``: no claim."""
+"""References to sources, such as ``[1]`` and ``【4:0†source】``, and broken markers: no claims."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 from guardrail.core.text.lexicon import lexicon_set
 
-__all__ = ["source_numbers", "without_references"]
+__all__ = ["source_numbers", "without_references", "without_ruins"]
 
 ONE = r"(?:\[\^?\d{1,3}(?:(?:, ?|[-–])\d{1,3}){0,9}\]|【\d{1,3}(?::\d{1,3})?†[^\s【】]{1,60}】)"
 """Numbers of sources in brackets, and the form of OpenAI's file search."""
@@ -78,3 +79,37 @@ def _ends_phrase(text: str, place: int) -> bool:
     return last is not None and last[1].casefold() not in lexicon_set(
         "function_words", "stop_words"
     )
+
+
+MARKER_START = re.compile(r"\[([^\[\],]{1,200}), (?=[^\[\]:]{1,200}: )")
+"""What opens a marker: an entity, and a property before a colon."""
+
+IDENTIFIER = re.compile(r"[QPL]\d+")
+
+
+def without_ruins(text: str, entities: Set[str]) -> str:
+    """Blank markers that could not be read, offsets kept.
+
+    From where a bracket names an entity to where it is closed, or to the sentence's end, no value
+    counts as stated.
+
+    Args:
+        text: A sentence.
+        entities: Labels and ids of the entities that the evidence is about.
+    """
+    parts = []
+    position = 0
+    for match in MARKER_START.finditer(text):
+        entity = match.group(1)
+        if match.start() < position or not (entity in entities or IDENTIFIER.fullmatch(entity)):
+            continue
+        depth = 0
+        end = len(text)
+        for place in range(match.start(), len(text)):
+            depth += (text[place] == "[") - (text[place] == "]")
+            if depth == 0:
+                end = place + 1
+                break
+        parts += [text[position : match.start()], " " * (end - match.start())]
+        position = end
+    return "".join(parts) + text[position:]

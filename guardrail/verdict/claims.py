@@ -1,10 +1,10 @@
-"""Claims: the sentences of an answer, each with what is told before it and whom it speaks of."""
+"""Claims: the sentences of an answer with their context; table heads and bare answers among them."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -13,21 +13,29 @@ from typing import NamedTuple
 from guardrail.core.apart import within_another
 from guardrail.core.text.layout import Line, cells_of, lined
 from guardrail.core.text.letters import hides_letters
-from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import find_names, label_in
-from guardrail.core.text.sentences import Stretch, code_blocks
+from guardrail.core.text.quantities import Quantity
+from guardrail.core.text.sentences import Stretch, code_blocks, split_sentences
+from guardrail.core.text.tagging import parse
 from guardrail.core.text.values import TypedValue, find_values
-from guardrail.core.text.words import Token, content_stems, plain, tokenise, without_emphasis
+from guardrail.core.text.words import Token, content_stems, fold, plain, tokenise, without_emphasis
 from guardrail.core.types import Strictness, VerdictThresholds
 from guardrail.evidence.prepared import PreparedEvidence
 from guardrail.markers.grammar import Marker, ParsedText
-from guardrail.markers.references import without_references
-from guardrail.markers.ruins import without_ruins
-from guardrail.verdict.heads import is_bare, measures, names_columns
-from guardrail.verdict.propositions import proposition_of
+from guardrail.markers.references import without_references, without_ruins
 from judges.letters import plain_letters
 
-__all__ = ["Claim", "GroundingRequest", "claims_of"]
+__all__ = [
+    "Claim",
+    "GroundingRequest",
+    "Proposition",
+    "claims_of",
+    "is_bare",
+    "measures",
+    "names_columns",
+    "proposition_of",
+]
 
 BEFORE_CHARS = 400
 """Characters of earlier sentences that are read beside a sentence: pronouns point no further."""
@@ -199,3 +207,129 @@ def _is_bare(line: Line, stretch: Stretch) -> bool:
     if line.is_table_head(stretch):
         return not line.has_rows and all(map(is_bare, cells_of(stretch.text)))
     return (line.is_heading(stretch) or line.is_label(stretch)) and is_bare(stretch.text)
+
+
+BARE_WORDS = 3
+"""Most words of a heading, of a label above a list or of a column's name that only names."""
+
+FINITE = frozenset({"MD", "VBD", "VBP", "VBZ"})
+"""Tags of verbs that make a sentence of its words."""
+
+CLAUSE_SUBJECTS = frozenset({"expl", "nsubj", "nsubjpass"})
+ASKING = frozenset({"WDT", "WP", "WP$", "WRB"})
+
+
+def names_columns(line: Line, stretch: Stretch) -> bool:
+    """Whether a sentence of a line is the head of a table with rows, whose cells assert nothing."""
+    if not line.is_table_head(stretch) or not line.has_rows:
+        return False
+    cells = [cell for cell in cells_of(stretch.text) if not is_bare(cell)]
+    return not (any(map(hides_letters, cells)) or _asserts(cells))
+
+
+def measures(text: str) -> bool:
+    """Whether an amount with its unit stands in a text, such as *range 777 km*."""
+    values = (item.value for item in find_values(text))
+    return any(isinstance(value, Quantity) and value.unit is not None for value in values)
+
+
+def is_bare(text: str) -> bool:
+    """Whether a heading, a label or a head is of hardly a word, in letters, and of no figures."""
+    few = len(text.split()) <= BARE_WORDS
+    return few and not (hides_letters(text) or any(sign.isdigit() for sign in text))
+
+
+def _asserts(cells: list[str]) -> bool:
+    """Whether one of some cells is a sentence: a subject and what is said of it.
+
+    *Price per person per night* is none, nor are *Year in which it opened* and *Is it free?*.
+    """
+    for doc in parse([cell for cell in cells if not cell.endswith("?")]):
+        for root in (token for token in doc if token.head.i == token.i):
+            said = [root, *(child for child in root.children if child.dep_.startswith("aux"))]
+            subject = any(child.dep_ in CLAUSE_SUBJECTS for child in root.children)
+            asks = doc[0].tag_ in ASKING
+            if subject and not asks and any(token.tag_ in FINITE for token in said):
+                return True
+    return False
+
+
+SUBJECTS = frozenset({"nsubj", "nsubjpass", "expl", "csubj"})
+AUXILIARIES = frozenset({"MD", "VBD", "VBP", "VBZ", "VB"})
+TO_JUDGE = re.compile(r"\s*(?:true or false|yes or no|is it true that)\b[\s:,]*", re.IGNORECASE)
+"""What opens a question whose proposition is already a sentence."""
+
+MOST_WORDS = 6
+"""Most words of a bare answer: *No, it does not.*."""
+
+
+class Proposition(NamedTuple):
+    """What a bare answer asserts or denies.
+
+    Attributes:
+        text: The proposition, as a sentence.
+        denied: True if the answer denies it.
+    """
+
+    text: str
+    denied: bool
+
+
+def proposition_of(answer: str, question: str, names: Collection[str] = ()) -> Proposition | None:
+    """The proposition of a polar question that a bare *yes* or *no* answers.
+
+    Args:
+        answer: A sentence of an answer.
+        question: The question, which may follow other sentences.
+        names: Names of the subjects of the evidence.
+
+    Returns:
+        None if the answer says more than yes or no, or if the question is no polar question.
+    """
+    denied = _denies(answer)
+    if denied is None or not question.strip():
+        return None
+    asked = split_sentences(plain(question))
+    text = next((item.text for item in reversed(asked) if item.text.endswith("?")), asked[-1].text)
+    opener = TO_JUDGE.match(plain(question))
+    stated = plain(question)[opener.end() :].rstrip(" ?.") if opener else _declared(text, names)
+    return Proposition(f"{stated[0].upper()}{stated[1:]}.", denied) if stated else None
+
+
+def _denies(answer: str) -> bool | None:
+    """Whether a bare answer is a no; None of what says more."""
+    tokens = tokenise(plain(answer))
+    if not tokens or len(tokens) > MOST_WORDS:
+        return None
+    answers = lexicon("function_words")["answers"]
+    first, *rest = [token.folded for token in tokens]
+    light = lexicon_set("function_words", "third_persons") | lexicon_set("grammar", "echoes")
+    negations = lexicon_set("function_words", "negations")
+    if any(word not in light and word not in negations for word in rest):
+        return None
+    if first in answers["no"]:
+        return True
+    return False if first in answers["yes"] and not negations.intersection(rest) else None
+
+
+def _declared(question: str, names: Collection[str]) -> str | None:
+    """A polar question as a statement: *Is it red?* → *it is red*; None of any other question."""
+    [doc] = parse([question.strip()])
+    words = [token for token in doc if not token.is_space]
+    if not words or fold(words[0].text) not in lexicon_set("grammar", "auxiliaries"):
+        return None
+    first = words[0]
+    called = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    named = re.compile(rf"\s+((?:the )?(?:{called}))(?!\w|'s| of )\s+", re.IGNORECASE)
+    if called and (match := named.match(doc.text, len(first))):
+        return f"{match[1]} {first.text.lower()} {doc.text[match.end() :].rstrip('? ')}"
+    verb = first if first.dep_ == "ROOT" else first.head
+    subject = next((token for token in verb.children if token.dep_ in SUBJECTS), None)
+    if subject is None:
+        subject = next((token for token in words[1:] if token.dep_ in SUBJECTS | {"attr"}), None)
+    if subject is None or subject.right_edge.i + 1 >= len(doc) or subject.left_edge.i < 1:
+        return None
+    end = subject.right_edge.idx + len(subject.right_edge)
+    name = doc.text[first.idx + len(first) : end].strip()
+    rest = doc.text[end:].strip().rstrip("?").strip()
+    return f"{name} {first.text.lower()} {rest}" if name and rest else None

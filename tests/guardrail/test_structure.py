@@ -33,7 +33,6 @@ ELSEWHERE = {
     "verdict/checks/copied.py": "verdict/test_guarantees.py",
     "verdict/checks/stated.py": "verdict/test_guarantees.py",
     "verdict/checks/validity.py": "verdict/test_guarantees.py",
-    "verdict/propositions.py": "verdict/test_claims.py",
     "verdict/checks/exact.py": "verdict/test_verdicts.py",
     "verdict/checks/names.py": "verdict/test_verdicts.py",
     "verdict/checks/typed_values.py": "verdict/test_verdicts.py",
@@ -41,7 +40,6 @@ ELSEWHERE = {
     "verdict/combination.py": "verdict/test_verdicts.py",
     "verdict/grounder.py": "verdict/test_verdicts.py",
     "verdict/premises.py": "verdict/test_verdicts.py",
-    "verdict/reasons.py": "verdict/test_verdicts.py",
     "verdict/spans.py": "verdict/test_verdicts.py",
     "verdict/subjects.py": "verdict/test_verdicts.py",
 }

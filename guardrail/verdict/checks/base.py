@@ -1,17 +1,19 @@
-"""What a check is: it reads one sentence beside its evidence, and says what it finds."""
+"""What a check is: it compares one sentence with its evidence and reports what it finds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from guardrail.core.text.properties import cues, property_name
+from guardrail.core.text.words import content_stems
 from guardrail.core.types import Effect, Finding
 
 if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 
-__all__ = ["Check", "Context", "finding"]
+__all__ = ["NAMED", "Check", "Context", "finding", "named_share"]
 
 
 class Context(NamedTuple):
@@ -72,3 +74,15 @@ def finding(
         decides=decides,
         statements=statements,
     )
+
+
+NAMED = 0.9
+"""Share of a property's words, or another wording of it, that names it."""
+
+
+def named_share(claim: Claim, label: str) -> float:
+    """Share of a property's content words that stand in a sentence; 0.9 for other wordings."""
+    words = content_stems(property_name(label))
+    share = len(words & claim.stems) / len(words) if words else 0.0
+    reworded = (cues(label) - words) & claim.stems
+    return max(share, NAMED) if reworded else share

@@ -9,8 +9,7 @@ from guardrail.core.apart import Span
 from guardrail.core.text.dates import names_weekday
 from guardrail.core.text.words import fold, plain
 from guardrail.core.types import Effect, Finding
-from guardrail.verdict.checks.alignment import NAMED, named_share
-from guardrail.verdict.checks.base import Context, finding
+from guardrail.verdict.checks.base import NAMED, Context, finding, named_share
 from guardrail.verdict.citations import is_cited
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from guardrail.core.text.quantities import Bound, Quantity
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
 from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import Effect, Finding
-from guardrail.verdict.checks.alignment import NAMED, named_share
-from guardrail.verdict.checks.base import Context, finding
+from guardrail.verdict.checks.base import NAMED, Context, finding, named_share
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement

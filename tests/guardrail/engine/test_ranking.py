@@ -11,7 +11,7 @@ from guardrail.core.types import (
     ScoreCard,
     Sentence,
 )
-from guardrail.engine.ranking import ranked
+from guardrail.engine.decision import ranked
 
 QUESTION = "Who was Ada Lovelace?"
 

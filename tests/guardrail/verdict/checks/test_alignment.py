@@ -4,7 +4,7 @@ import pytest
 
 from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
-from guardrail.verdict.checks.alignment import NAMED, named_share
+from guardrail.verdict.checks.base import NAMED, named_share
 from guardrail.verdict.claims import GroundingRequest, claims_of
 
 
