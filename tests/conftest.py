@@ -52,8 +52,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def guard() -> Iterator[Guardrail]:
-    """The embedded defaults: people graph and shipped judge."""
-    with Guardrail(GuardrailConfig()) as guard:
+    """The embedded defaults: people graph and shipped judge; one per process."""
+    from guardrail.evaluation.assertion import shared_guard
+
+    with shared_guard() as guard:
         guard.warm_up()
         yield guard
 

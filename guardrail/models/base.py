@@ -1,4 +1,4 @@
-"""What generation asks of a language model: one asynchronous protocol, n samples a call."""
+"""The protocol of language models: asynchronous, with n samples per call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Message(Value):
 
 
 class Prompt(Value):
-    """One prompt in both forms; the back end takes the one its model understands.
+    """One prompt in both forms; the back end uses the one for its model.
 
     Attributes:
         messages: For chat models.
@@ -33,23 +33,23 @@ class Prompt(Value):
 
     @classmethod
     def from_text(cls, text: str) -> Prompt:
-        """A prompt without turns, the same for both kinds of model."""
+        """A prompt of one turn, the same for both kinds of model."""
         return cls(messages=(Message(role="user", content=text),), text=text)
 
 
 class SampleRequest(Value):
-    """What to sample.
+    """A request for samples.
 
     Attributes:
-        prompt: What the model reads.
+        prompt: The prompt.
         n: Number of samples.
-        temperature: 0 takes the likeliest token; KaLMA's main runs use 0.5.
+        temperature: 0 selects the likeliest token; KaLMA's main runs use 0.5.
         top_p: Nucleus of the token distribution to sample from.
         max_tokens: Limit per sample.
-        seed: Makes samples reproducible where the server supports it.
-        stop: Strings that end a sample, besides those of the back end.
-        constraint: Allow only citations of these triples; None samples freely.
-        timeout_s: Seconds after which the call fails; None leaves it to the back end.
+        seed: Makes samples reproducible if the server supports it.
+        stop: Additional strings that end a sample.
+        constraint: Allow only citations of these triples; None for free text.
+        timeout_s: Seconds after which the call fails; None for the limit of the back end.
     """
 
     prompt: Prompt
@@ -67,9 +67,9 @@ class Completion(Value):
     """One sample.
 
     Attributes:
-        text: The answer, with markers where the prompt asked for them.
-        finish_reason: ``stop`` or ``length`` where the server tells.
-        constrained: True when decoding itself was held to the constraint.
+        text: The answer, with markers if the prompt requested them.
+        finish_reason: ``stop`` or ``length``, if the server reports it.
+        constrained: True if decoding itself was constrained.
     """
 
     text: str
@@ -79,9 +79,9 @@ class Completion(Value):
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """A model that answers.
+    """A language model.
 
-    ``sample`` may be called from any event loop; it does not block the loop.
+    ``sample`` may be called from any event loop, which it does not block.
     """
 
     @property
@@ -90,14 +90,14 @@ class LanguageModel(Protocol):
         ...
 
     def warm_up(self) -> None:
-        """Load what the first call would load."""
+        """Load everything that the first call needs."""
         ...
 
     async def sample(self, request: SampleRequest) -> list[Completion]:
         """Draw ``request.n`` samples.
 
         Raises:
-            ModelError: The model could not be reached, refused, or its time ran out.
+            ModelError: The model was unreachable, refused, or timed out.
         """
         ...
 
@@ -109,7 +109,7 @@ class LanguageModel(Protocol):
 def model_workers() -> Workers:
     """Threads for the blocking calls of one model.
 
-    They are its own: calls that hang must not take those of the event loop's other work. Beyond
-    64 that hang and are no longer waited for, further ones are refused.
+    They are separate, so that hanging calls do not block other work of the event loop. Further
+    calls are refused if 64 abandoned ones still hang.
     """
     return Workers(concurrency=32, stuck=64)

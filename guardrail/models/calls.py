@@ -1,4 +1,4 @@
-"""One call of a language model: seen in traces, in its time, and with one kind of error."""
+"""Calls of a language model, with tracing, a time limit and one type of error."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from guardrail.models.base import Completion, LanguageModel, SampleRequest
 __all__ = ["sampled"]
 
 LATER_S = 1.0
-"""Seconds that a call may take beyond those of its answer, so that the deadline is told first."""
+"""Seconds that a call may exceed the deadline of its answer, so that the deadline is reported."""
 
 
 async def sampled(model: LanguageModel, request: SampleRequest) -> list[Completion]:
-    """Draw ``request.n`` samples; the call takes no longer than its answer is waited for.
+    """Draw ``request.n`` samples within the deadline of the answer.
 
     Raises:
-        ModelError: The model could not be reached, refused, failed, or its time ran out.
+        ModelError: The model was unreachable, refused, failed, or timed out.
     """
     left = time_left() + LATER_S
     if left < (request.timeout_s or math.inf):

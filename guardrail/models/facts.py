@@ -1,4 +1,4 @@
-"""Which facts bear on a question, and how they stand in a prompt (KaLMA 3.3)."""
+"""Facts that are relevant to a question, and their form in a prompt (KaLMA 3.3)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def relevant_triples(
             if triple in seen:
                 continue
             seen.add(triple)
-            # A fact of another entity that points here tells less of this one.
+            # A fact of another entity that points here says less about this one.
             score = _relevance(triple, words) - (0.5 if position >= outgoing else 0.0)
             ranked.append((-score, position, place, triple))
     ranked.sort(key=lambda row: row[:3])
@@ -82,7 +82,7 @@ def relevant_triples(
 
 
 def is_housekeeping(name: str) -> bool:
-    """True for properties on the data base itself, such as sources and categories."""
+    """True for properties about the database itself, such as sources and categories."""
     return bool(_HOUSEKEEPING.match(name))
 
 

@@ -1,4 +1,4 @@
-"""Answers from a language model: prompt, n samples, citations held to what was retrieved."""
+"""Answers from a language model, with citations limited to retrieved triples."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class GeneratedAnswer(Value):
         text: The clean answer.
         marked: The answer with markers.
         shown: The triples that the prompt showed.
-        dropped: Citations taken out because no such triple was shown; always empty for a
-            plain prompt, whose answer is left as it is.
-        constrained: True when decoding itself was held to the triples.
-        truncated: True when the answer ran into the token limit; its last, unfinished
-            sentence is cut off.
+        dropped: Citations that were removed because no such triple was shown; always empty for a
+            plain prompt.
+        constrained: True if decoding itself was constrained.
+        truncated: True if the answer reached the token limit; its unfinished last sentence is
+            removed.
     """
 
     text: str
@@ -57,13 +57,13 @@ async def generate(
         model: Any language model.
         n: Number of answers.
         settings: How to sample.
-        failed: Sentences of an earlier answer that did not hold, for regeneration.
+        failed: Failed sentences of an earlier answer, for regeneration.
 
     Returns:
-        n answers, in the order they were sampled; equal ones are kept.
+        n answers in the order of sampling, including duplicates.
 
     Raises:
-        ModelError: The model could not be reached, refused, or its time ran out.
+        ModelError: The model was unreachable, refused, or timed out.
     """
     settings = settings or GenerationSettings()
     shown = relevant_triples(question, subgraphs, settings.facts)
@@ -106,7 +106,7 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*$")
 
 
 def _tidied(parsed: ParsedText, *, truncated: bool) -> ParsedText:
-    """Drop what small models add: sentences said before word for word, an unfinished last one."""
+    """Remove repeated sentences and an unfinished last one, which small models add."""
     sentences = split_sentences(parsed.clean)
     if truncated and len(sentences) > 1 and not _SENTENCE_END.search(sentences[-1].text):
         sentences = sentences[:-1]

@@ -1,4 +1,4 @@
-"""One sentence asked for again, with the fact against it."""
+"""Sentences rewritten by a model so that they agree with the facts."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ INSTRUCTION = (
 MOST_TOKENS = 256
 
 LONGER = 2
-"""A rewritten sentence may be so many times as long as the one before it, and one line longer."""
+"""A rewritten sentence may be this many times as long as the original, and one line longer."""
 
 LINE = 120
 
 SHARE = 0.5
-"""Of the time that is left for an answer: the rest is for judging what comes back."""
+"""Share of the remaining time of an answer; the rest is for judging the new sentences."""
 
 QUOTED = re.compile(r'["“](?P<inner>[^"“”]*)["”]')
 
@@ -39,9 +39,9 @@ class Wrong(NamedTuple):
     """A sentence that conflicts with facts.
 
     Attributes:
-        question: What it is part of an answer to.
+        question: The question that the answer belongs to.
         text: The sentence.
-        facts: What conflicts with it.
+        facts: The facts that conflict with it.
     """
 
     question: str
@@ -52,16 +52,15 @@ class Wrong(NamedTuple):
 async def rewritten(
     model: LanguageModel, wrong: Sequence[Wrong], *, at_once: int
 ) -> list[str | GuardrailError | None]:
-    """Ask a model for n sentences again, each by itself.
+    """Let a model rewrite n sentences, one call for each.
 
     Args:
         model: The model.
         wrong: The sentences.
-        at_once: Calls of the model at the same time.
+        at_once: Number of concurrent calls.
 
     Returns:
-        In order the sentence, None where the model does not give one in a usable form, or why that
-        one could not be had.
+        In order, the new sentence, None if the model did not return a usable one, or the error.
     """
     gate = asyncio.Semaphore(at_once)
     until = time.monotonic() + SHARE * time_left()
@@ -83,8 +82,8 @@ async def _one(model: LanguageModel, wrong: Wrong, seconds: float) -> str | None
     if seconds <= 0.0:
         raise TimeoutError
     facts = "\n".join(f"Fact: {' '.join(fact.split())}" for fact in wrong.facts)
-    asked = f"Question: {' '.join(wrong.question.split())}\n" if wrong.question.strip() else ""
-    task = f"{asked}{facts}\nSentence: {' '.join(wrong.text.split())}"
+    question = f"Question: {' '.join(wrong.question.split())}\n" if wrong.question.strip() else ""
+    task = f"{question}{facts}\nSentence: {' '.join(wrong.text.split())}"
     prompt = Prompt(
         messages=(
             Message(role="system", content=INSTRUCTION),
