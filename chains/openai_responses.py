@@ -243,25 +243,13 @@ def clean_output(body: JSON) -> list[JSON]:
 
 
 def few_enough_parts(parts: int) -> None:
-    """Refuse a response whose messages have more parts than are judged.
-
-    Raises:
-        UnreadableReplyError: They are more than ``MAX_PARTS``.
-    """
+    """Raise ``UnreadableReplyError`` if a response has more than ``MAX_PARTS`` parts."""
     if parts > MAX_PARTS:
         raise UnreadableReplyError(f"the model's server sends more than {MAX_PARTS} parts")
 
 
 def few_enough_sentences(count: int, most: int) -> None:
-    """Refuse a response whose parts have more sentences together than are judged of one answer.
-
-    Args:
-        count: Sentences of all parts so far.
-        most: ``limits.sentences``.
-
-    Raises:
-        UnreadableReplyError: They are more.
-    """
+    """Raise ``UnreadableReplyError`` if the parts have more sentences than ``limits.sentences``."""
     if count > most:
         raise UnreadableReplyError(
             f"the parts of one response have more than {most} sentences (limits.sentences)"

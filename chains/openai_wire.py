@@ -104,15 +104,7 @@ def request_body(content: bytes) -> JSON:
 
 
 def few_enough_bytes(count: int, most: int) -> None:
-    """Refuse a reply that is too large.
-
-    Args:
-        count: Bytes so far, of the whole reply or of all events of a stream.
-        most: Most bytes.
-
-    Raises:
-        UnreadableReplyError: They are more.
-    """
+    """Raise ``UnreadableReplyError`` if a reply, whole or streamed, has more bytes than allowed."""
     if count > most:
         raise UnreadableReplyError(
             f"the reply of the model's server is too large: more than {most:,} bytes "

@@ -1,9 +1,9 @@
-"""Streams that cannot leak: a sentence leaves once it has been judged, never before.
+"""Streams in which a sentence is released only after it has been judged.
 
-Two modes. ``sentence``: each sentence is released when it is complete and judged, with its
-markers; one that the policy removes is never released. ``buffer``: nothing is released before
-the whole answer has been judged, as ranking and regeneration need. In a dry run all text leaves as
-it comes, in either mode, and the verdict comes behind it.
+``sentence`` mode releases each sentence with its markers when it is complete and judged; one that
+the policy removes is never released. ``buffer`` mode releases nothing before the whole answer has
+been judged, as ranking and regeneration need. In a dry run all text is released at once, and the
+verdict follows it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["Release", "SentenceGate", "StreamMode", "guard_stream", "guard_stream_sync"]
 
 REMOVING = frozenset({Action.FILTER, Action.REGENERATE, Action.REFUSE})
-"""What a policy may ask for a failed sentence; in a stream all of them mean: do not release."""
+"""Actions on a failed sentence after which a stream does not release it."""
 
 
 class Release(NamedTuple):
     """Judged text, and at the end the whole verdict.
 
     Attributes:
-        text: What the consumer may see now; it continues what was released before.
-        citations: With offsets into all that has been released.
+        text: Text that continues what was released before.
+        citations: Citations with offsets into all released text.
         answer: The guarded answer, in the last release only.
     """
 
@@ -48,7 +48,7 @@ async def guard_stream(gate: SentenceGate, pieces: AsyncIterable[str]) -> AsyncI
 
     Args:
         gate: Made for this one answer.
-        pieces: The model's text as it comes, in pieces of any size.
+        pieces: The model's text, in pieces of any size.
 
     Yields:
         Releases in order; the last one carries the guarded answer.
@@ -74,11 +74,10 @@ class SentenceGate:
 
     Args:
         guard: The guardrail.
-        case: What the answer answers and is judged against: a question, a case, or what gives
-            one once the first text is there.
-        policy: Sentences it would remove are never released.
-        mode: When judged text is released, or what tells it once the first text is there.
-        style: How markers look in the released text.
+        case: The question, the case, or a function that gives the case at the first text.
+        policy: Sentences that it would remove are never released.
+        mode: When judged text is released, or a function that gives the mode at the first text.
+        style: Style of markers.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class SentenceGate:
         mode: StreamMode | Callable[[], StreamMode] = StreamMode.SENTENCE,
         style: MarkerStyle = MarkerStyle.KALMA,
     ) -> None:
-        # Nothing can be asked for again behind a stream.
+        # A stream cannot be regenerated.
         self._policy = policy.settled()
         self._dry_run = policy.dry_run
         self._guard = guard
@@ -167,11 +166,11 @@ class SentenceGate:
         return Release(last.text + self._notes.text(), last.citations, answer)
 
     async def _settled(self) -> Case:
-        """What the answer is judged against; settled once, when the first text is there."""
+        """What the answer is judged against, determined once at the first text."""
         if self._case is None:
             self._case = self._given if isinstance(self._given, Case) else await self._given()
             if self._case.policy is not None:
-                # What has left has left: a call's own policy begins no dry run and ends none.
+                # A call's own policy neither begins nor ends a dry run, since text may be out.
                 dry_run = {"dry_run": self._dry_run}
                 self._policy = self._case.policy.settled().model_copy(update=dry_run)
         return self._case
@@ -183,12 +182,11 @@ class SentenceGate:
         return self._session
 
     def _released(self, judged: GuardedAnswer, *, final: bool = False) -> Release:
-        """What may leave of a stretch that has been judged."""
+        """The part of a judged stretch that may be released."""
         if judged.action is Action.REFUSE:
             return Release("")
         if judged.action is Action.UNVERIFIED:
-            # Only a policy that says ``return_unverified`` comes here: the user chose to be shown
-            # what could not be judged.
+            # Only under ``return_unverified``: the user wants to see what could not be judged.
             self._sent += len(judged.text)
             return Release(judged.text)
         pieces, citations = [], []
@@ -206,7 +204,7 @@ class SentenceGate:
                 self._sent += len(rendition.text)
             position = sentence.end
         if final and self._sent:
-            # What is behind the last sentence says nothing: a closing fence, a rule, space.
+            # After the last sentence there is no claim: a closing fence, a rule, space.
             pieces.append(judged.text[position:].rstrip())
         return Release("".join(pieces), tuple(citations))
 
