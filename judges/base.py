@@ -134,8 +134,8 @@ class NLIJudge(Judge, Protocol):
 
 def traits_of(judge: Judge) -> NLITraits:
     """What a judge can do, as far as it tells."""
-    told = getattr(judge, "traits", None)
-    return told if isinstance(told, NLITraits) else NLITraits()
+    traits = getattr(judge, "traits", None)
+    return traits if isinstance(traits, NLITraits) else NLITraits()
 
 
 class JudgeAround(Generic[Inner]):
@@ -178,7 +178,7 @@ class AttributionJudge(Judge, Protocol):
 
 @runtime_checkable
 class GroundingJudge(Judge, Protocol):
-    """Tells in one pass what evidence says of a sentence, which of it, and of which words."""
+    """Judges a sentence, its statements and its words against all evidence in one pass."""
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n items; the result has length n and the order of the input.

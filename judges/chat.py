@@ -427,7 +427,7 @@ def _text(evidence: tuple[str, ...], items: Sequence[GroundingItem], form: str) 
 
 
 def _words(sentence: str, words: Sequence[str], *, against: bool) -> Iterator[WordScore]:
-    """Where the words at fault stand in a sentence; those that it does not have are passed over."""
+    """Positions of the words at fault in a sentence; words that it does not contain are skipped."""
     for word in dict.fromkeys(words):
         start = sentence.find(word) if word.strip() else -1
         if start >= 0:

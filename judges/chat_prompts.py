@@ -152,7 +152,7 @@ def _context(text: str) -> str:
 
 
 def _data(text: str) -> str:
-    """A text that cannot close the tag that it stands in."""
+    """A text that cannot close its enclosing tag."""
     return _TAGS.sub("‹", text)
 
 

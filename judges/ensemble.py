@@ -24,7 +24,7 @@ class EnsembleJudge(OnnxJudge):
 
     The probabilities of supported, unsupported and contradicted are multiplied, each to the power
     of its model's share, and calibrated (Genest and Zidek 1986, "Combining Probability
-    Distributions"). Sentences of which the smaller model is sure are not read by the larger one.
+    Distributions"). Sentences that the smaller model is sure about are not read by the larger one.
 
     Args:
         folder: Folder of the smaller model, with that of the larger one, ``second``, in it. Its

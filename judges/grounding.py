@@ -23,7 +23,7 @@ ASKED = 8
 """At most this many statements of an item are judged one by one, the most important first."""
 
 PARTS = 2
-"""At most this many parts of a sentence are held against a sentence of a passage, beside it."""
+"""Maximum number of parts of a sentence that are judged in addition to the whole."""
 
 TRIPLE = re.compile(r"^[^.!?]{1,160}?, [^:.!?]{1,80}: .*\.$", re.DOTALL)
 """A linearised triple: subject, property, value."""
@@ -176,7 +176,7 @@ def _plan(item: GroundingItem, pairs: list[Pair], room: int, asked: int) -> _Pla
 
 def _grounding(item: GroundingItem, plan: _Plan, scores: Sequence[NLIScores]) -> Grounding:
     whole = scores[plan.whole]
-    told = range(len(item.statements)) if plan.statements else ()
+    numbers = range(len(item.statements)) if plan.statements else ()
     statement_scores = tuple(
         StatementScore(
             carries=max(scores[place].entailment for place in plan.statements[number]),
@@ -184,7 +184,7 @@ def _grounding(item: GroundingItem, plan: _Plan, scores: Sequence[NLIScores]) ->
         )
         if number in plan.statements
         else None
-        for number in told
+        for number in numbers
     )
     return Grounding(
         supported=whole.entailment,

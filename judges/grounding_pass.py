@@ -55,8 +55,8 @@ class _Plan(NamedTuple):
         item: The item.
         marks: By statement, the place of its mark in the sequence; only those read.
         sentence: Place of the sentence's first token.
-        offsets: Where the sentence's tokens stand in it.
-        unread: Where writing stands in the sentence that is not read.
+        offsets: Offsets of the sentence's tokens.
+        unread: Spans of the sentence in writing that is not read.
     """
 
     item: GroundingItem

@@ -30,7 +30,7 @@ def sub_facts(answer: str) -> tuple[str, ...]:
 
     The split is by punctuation and conjunctions alone, without a parser: a clause is cut off
     where at least three words follow a comma with a conjunction, or a pronoun or auxiliary verb
-    follows "and". Commas separate values only in an answer that is nothing but a list of short
+    follows "and". Commas separate values only in an answer that is a plain list of short
     phrases.
     """
     facts = [

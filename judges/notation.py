@@ -1,6 +1,6 @@
 """Notation: a judge reads the values of a sentence as its evidence writes the same ones.
 
-Beside *110 km* a small judge takes *110,000 m* for another range. Both tell the same, so the
+Given *110 km*, a small judge takes *110,000 m* for another range. Both mean the same, so the
 sentence is put to it with *110 km*, and what it says of that holds for *110,000 m*.
 """
 
@@ -32,32 +32,32 @@ class Notation(NamedTuple):
 
 
 def notation_of(
-    told: Sequence[TypedValue], held: Sequence[tuple[TypedValue, str]]
+    stated: Sequence[TypedValue], held: Sequence[tuple[TypedValue, str]]
 ) -> tuple[Notation, ...]:
     """The values of a sentence that its evidence writes in another notation, and how it does.
 
     Args:
-        told: The values of the sentence.
+        stated: The values of the sentence.
         held: Those of the evidence, the most important first, each with the label of its property
             or an empty text.
     """
     found = []
-    for value in told:
+    for value in stated:
         ways = [_written(value, *item) for item in held if is_one(value, item[0])]
         if ways and fold(value.text) not in map(fold, ways):
             found.append(Notation(value.start, value.end, ways[0]))
     return tuple(found)
 
 
-def _written(told: TypedValue, held: TypedValue, label: str) -> str:
+def _written(stated: TypedValue, held: TypedValue, label: str) -> str:
     """A held value as it is written, with the unit that its label may tell: *weight (kg)*.
 
-    Where the label tells it by a sign or code, the value stays as it is told.
+    If the label names the unit by a sign or code, the value stays unchanged.
     """
     if unit_of_label(label) is None or held.kind in {item.kind for item in find_values(held.text)}:
         return held.text
     named = f"{held.text} {property_words(label).rpartition(' ')[2]}"
-    return named if any(is_one(told, item) for item in find_values(named)) else told.text
+    return named if any(is_one(stated, item) for item in find_values(named)) else stated.text
 
 
 def with_notation(sentence: str, notation: Sequence[Notation]) -> str:
@@ -81,7 +81,7 @@ def as_told(grounding: Grounding, notation: Sequence[Notation]) -> Grounding:
 
 
 def _told_at(span: tuple[int, int], notation: Sequence[Notation]) -> tuple[int, int]:
-    """Where a stretch of the sentence in another notation stands in it; a value stands whole."""
+    """Map a span of the rewritten sentence to the original; a value is mapped as a whole."""
     first, last = span
     grown = 0
     for item in notation:

@@ -44,7 +44,7 @@ LONGEST_READ = 160
 longer evidence the sentences that bear on the answer are read."""
 
 LEAST_READ = 64
-"""Tokens of evidence that are read beside the longest question and answer."""
+"""Tokens of evidence that are read together with the longest question and answer."""
 
 NOTHING_SAID = NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
 """Of a pair with a blank text."""
@@ -106,7 +106,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences, each in one pass; see ``GroundingJudge``.
 
-        Of evidence that does not fit beside its sentence the most important statements are read.
+        If the evidence does not fit next to its sentence, the most important statements are read.
         """
         if not self.grounds:
             raise JudgeError(f"the judge in {self._folder} has no heads for grounding")
@@ -141,9 +141,9 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         sentences = [part for text in item.evidence for part in split_sentences(text)]
         if not sentences:
             return item
-        beside, *lengths = (len(ids) for ids in self._model.tokenize([asked, *sentences]))
+        taken, *lengths = (len(ids) for ids in self._model.tokenize([asked, *sentences]))
         bare = len(item.answer.split()) <= PHRASE_WORDS
-        room = max(LEAST_READ, longest - SPECIAL_TOKENS - beside)
+        room = max(LEAST_READ, longest - SPECIAL_TOKENS - taken)
         places = choose(sentences, asked if bare else item.answer, lengths, room)
         return item._replace(evidence=tuple(sentences[i] for i in places))
 
@@ -228,7 +228,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         return softmax(outputs[head], self.card.temperature.get(head, 1.0))[:, order]
 
     def _start(self, pairs: Sequence[Pair]) -> tuple[Running, list[_Owner]]:
-        """Hand the windows of pairs to the model; told is whose window each sequence is."""
+        """Run the model on the windows of pairs; also returns the owner of each sequence."""
         texts, places = distinct([text for pair in pairs for text in pair])
         ids = self._model.tokenize(texts)
         capacity = self.card.max_length - SPECIAL_TOKENS

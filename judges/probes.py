@@ -70,8 +70,8 @@ def statement_features(reading: Reading, spans: Sequence[tuple[int, int]]) -> ND
         reading: What the network gave for the sentence.
         spans: Tokens of each statement among those of the evidence.
     """
-    told = np.stack([reading.attention[:, a:b].sum(1) for a, b in spans])
-    logs = np.log(told + 1e-4)
+    attended = np.stack([reading.attention[:, a:b].sum(1) for a, b in spans])
+    logs = np.log(attended + 1e-4)
     most = logs.max(0, keepdims=True)
     labels = np.broadcast_to(reading.labels, (len(spans), len(reading.labels)))
     return np.concatenate([logs - most, logs[:, ::4], labels], axis=1).astype(np.float32)

@@ -1,6 +1,6 @@
 """The sentences of long evidence that bear on a claim, so that a judge reads them together.
 
-A judge with a short window sees long evidence piece by piece; where a claim's parts are told far
+A judge with a short window sees long evidence piece by piece; if a claim's parts are stated far
 from each other, no piece holds them all. Here sentences are chosen until a window is full: each
 time the one that has most of the claim's words that the chosen ones lack, rare words first.
 """

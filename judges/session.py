@@ -39,7 +39,7 @@ __all__ = ["OnnxTextModel", "Segments", "open_session", "readable", "softmax"]
 logger = get_logger(__name__)
 
 GROUP_TOKENS = 512
-"""Tokens per task of the pool: large enough that handing tasks out costs nothing beside them,
+"""Tokens per task of the pool: large enough that the cost of scheduling is negligible,
 small enough that all cores finish together."""
 
 ERRORS_ONLY = 3

@@ -10,7 +10,7 @@ from guardrail.core.errors import JudgeError
 __all__ = ["SUMS", "check_sums", "write_sums"]
 
 SUMS = "SHA256SUMS"
-"""Name of the file beside a model's files."""
+"""Name of the file in a model's folder."""
 
 LEFT_OUT = (SUMS, "README.md")
 """Files that no verdict depends on."""

@@ -133,7 +133,7 @@ def follow_relations(
 ) -> list[list[Asked]]:
     """Follow the relations that texts name from their linked entities, all texts step by step.
 
-    Only neighbours of which the graph itself states facts are kept: of the others all is said by
+    Only neighbours that the graph itself states facts about are kept: the others are described by
     the triple that leads there.
 
     Args:
@@ -275,7 +275,7 @@ def family_names(
 
 
 def _family_name(subgraph: Subgraph) -> str | None:
-    """The stated family name that stands in the label, else the label's last word."""
+    """The stated family name if the label contains it, else the label's last word."""
     words = subgraph.entity.label.split()
     stated = [
         t.value for t in subgraph.triples if t.property in lexicon_set("relations", "family_names")

@@ -1,4 +1,4 @@
-"""The label index: from names to nodes, and from running text to the names that stand in it.
+"""The label index: from names to nodes, and from running text to the names in it.
 
 A name is looked up by its *key*: its words and punctuation marks, case folded, without accents,
 joined by single spaces. ``spot`` walks over the text once and tries, at each word, only the

@@ -248,7 +248,7 @@ class EntityLinker:
         people = [persons(group, classes_of(self._graph)) for group in groups]
         around.fetch(entity.id for group in people for entity in group[:_KEPT_CANDIDATES])
         for (state, mention, part, apart), group in zip(wanted, people, strict=True):
-            # Beside Mary Shelley, "Percy Shelley" is a name of its own and "Shelley" is not.
+            # With Mary Shelley linked, "Percy Shelley" is another name and "Shelley" is not.
             if not group or not (apart or without_middle(part, group)):
                 continue
             [candidates] = self._rank(state, [group[:_KEPT_CANDIDATES]], around)
@@ -310,7 +310,7 @@ class EntityLinker:
     def _rank(
         self, state: _Text, groups: Sequence[Sequence[Entity]], around: Neighbourhoods
     ) -> list[list[Candidate]]:
-        """Re-rank groups of candidates beside the entities that are linked already."""
+        """Re-rank groups of candidates, given the entities that are already linked."""
         settled = {link.entity.id for link in state.linked}
         ids = settled | {entity.id for group in groups for entity in group}
         links = {

@@ -45,7 +45,7 @@ class ListedName(NamedTuple):
     """A name put together from a list whose members share a part of it.
 
     Attributes:
-        mention: The words that stand in the text, ``Elizabeth``.
+        mention: The words in the text, ``Elizabeth``.
         full: The whole name they stand for, ``Elizabeth Blackwell``.
     """
 

@@ -29,7 +29,7 @@ MAX_NAMES: Final = 300_000
 
 _MAX_SUBJECTS: Final = 50
 _MAX_BEARERS: Final = 2_000
-"""A name that more nodes begin or end with says nothing of which is meant."""
+"""Maximum number of nodes that begin or end with a name; a more common name is ambiguous."""
 
 
 class NameParts:
@@ -47,7 +47,7 @@ class NameParts:
     def named(self, parts: Sequence[str]) -> list[list[Entity]]:
         """For each of n word sequences, the entities with a name that begins or ends with it.
 
-        Case and diacritics do not count; most prominent first. Names of which the words leave out
+        Case and diacritics do not count; most prominent first. Names whose words leave out
         the middle count as well.
         """
         edges = self._index()

@@ -200,7 +200,7 @@ def load_profile(source: str | Path | Profile) -> Profile:
 
 
 STORED_PROFILE = "profile.json"
-"""File beside a store with the profile that it was loaded with."""
+"""File next to a store with the profile that it was loaded with."""
 
 
 def store_profile(graph: Path, profile: Profile) -> None:
@@ -214,7 +214,7 @@ def stored_profile(graph: Path) -> Profile | None:
     """The profile that a graph was loaded with; None where none was named.
 
     Raises:
-        ConfigError: If the file beside the graph is no profile.
+        ConfigError: If the file next to the graph is not a profile.
     """
     path = graph / STORED_PROFILE
     if not path.is_file():
@@ -254,9 +254,9 @@ def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, object]:
     base: dict[str, object] = {}
     parent = table.pop("extends", None)
     if parent is not None:
-        beside = path.parent / f"{str(parent).removesuffix('.toml')}.toml"
+        sibling = path.parent / f"{str(parent).removesuffix('.toml')}.toml"
         shipped = _SHIPPED / f"{parent}.toml"
-        found = beside if beside.is_file() and beside != path else shipped
+        found = sibling if sibling.is_file() and sibling != path else shipped
         if not found.is_file():
             raise ConfigError(f"{path} extends {parent!r}, which does not exist")
         base = _settings(found, (*seen, path))

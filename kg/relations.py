@@ -69,7 +69,7 @@ def property_words(text: str, subgraph: Subgraph) -> list[RelationWord]:
     """Find the labels of an entity's own properties in a text, whatever the graph's vocabulary.
 
     Returns:
-        One entry per property label that stands in the text as a whole phrase; labels that the
+        One entry per property label that the text contains as a whole phrase; labels that the
         general table reads already are left out.
     """
     lowered = text.lower()

@@ -27,7 +27,7 @@ MAX_GRAM: Final = 8
 MAX_TEXT: Final = 20_000
 """Words of a text that are searched for values; a text of this length holds more than a chapter."""
 
-# Weights, in units of one rare value that stands in the text. They order kinds of evidence and
+# Weights, in units of one rare value in the text. They order kinds of evidence and
 # were set once by that order: a link beats a value, a value beats its parts.
 LINK: Final = 1.5
 YEAR: Final = 0.8
@@ -56,11 +56,11 @@ class TextIndex:
         )
 
     def holds(self, words: Sequence[str]) -> bool:
-        """Tell whether the folded words stand in the text, one after the other."""
+        """True if the text contains the folded words consecutively."""
         return bool(words) and " ".join(words) in self._grams
 
     def share(self, words: Sequence[str]) -> float:
-        """Share of the words that stand in the text, alike in their first letters, in [0, 1]."""
+        """Share of the words that the text contains, compared by their first letters, in [0, 1]."""
         if not words:
             return 0.0
         hits = sum(word in self.words or word[:_STEM] in self._stems for word in words)
@@ -96,7 +96,7 @@ def rerank(
 
     Args:
         groups: For each mention its candidate nodes.
-        index: The text the mentions stand in.
+        index: The text of the mentions.
         subgraphs: One-hop subgraphs by id; candidates without one count as having no facts.
         links: Direct triples between the candidates, and from them to nodes settled already.
         plain: Count exact matches only, each as 1, as the paper does.

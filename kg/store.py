@@ -26,7 +26,7 @@ from kg.results import GraphStats, QueryResult, graph_read, read_solutions
 __all__ = ["OxigraphGraph", "snapshot_of"]
 
 SNAPSHOT = "snapshot"
-"""File beside the store that names its state."""
+"""File next to the store that names its state."""
 _DIGITS = 16
 """Hexadecimal digits of a hash."""
 _NAMESAKES = 500
@@ -51,7 +51,7 @@ class OxigraphGraph:
         profile: Name or file of the vocabulary profile; None to detect it from the data.
         name: Name for the score log; None for the file name of the path.
         snapshot: What tells this state of the graph from others, for the score log; None for the
-            one that a load has noted beside the store.
+            one that a load has written next to the store.
 
     Example:
         >>> graph = OxigraphGraph.from_text('''
@@ -272,7 +272,7 @@ class OxigraphGraph:
 
     @property
     def indexed_names(self) -> int | None:
-        """Names in the index beside the store; None where there is none."""
+        """Names in the index next to the store, or None without an index."""
         index = self._names()
         return len(index) if isinstance(index, FileLabelIndex) else None
 

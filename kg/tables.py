@@ -2,7 +2,7 @@
 
 A row becomes a node ``urn:table:TABLE:ID``; a column becomes a property whose label is the
 column's name. Whole numbers, decimals, dates, times and truth values keep their type, except for
-numbers that a store would write otherwise: these stay text, so that they are told as they stand.
+numbers that a store would write otherwise: these stay text, so that they are shown as written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _LABEL: Final = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _TYPES: Final = (
     # Only as XML Schema's canonical form has them: 007, +49351 and version 2.10 are no numbers, and
-    # a price of 5200.50 is told as such.
+    # a price of 5200.50 is shown as such.
     ("integer", re.compile(r"0|-?[1-9]\d{0,17}")),
     ("decimal", re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d*[1-9]")),
     ("date", re.compile(r"-?\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])")),
@@ -107,9 +107,9 @@ def remove_replaced(
 
 
 class _Row(NamedTuple):
-    """A row: its node, its name, and the values of its columns, as they stand in N-Triples.
+    """A row: its node, its name, and the values of its columns, as in N-Triples.
 
-    ``named`` says whether the table gives the name; its id stands in for one else.
+    ``named`` is True if the table gives the name; otherwise the id is the name.
     """
 
     node: str
