@@ -304,8 +304,8 @@ class GuardrailConfig(_Section):
             made = cls.model_validate(settings)
             made.policy.changed()  # tells a score that is misspelled in a threshold
         except (ValidationError, ConfigError) as error:
-            told = _explain(cls, error) if isinstance(error, ValidationError) else error
-            raise ConfigError(f"{source}: {told}") from error
+            detail = _explain(cls, error) if isinstance(error, ValidationError) else error
+            raise ConfigError(f"{source}: {detail}") from error
         return made
 
 

@@ -64,8 +64,8 @@ class Guardrail(Answering):
         attribution: An attribution judge, for scores.
         grounding: A grounding judge, in place of the NLI judge for verdicts.
         model: A language model: anything ``guardrail.models.open_model`` takes.
-        scorers: Further scorers, beside those named in the config.
-        checks: Further checks, beside those of the package and those named in the config.
+        scorers: Scorers in addition to those named in the config.
+        checks: Checks in addition to those of the package and those named in the config.
         log: A score log; one that fails never fails an answer.
         retriever: A LangChain retriever, or a function from a question to evidence, asked in
             place of the graph, and of the files that ``config.evidence`` names.
@@ -208,7 +208,7 @@ class Guardrail(Answering):
                 growing, as the log holds one row per response.
 
         Returns:
-            The answer as the policy leaves it. What went wrong in a part stands in ``errors``.
+            The answer as the policy leaves it. ``errors`` reports failed parts.
 
         Raises:
             InputError: The evidence is not evidence.
@@ -298,7 +298,7 @@ class Guardrail(Answering):
 
         Args:
             question: The question.
-            graph: Whether the graph is asked where a retriever or files stand in its place, too.
+            graph: Whether the graph is also asked if a retriever or files replace it.
 
         Raises:
             ConfigError: A file of ``config.evidence`` cannot be read.

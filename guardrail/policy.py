@@ -45,8 +45,8 @@ CLAIM_SCORES = (
 """Scores of the attribution that an answer without a claim lacks."""
 
 SCORES = (*CLAIM_SCORES, "citations", "sck", "conner", "relevance")
-"""Names by which policies know scores; those below ``sck`` and ``conner`` and of scorers of one's
-own come beside them (``guardrail.engine.scoring``)."""
+"""Names of scores in policies; those of ``sck``, ``conner`` and custom scorers are added
+(``guardrail.engine.scoring``)."""
 
 
 class Unavailable(StrEnum):

@@ -210,7 +210,7 @@ class SCKGuardScorer:
 
 
 def _sck_scores(report: SCKReport) -> dict[str, Score]:
-    """The scores by name; ``sck`` names the intent, by which reports group answers."""
+    """The scores by name; ``sck`` names the intent, which reports use to group answers."""
     from judges.sck.explanation import intent_line
 
     whole = report.score

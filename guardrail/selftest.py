@@ -1,4 +1,4 @@
-"""Three verdicts that any judge gets right: a damaged or mistaken one is told before it serves."""
+"""Three verdicts that any judge gets right, to detect a damaged one before it serves."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from guardrail.core.types import Verdict
 if TYPE_CHECKING:
     from judges.base import GroundingJudge
 
-__all__ = ["TOLD", "TRIED", "try_judge"]
+__all__ = ["EVIDENCE", "TRIED", "try_judge"]
 
-TOLD = "The door is green and made of wood."
+EVIDENCE = "The door is green and made of wood."
 """The evidence."""
 TRIED = {
     "The door is green.": Verdict.SUPPORTED,
     "The door is not green.": Verdict.CONTRADICTED,
     "The garden is large.": Verdict.UNSUPPORTED,
 }
-"""Sentences, and what each of them is beside ``TOLD``."""
+"""Sentences with their verdicts, given ``EVIDENCE``."""
 
 
 def try_judge(judge: GroundingJudge, setting: str = "judge") -> None:
@@ -37,7 +37,7 @@ def try_judge(judge: GroundingJudge, setting: str = "judge") -> None:
     from judges.base import GroundingItem, traits_of
     from judges.grounding import grounded_by
 
-    items = [GroundingItem(statements=(TOLD,), sentence=sentence) for sentence in TRIED]
+    items = [GroundingItem(statements=(EVIDENCE,), sentence=sentence) for sentence in TRIED]
     found = [grounding.verdict for grounding in grounded_by(judge, items)]
     wanted = list(TRIED.values())
     if traits_of(judge).tells_contradiction:
@@ -50,7 +50,7 @@ def try_judge(judge: GroundingJudge, setting: str = "judge") -> None:
     if not right:
         verdicts = ", ".join(map(str, found))
         raise JudgeError(
-            f"the judge {judge.name} fails its self-test: beside {TOLD!r} it finds "
+            f"the judge {judge.name} fails its self-test: given {EVIDENCE!r} it finds "
             f"{', '.join(map(repr, TRIED))} to be {verdicts}; install it again, or choose another "
             f"with the setting {setting!r}"
         )

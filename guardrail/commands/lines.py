@@ -1,6 +1,6 @@
 """JSON lines in, JSON lines out, in order: the contract of every batch command.
 
-How many lines could not be used is told on stderr at the end, and progress as well where it is a
+The number of unusable lines is printed on stderr at the end, and progress as well if it is a
 terminal.
 """
 

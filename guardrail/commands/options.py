@@ -178,10 +178,10 @@ def writes(**models: type[BaseModel]) -> Callable[[Callable[P, T]], Callable[P, 
     def add(command: Callable[P, T]) -> Callable[P, T]:
         parts = [inspect.getdoc(command) or ""]
         for title, model in models.items():
-            told = documented(model)
+            meanings = documented(model)
             fields = [
                 fill(
-                    f"{name}: {told[name]}" if name in told else name,
+                    f"{name}: {meanings[name]}" if name in meanings else name,
                     HELP_COLUMNS,
                     initial_indent="  ",
                     subsequent_indent="    ",

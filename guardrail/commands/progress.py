@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Tell", "bars", "telling", "visible"]
 
 Tell = Callable[[str, int, int], None]
-"""Is told what is done, how much of it, and how much there is in all."""
+"""Takes a task's name, the amount done and the total."""
 
 
 def visible(target: str = "") -> bool:
@@ -44,7 +44,7 @@ def bars() -> Progress:
 
 @contextmanager
 def telling(target: str = "") -> Iterator[Tell]:
-    """A function that shows a bar for each name it is told of.
+    """A function that shows a bar for each task.
 
     Args:
         target: Where the results go meanwhile; see ``visible``.

@@ -77,7 +77,7 @@ def serve(
     /v1/rank, a page to try (/), the score log (/dashboard), /metrics, /healthz and /readyz.
 
     Settings of the gateway, all but --kg, --evidence, --config, --judge, --policy, --strictness
-    and --log, may stand in the section [gateway] of the settings file and in the environment as
+    and --log, can be set in the section [gateway] of the settings file and in the environment as
     GUARDRAIL_GATEWAY__… as well, lists (…KEYS, …PROTOCOLS, …ROUTES, …TENANTS, …TRUSTED_HOSTS) with
     commas between. The option wins over the environment, and that
     over the file. On another address than this machine's own and without a key, the gateway warns

@@ -31,7 +31,7 @@ LONGEST = 80
 """Most characters of a value that a message prints; what somebody sent may be a whole file."""
 
 MOST_PROBLEMS = 100
-"""Problems that are told one by one; a file of another kind has one with every word of it."""
+"""Maximum number of problems that are listed; a file of another kind has one for every word."""
 
 
 def in_short(value: object) -> str:

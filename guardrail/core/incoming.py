@@ -97,7 +97,7 @@ def read_clean_json(line: str) -> object:
 
 
 def one_line(text: str) -> str:
-    """A title or an id as it may stand in a line of notes: no breaks, nothing unseen."""
+    """A title or an id for a line of notes: no breaks, nothing invisible."""
     return UNSEEN.sub("", BREAKS.sub(" ", text)).strip()
 
 

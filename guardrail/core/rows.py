@@ -180,7 +180,7 @@ def _csv_rows(text: TextIO, kind: str, source: str) -> Rows:
 
 
 def _separator(sample: Sequence[str], kind: str, source: str) -> str:
-    """The sign by which most lines have as many cells as the first, two at least.
+    """The separator that gives most lines as many cells as the first, at least two.
 
     Raises:
         InputError: There is none; names a sign that may be meant.

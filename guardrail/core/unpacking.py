@@ -1,4 +1,4 @@
-"""Files from outside: unpacked up to a bound, and read by lines of which none fills memory."""
+"""External files: unpacked up to a bound, and read by lines of bounded length."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def is_cut(line: str | bytes) -> bool:
 
 
 def bounded_lines(reader: IO[AnyStr]) -> Iterator[AnyStr]:
-    """Yield lines; of one that is too long the beginning, by which it is known as such."""
+    """Yield lines; of an overlong one the beginning, recognisable by its length."""
     while line := reader.readline(LONGEST_LINE + 1):
         piece = line
         while is_cut(piece) and piece[-1:] not in ("\n", b"\n"):

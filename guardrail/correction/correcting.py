@@ -119,13 +119,13 @@ class Correcting(NamedTuple):
                 Wrong(checked[place].row.question, one.original, tuple(map(_text, one.sources)))
                 for place, one in left
             ]
-            told: Sequence[str | GuardrailError | None]
+            replies: Sequence[str | GuardrailError | None]
             try:
                 model = await self.model()
-                told = await rewritten(model, wrong, at_once=self.at_once)
+                replies = await rewritten(model, wrong, at_once=self.at_once)
             except GuardrailError as error:
-                told = [error] * len(wrong)
-            for (place, one), text in zip(left, told, strict=True):
+                replies = [error] * len(wrong)
+            for (place, one), text in zip(left, replies, strict=True):
                 if isinstance(text, GuardrailError):
                     message = f"the sentence at {one.start} to {one.end} was not rewritten: {text}"
                     problems[place].append(Problem(part="correction", message=message))

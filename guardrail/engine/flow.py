@@ -95,7 +95,7 @@ class Engine:
             self.parts.grounding.warm_up()
         if self.parts.second_judge is not None:
             self.parts.second_judge.warm_up()
-        _ = self.parts.grounder  # a check that is not there is told before the first answer
+        _ = self.parts.grounder  # a missing check is an error before the first answer
         if self._reads_files:
             _ = self.parts.own_evidence
         elif self.reads_answers and self.parts.linker is not None:
@@ -141,7 +141,7 @@ class Engine:
         Args:
             rows: The rows.
             policy: What to do with each.
-            answers: Answers that the rows are for, each of which has the policy's time: the
+            answers: Number of answers of the rows, each with the policy's time: the
                 candidates of one ranking share theirs. None where each row is an answer.
             grounder: Gives what grounds them, in place of the configured one.
             recall: What the retriever found, by question; asked first, and added to.
@@ -230,18 +230,18 @@ class Engine:
             if place in faults:
                 return self.unavailable(row, [faults[place]], policy, spent)
             item, card = next(done, (None, None))
-            told = [*(item.problems if item else ()), *problems]
+            reported = [*(item.problems if item else ()), *problems]
             if item is not None:
-                told += behind_the_bound(item.answer.sentences, limits)
-                told += unheard(item.answer.sentences)
-            if item is None or card is None or any(it.part in ERRORS_OF_PARTS for it in told):
-                return self.unavailable(row, told, policy, spent, item, card)
+                reported += behind_the_bound(item.answer.sentences, limits)
+                reported += unheard(item.answer.sentences)
+            if item is None or card is None or any(it.part in ERRORS_OF_PARTS for it in reported):
+                return self.unavailable(row, reported, policy, spent, item, card)
             decision = decide(policy, item.answer, card)
             if policy.dry_run:
                 decision = dry(decision, item.first or item.answer)
             elif item.first is not None:
                 decision = as_it_came(decision, item.answer, item.first)
-            return self._result(row, item, card, decision, told, policy, spent)
+            return self._result(row, item, card, decision, reported, policy, spent)
 
         return await off_loop(lambda: [result(place, row) for place, row in enumerate(rows)])
 
@@ -326,7 +326,7 @@ class Engine:
     ) -> GuardedAnswer:
         unread = Knowledge(source="files" if self._reads_files else "graph")
         known = checked.knowledge if checked else row.knowledge or unread
-        told = notices(row, checked, known, failed=bool(problems))
+        notes = notices(row, checked, known, failed=bool(problems))
         return GuardedAnswer(
             id=row.id,
             index=row.place,
@@ -350,7 +350,7 @@ class Engine:
                 ),
             },
             timings_ms={**(checked.timings_ms if checked else {}), "total": spent},
-            errors=tuple(dict.fromkeys([*problems, *told])),
+            errors=tuple(dict.fromkeys([*problems, *notes])),
         )
 
     # --- retrieve ------------------------------------------------------------------------
@@ -365,7 +365,7 @@ class Engine:
         return self._retriever is None and bool(self.config.evidence)
 
     async def knowledge(self, question: str, *, graph: bool = False) -> Knowledge:
-        """What the graph has on a question, or what stands in its place unless it is asked for."""
+        """The graph's facts on a question, or the evidence that replaces the graph."""
         with stage("retrieve"):
             if not (graph or self.reads_answers):
                 return (await self._without_graph([question]))[0]

@@ -35,7 +35,7 @@ class Parts:
         config: What to make.
         given: Parts by name: ``graph``, ``linker``, ``nli``, ``attribution``, ``grounding``,
             ``model``, ``checks``.
-        scorers: Scorers beside those named in the config.
+        scorers: Scorers in addition to those named in the config.
     """
 
     def __init__(

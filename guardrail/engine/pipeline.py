@@ -72,13 +72,13 @@ class Checked(NamedTuple):
     """One answer after its pass.
 
     Attributes:
-        row: As it came.
+        row: The original row.
         knowledge: What it was judged by.
         answer: The verdicts.
         problems: What went wrong.
         timings_ms: Wall time by stage, milliseconds.
         docs: Its texts that were parsed, by text.
-        first: The verdicts on it as it came, where sentences of ``answer`` were corrected.
+        first: The verdicts on the original, if sentences of ``answer`` were corrected.
         proposals: How its contradicted sentences may be corrected, if the policy corrects.
     """
 
@@ -119,7 +119,7 @@ class Pipeline:
         *,
         correct: bool = False,
     ) -> list[Checked]:
-        """Check n rows in one pass; a part that fails is told in the rows' problems.
+        """Check n rows in one pass; a part that fails is reported in the rows' problems.
 
         After a failure every row is checked alone, so that only the rows that cause it go
         without that part. Where the first few fail alone too, the part is down for all.
@@ -127,7 +127,7 @@ class Pipeline:
         Args:
             rows: The rows.
             grounder: Gives what grounds them; None for the one of the parts.
-            ahead: Told the answers before any work is done, and again with what was retrieved for
+            ahead: Called with the answers before any work, and again with what was retrieved for
                 them. Questions are then parsed in any case: scorers read them.
             strictness: How sure the judge must be; None for the configured strictness.
             correct: True to propose corrections of contradicted sentences.

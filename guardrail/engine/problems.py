@@ -52,15 +52,17 @@ UNUSABLE = (KnowledgeGraphError, JudgeError, ModelError, MissingExtraError, Over
 
 
 def problem_of(error: GuardrailError, otherwise: str) -> Problem:
-    """What is told of a part that could not be used; ``otherwise`` where the error names none."""
+    """The problem of a part that could not be used; ``otherwise`` if the error names none."""
     named = (part for part, kind in ERRORS_OF_PARTS.items() if isinstance(error, kind))
     return Problem(part=next(named, otherwise), message=str(error))
 
 
 def late(policy: Policy, seconds: float | None, part: str = "deadline") -> Problem:
-    """What is told where the time ran out; ``part`` names what was late once verdicts stand."""
-    told = f"the {seconds:g} s of policy {policy.name!r} ran out; raise deadline_s or ask for less"
-    return Problem(part=part, message=told)
+    """The problem of a missed deadline; ``part`` names what was late after the verdicts."""
+    message = (
+        f"the {seconds:g} s of policy {policy.name!r} ran out; raise deadline_s or ask for less"
+    )
+    return Problem(part=part, message=message)
 
 
 def unfit(row: Row, limits: LimitsConfig) -> Problem | None:
@@ -72,19 +74,19 @@ def unfit(row: Row, limits: LimitsConfig) -> Problem | None:
         if len(text) > most:
             return overlong(what, most)
     if not row.answer.partition("[")[0].strip() and not parse(row.answer).clean.strip():
-        message = "the answer is empty, or nothing but markers; there is nothing to check"
+        message = "the answer is empty or has only markers; there is nothing to check"
         return Problem(part="input", message=message)
     return None
 
 
 def overlong(what: str, most: int) -> Problem:
-    """What is told of an answer or a question with more characters than are read."""
+    """The problem of an answer or a question with more characters than are read."""
     message = f"the {what} has more than {most} characters; shorten it or raise limits.answer_chars"
     return Problem(part="input", message=message)
 
 
 def behind_the_bound(sentences: Sequence[Sentence], limits: LimitsConfig) -> list[Problem]:
-    """What is told of an answer with sentences that were not judged; nothing where all were."""
+    """The problem of an answer with unjudged sentences, if any."""
     left = sum(sentence.behind_the_bound for sentence in sentences)
     message = (
         f"the last {left} sentences of the answer were not judged, beyond limits.sentences = "
@@ -96,7 +98,7 @@ def behind_the_bound(sentences: Sequence[Sentence], limits: LimitsConfig) -> lis
 def notices(
     row: Row, checked: Checked | None, known: Knowledge, *, failed: bool
 ) -> Iterator[Problem]:
-    """What is told beside a verdict that stands.
+    """Problems that do not change the verdict.
 
     Where something else ``failed``, that explains evidence that is missing.
     """

@@ -67,7 +67,7 @@ class Recorder:
             return self._log
 
     async def record(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
-        """Write n answers; what could not be written, or not in time, is told in their errors."""
+        """Write n answers; a failed or late write is reported in their errors."""
         finished = list(answers)
         if self._log is not None or self._settings is not None:
             with stage("record"):
@@ -80,8 +80,8 @@ class Recorder:
                     late = RecordError(LATE)
                     finished = [_unrecorded(item, late) for item in answers]
                 except GuardrailError as error:
-                    told = RecordError(HANGS) if isinstance(error, OverloadedError) else error
-                    finished = [_unrecorded(item, told) for item in answers]
+                    reported = RecordError(HANGS) if isinstance(error, OverloadedError) else error
+                    finished = [_unrecorded(item, reported) for item in answers]
         for answer in finished:
             record_answer(answer, alone=len(finished) == 1)
         return finished

@@ -1,6 +1,6 @@
 """An answer that is judged while it grows, sentence by sentence, in linear time.
 
-Each sentence is judged once it is complete, beside what stands shortly before it, so that the
+Each sentence is judged once it is complete, together with the text shortly before it, so that the
 work for one sentence does not grow with the answer; the judges are asked nothing twice. The
 verdict on the whole is that of one ``check``.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["CheckSession"]
 
 CONTEXT_CHARS = 2_000
-"""Text before a sentence that it is judged beside: names and pronouns rarely reach back further,
+"""Characters of context before a sentence: names and pronouns rarely reach back further,
 and it bounds the work for one sentence. One step of the stream is kept whole at least."""
 
 LOOK_SHARE = 32
@@ -103,7 +103,7 @@ class CheckSession:
             The verdict on the sentences that it completes, None where it completes none. A
             sentence is complete when another has begun behind it. ``text`` is the new stretch
             with the gap before it, and the offsets of ``sentences`` index it. With the action
-            ``unverified`` it is the text as it came; after ``refuse``, the stretch is judged
+            ``unverified`` it is the original text; after ``refuse``, the stretch is judged
             again with the next one.
 
         Raises:

@@ -28,7 +28,7 @@ def fingerprints(
             may change unseen and has no hash.
         policy: The policy.
         judge: The judge. One without ``snapshot``, such as a language model behind an address, is
-            told from others by its name alone.
+            distinguished from others only by its name.
     """
     found = {"policy_hash": _hash(policy.model_dump_json().encode())}
     if name := versions.get("judge"):

@@ -149,12 +149,12 @@ def write_bracket(citations: Iterable[Citation], *, na: bool = False) -> str:
 
 
 def write_entity(entity: str) -> str:
-    """Write an entity as it stands in a bracket."""
+    """Write an entity for a bracket."""
     return _escape(entity).replace(": ", r"\: ")
 
 
 def write_fact(citation: Citation) -> str:
-    """Write ``property: value`` as it stands in a bracket."""
+    """Write ``property: value`` for a bracket."""
     # A property ends at the first colon and never goes on after a comma.
     name = _SEPARATOR.sub(r"\\\1 ", _escape_brackets(citation.property)).replace(": ", r"\: ")
     return f"{name}: {_escape(citation.value)}"

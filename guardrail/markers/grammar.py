@@ -118,7 +118,7 @@ def parse(
     markers: list[Marker] = []
     clean: list[str] = []
     length = position = 0
-    line_start = True  # nothing but markers since the line began
+    line_start = True  # only markers since the line began
     numbers = source_numbers(text, sources)
     for start, end in bracket_pairs(text):
         if start < position:

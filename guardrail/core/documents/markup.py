@@ -72,7 +72,7 @@ BLOCKS: Final = frozenset(
         "summary",
     )
 )
-"""Elements that begin a line, beside those of which Markdown knows."""
+"""Elements that begin a line, in addition to those of Markdown."""
 UNCLOSED: Final = {
     "li": ("ul", "ol", "menu"),
     "dt": ("dl",),
@@ -92,7 +92,7 @@ WORD_STYLES: Final = "\n".join(
     + [f"p[style-name='{name} {level}'] => h6:fresh" for name in ("heading", "Heading")
        for level in (7, 8, 9)]
 )  # fmt: skip
-"""Headings of Word beside those that mammoth knows."""
+"""Headings of Word in addition to those that mammoth knows."""
 RAISED: Final = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 BACK_TO_TEXT: Final = "↑</a>"
 """With what mammoth leads from a note back to the text."""
@@ -182,7 +182,7 @@ def docx_pages(data: bytes) -> list[str]:
 def _page_reader() -> type[BeautifulSoup]:
     """Reads HTML; ends elements whose end is left out where the next begins.
 
-    Python's reader does not: each row would stand in the one before, as deep as a table is long.
+    Python's parser does not: each row would be nested in the previous one.
     """
     from bs4 import BeautifulSoup
 
@@ -286,8 +286,8 @@ def _converter() -> MarkdownConverter:
 
 def _cell(cell: Tag, text: str) -> Cell:
     def number(name: str) -> int:
-        told = str(cell.get(name, "1"))
-        return int(told) if re.fullmatch("[0-9]{1,5}", told) else 1
+        span = str(cell.get(name, "1"))
+        return int(span) if re.fullmatch("[0-9]{1,5}", span) else 1
 
     return Cell(text, number("colspan"), number("rowspan"), cell.name == "th")
 

@@ -60,10 +60,10 @@ def in_own_process(reader: Reader, data: bytes, name: str, seconds: float) -> li
         _ROOM.release()
     if done.returncode:
         raise InputError(f"{name} cannot be read in {MAX_MEMORY // 1024**3} GB of memory")
-    told: dict[str, Any] = json.loads(done.stdout)
-    if "error" in told:
-        raise InputError(f"{name} {told['error']}")
-    pages: list[str] = told["pages"]
+    result: dict[str, Any] = json.loads(done.stdout)
+    if "error" in result:
+        raise InputError(f"{name} {result['error']}")
+    pages: list[str] = result["pages"]
     return pages
 
 
@@ -79,10 +79,10 @@ def main() -> None:
         pages = reader(sys.stdin.buffer.read())
         if sum(map(len, pages)) > MAX_TEXT:
             raise InputError(f"holds more than {MAX_TEXT:,} characters; split it")
-        told: dict[str, object] = {"pages": pages}
+        result: dict[str, object] = {"pages": pages}
     except InputError as error:
-        told = {"error": str(error)}
-    sys.stdout.write(json.dumps(told))
+        result = {"error": str(error)}
+    sys.stdout.write(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -91,13 +91,13 @@ def pages_of(data: bytes) -> list[str]:
                 blocks = _blocks(page, usual)
                 page.close()
                 goes_on = _goes_on(before, blocks)
-                told = []
+                placed = []
                 for place, block in enumerate(blocks):
                     if block.grid is not None:
                         text, head = _table(block.grid, head, goes_on == place)
                         block = block._replace(text=text)
-                    told.append(block)
-                found.append("\n".join(_lines(told)))
+                    placed.append(block)
+                found.append("\n".join(_lines(placed)))
                 before = blocks
     except (InputError, MemoryError):
         raise
@@ -127,7 +127,7 @@ def _blocks(page: Plumbed, usual: float) -> list[_Block]:
 
 
 def _goes_on(before: Sequence[_Block], blocks: Sequence[_Block]) -> int | None:
-    """The place of a table that goes on from the page before: nothing but the frame is between.
+    """The place of a table continued from the previous page, with only the frame in between.
 
     The frame are lines that stand on both pages, whatever number they have.
     """

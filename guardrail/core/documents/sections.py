@@ -63,7 +63,7 @@ def sections_of(pages: Iterable[Page]) -> Iterator[Section]:
                 headings += 1
                 if found is None:
                     continue
-                if above:  # a label, or a heading, above nothing but the next heading
+                if above:  # a label or a heading directly above the next heading
                     yield Section(_below(line, above), heading, page.number)
                 heading, line, above = found[1].rstrip(" \t#").strip("*_ "), first, []
             body = "\n".join(lines[headings:])

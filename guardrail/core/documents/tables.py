@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 __all__ = ["Cell", "has_head", "markdown_table", "own_head", "spread"]
 
 MOST_SPANNED: Final = 1_000
-"""Most columns that one cell may stand in (HTML, 4.9.11)."""
+"""Maximum number of columns that one cell may span (HTML, 4.9.11)."""
 _FIGURE: Final = re.compile(r"\d[\d.,\u2019\u202f]*")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _AMOUNT: Final = re.compile(r"(?!(?:19|20)\d\d\b)(?:\W{0,2}|[A-Z]{3}\s)\d")
@@ -21,8 +21,8 @@ class Cell(NamedTuple):
 
     Attributes:
         text: One line.
-        columns: How many columns it stands in.
-        rows: How many rows it stands in; 0 for all below.
+        columns: Number of columns that it spans.
+        rows: Number of rows that it spans; 0 for all below.
         head: Whether it is marked as a head.
     """
 
@@ -46,8 +46,8 @@ def markdown_table(rows: Sequence[Sequence[str]], head: Sequence[str] | None) ->
         return "\n".join(", ".join(filter(None, row)).replace(r"\|", "|") for row in lines)
     columns = max(len(head), *map(len, filled))
     wide = [[*row, *[""] * (columns - len(row))] for row in ([*map(_cell, head)], *filled)]
-    told = [f"| {' | '.join(row)} |" for row in wide]
-    return "\n".join([told[0], "|" + " --- |" * columns, *told[1:]])
+    rendered = [f"| {' | '.join(row)} |" for row in wide]
+    return "\n".join([rendered[0], "|" + " --- |" * columns, *rendered[1:]])
 
 
 def has_head(rows: Sequence[Sequence[str]]) -> bool:
@@ -80,9 +80,9 @@ def own_head(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def spread(rows: Iterable[Sequence[Cell]]) -> list[list[Cell]]:
-    """Rows in which a cell over several columns or rows stands in each of them.
+    """Rows that repeat a cell in all columns and rows that it spans.
 
-    One that stands alone over a whole row is told once.
+    A cell that spans a whole row is written once.
     """
     found: list[list[Cell]] = []
     down: dict[int, tuple[int, Cell]] = {}
