@@ -37,7 +37,7 @@ def test_an_answer_that_was_not_scored_says_why(exact_guard: Guardrail) -> None:
     )
     assert ranked[0].text == "Ada Lovelace was born in London."
     assert ranked[1].reasons[0] == (
-        "rank 2 of 2: no grounded score, the answer is empty, or nothing but markers; there is "
+        "rank 2 of 2: no grounded score, the answer is empty or has only markers; there is "
         "nothing to check"
     )
 
@@ -46,7 +46,7 @@ def test_an_answer_of_markers_alone_is_no_answer(exact_guard: Guardrail) -> None
     for answer in ("[Ada Lovelace, occupation: mathematician]", " [NA] "):
         checked = exact_guard.check(question=QUESTION, answer=answer, policy=STRICT)
         assert checked.action is not Action.PASS
-        assert "nothing but markers" in checked.errors[0].message
+        assert "only markers" in checked.errors[0].message
 
 
 def scored(overall: float, mended: int = 0, **changes: object) -> GuardedAnswer:
