@@ -1,4 +1,4 @@
-"""Stretches of a text that do not overlap, of which there may be many."""
+"""Non-overlapping spans."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Apart:
     """Stretches that are taken; what overlaps one of them is not free.
 
     Args:
-        taken: Those taken from the start, none of which overlap.
+        taken: Initial spans, which do not overlap.
     """
 
     def __init__(self, taken: Iterable[tuple[int, int]] = ()) -> None:

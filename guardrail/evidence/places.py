@@ -27,7 +27,7 @@ MAX_PLACES = 20
 """Most places of one answer that the graph is asked about, those of its first entities first."""
 
 JOINTS = (", ", " in ", " of ", " (")
-"""What stands between a place and a wider one that is told behind it."""
+"""Words between a place and the wider one that follows it."""
 
 
 @foreign("the graph", KnowledgeGraphError)

@@ -1,7 +1,7 @@
 """Evidence prepared once: parsed, de-duplicated, cut into windows in canonical order, indexed.
 
 The judge, the checks, correction, sessions and ranking all read evidence from here. The order of
-the items and repeated items leave no trace, except in the numbers of untitled passages, by which
+the items and repeated items leave no trace, except in the numbers of untitled passages, with which
 citations name them.
 """
 

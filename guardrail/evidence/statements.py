@@ -62,7 +62,7 @@ class Statement:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """Stems of its content words, and of those by which prose names its property or table."""
+        """Stems of its content words, and of words that name its property or table in prose."""
         own = content_stems(self.text)
         if self.triple is not None and self.triple.row is not None:
             own |= content_stems(self.triple.row.table)
@@ -106,7 +106,7 @@ class Statement:
     def stands_in(
         self, text: str, tokens: Sequence[Token], values: Sequence[TypedValue]
     ) -> list[tuple[int, int]]:
-        """Where a triple's value, or a place that holds it, stands in a plain text.
+        """Find a triple's value, or a place that contains it, in a plain text.
 
         ``tokens`` are its words, ``values`` its typed values.
         """

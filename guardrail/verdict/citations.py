@@ -34,7 +34,7 @@ def citations_of(
     """What a sentence cites: triples in the order of its text, then passages.
 
     A statement is cited where its own words bear on the sentence, or where the judge is sure of it:
-    a wrong citation is worse than none. With ``verbatim`` a triple's value must stand in the
+    a wrong citation is worse than none. With ``verbatim`` a triple's value must be in the
     sentence as the graph writes it.
     """
     carried = [
@@ -135,7 +135,7 @@ def _place(claim: Claim, statement: Statement) -> int:
 
 
 def stands(value: str, text: str) -> bool:
-    """Whether a value stands in a text as it is written, case apart, and not within a word."""
+    """True if a text contains a value as written, ignoring case, and not within a word."""
     written = re.escape(value.casefold())
     return re.search(rf"(?<!\w){written}(?!\w)", text.casefold()) is not None
 

@@ -23,7 +23,7 @@ CITED = 0.5
 
 
 class Outcome(NamedTuple):
-    """The verdict on a sentence, and what it rests on.
+    """The verdict on a sentence, with its statements.
 
     Attributes:
         verdict: The verdict.
@@ -63,8 +63,8 @@ def combine(
 
     A check may say that there is no claim. Without a judge what is found carried or in conflict
     decides. What the judge did not read whole is neither supported nor without a claim. A sentence
-    without support cites only statements of which it says something: the judge also scores what
-    the sentences before it rest on.
+    without support cites only statements that it says something about: the judge also scores
+    the evidence of the sentences before it.
 
     Args:
         claim: The sentence.

@@ -22,7 +22,7 @@ SURE = 0.5
 
 
 class _Stretch(NamedTuple):
-    """Characters of a sentence, and what is said of them."""
+    """Characters of a sentence with their verdict."""
 
     start: int
     end: int
@@ -114,7 +114,7 @@ def _trimmed(
 
 
 def _carried(claim: Claim, evidence: Premises, outcome: Outcome) -> list[_Stretch]:
-    """Where the values of the statements that carry the sentence stand in it."""
+    """Spans of the values of the supporting statements in the sentence."""
     text = plain(claim.text)
     found: list[_Stretch] = []
     for number in outcome.carried:

@@ -112,7 +112,7 @@ class Finding(Value):
         effect: What it says of the sentence.
         start: Offset of the words it speaks of, in the clean answer.
         end: Offset past them.
-        because: What it rests on, for a person to read.
+        because: Its reason, for people.
         instead: Of a contradiction, what the evidence tells in place of these words, as it stands
             there; None where that is no one value.
         decides: True if it settles the verdict, whatever the judge says: a copied sentence, a fact
@@ -309,7 +309,7 @@ class GuardedAnswer(Value):
         evidence_from: Where that came from, the most trusted first: ``caller``, ``content
             parts``, ``tool results``, ``marked text``, ``files`` of the settings, ``graph``.
         scorecard: All scores.
-        original: The answer as it came in, before the policy changed anything.
+        original: The original answer, before the policy changed anything.
         attempts: Number of model calls spent; 0 for an answer that was handed in.
         versions: Names and versions of model, judge, graph and policy.
         timings_ms: Wall time by stage, milliseconds.

@@ -57,8 +57,8 @@ class Explanation(Value):
         lines += [f"  rests on: {item}" for item in self.rests_on]
         lines += [f"  against: {item}" for item in self.against]
         if self.weights:
-            told = (f"{w.name} {w.support:+.2f} {w.contradiction:+.2f}" for w in self.weights)
-            lines.append(f"  adds to log-odds of support and contradiction: {', '.join(told)}")
+            weights = (f"{w.name} {w.support:+.2f} {w.contradiction:+.2f}" for w in self.weights)
+            lines.append(f"  adds to log-odds of support and contradiction: {', '.join(weights)}")
         lines += [f"  would be {item}" for item in self.otherwise]
         return "\n".join(lines)
 

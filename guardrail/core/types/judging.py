@@ -1,4 +1,4 @@
-"""Verdicts of judges, scores, and what went wrong beside them."""
+"""Verdicts of judges, scores, and problems."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Weight(Value):
 
 
 class Grounding(Value):
-    """Calibrated probabilities of the four verdicts on a sentence, and what they rest on.
+    """Calibrated probabilities of the four verdicts on a sentence, with their evidence.
 
     Attributes:
         supported: The evidence carries every claim of the sentence.
@@ -221,7 +221,7 @@ class Judgement(Value):
         complexity: The reasoning needed; None where the judge does not tell.
         supported_share: Share of the answer's sub-facts that the evidence supports, in [0, 1];
             None where the judge does not tell.
-        rationale: What the verdict rests on, for a person to read.
+        rationale: Reason of the verdict, for people.
     """
 
     category: Category
@@ -237,7 +237,7 @@ class Score(Value):
     Attributes:
         value: The number, None when it cannot be computed.
         reason: Why there is no value; set exactly when ``value`` is None.
-        evidence: What the number rests on, for a person to read.
+        evidence: Basis of the number, for people.
     """
 
     value: FiniteFloat | None = None

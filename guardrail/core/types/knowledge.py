@@ -61,7 +61,7 @@ class Entity(Value):
 
 
 class Citation(Value):
-    """One cited triple as it stands in a marker: entity, property and value (KaLMA 4.2)."""
+    """One cited triple of a marker: entity, property and value (KaLMA 4.2)."""
 
     entity: str
     property: str
@@ -338,7 +338,7 @@ class LinkedEntity(Value):
     """An entity that was linked, and why.
 
     Attributes:
-        mention: Where it stands in the text; for an entity reached over a relation,
+        mention: Its span in the text; for an entity reached over a relation,
             the words that name the relation.
         entity: The chosen node.
         matched: How it was found: ``label``, ``alias``, ``partial name``, ``list``,

@@ -35,7 +35,7 @@ class Strictness(StrEnum):
 
 # A threshold on a calibrated probability of support says what an error costs: from two thirds on,
 # a false sentence that passes costs as much as two true ones that are marked; from one third on,
-# half of one. Contradictions are told and acted on only when they are sure, by precisions that
+# half of one. Contradictions are reported and acted on only if certain, by precisions that
 # ``python -m training calibrate`` measured on validation rows.
 _PRESETS = {
     Strictness.LENIENT: VerdictThresholds(support=1 / 3, contradiction=0.7, removal=0.75),

@@ -22,7 +22,7 @@ Seconds = Annotated[float, Field(gt=0.0, le=MOST_SECONDS, allow_inf_nan=False)]
 def _reference(text: str) -> str:
     kind, colon, place = text.partition(":")
     if not colon or kind not in ("env", "file") or not place.strip():
-        raise ValueError("write env:NAME or file:PATH: a secret does not stand in the settings")
+        raise ValueError("write env:NAME or file:PATH: settings must not contain a secret")
     return text
 
 

@@ -77,7 +77,7 @@ class Weights(Value):
 
 
 class Weighing(Value):
-    """Weights by what findings rest on; by default those of a judge that nothing was fitted for.
+    """Weights of findings by kind of evidence; by default those of a judge without fitted weights.
 
     Attributes:
         triples: Where all statements that findings name, or else all that were read, are triples.

@@ -1,4 +1,4 @@
-"""Exact evidence: a triple whose value, subject and property stand in the sentence."""
+"""Exact evidence: a triple whose value, subject and property are in the sentence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ denials of facts of the people graph had more, and 25 of 152 true sentences."""
 class ExactMatch:
     """Says that triples carry a part of the sentence which states them word for word.
 
-    Without a judge a value that is no name or number is enough beside its subject. Where several
+    Without a judge any value other than a name or number suffices next to its subject. If several
     triples have the same value, those are meant whose property the sentence names best.
     """
 

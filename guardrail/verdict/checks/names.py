@@ -1,4 +1,4 @@
-"""Names that stand in no evidence and no question."""
+"""Names that occur in no evidence and no question."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class KnownSubject:
 
 
 class UnknownNames:
-    """Says that a name is missing of which no word stands in any evidence."""
+    """Reports a name as missing if none of its words is in any evidence."""
 
     name = "unknown_names"
 

@@ -1,4 +1,4 @@
-"""Stated facts: a sentence that says nothing but what facts about its subject say, or deny."""
+"""Stated facts: a sentence that only states or denies facts about its subject."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Stated:
 
 
 class _Fact(NamedTuple):
-    """A fact that a sentence states or denies, and where its value stands in the sentence."""
+    """A fact that a sentence states or denies, and the span of its value in the sentence."""
 
     number: int
     statement: Statement
@@ -234,7 +234,7 @@ class _Reading:
                 yield _Fact(number, statements[number], False, span, held.text)
 
     def _crossed(self, value: TypedValue, clash: dict[int, TypedValue]) -> bool:
-        """True if two values of the sentence may each be told of the other's property."""
+        """True if two values of the sentence may each belong to the other's property."""
         others = [v for v in self.values if v is not value and v.kind == value.kind]
         return bool(clash and others)
 
@@ -253,7 +253,7 @@ class _Reading:
                 yield _Fact(number, statement, True, spans[0])
 
     def _standing(self, statement: Statement) -> list[Span]:
-        """Where the value of a fact stands in the sentence, without the time at which it holds."""
+        """Span of a fact's value in the sentence, without the time at which it holds."""
         if statement.validity is None:
             found = statement.stands_in(self.text, self.tokens, self.values)
         else:
@@ -279,7 +279,7 @@ class _Reading:
 
 
 def _cues(statement: Statement) -> frozenset[str]:
-    """Stems of the words by which a sentence may name the property of a fact."""
+    """Stems of the words that may name the property of a fact in a sentence."""
     if statement.fact is None:
         return frozenset()
     label = statement.fact.property
@@ -306,7 +306,7 @@ def _has_verb_of(word: str, stems: Iterable[str]) -> bool:
 
 
 def _in_unit(value: TypedValue, held: TypedValue) -> TypedValue:
-    """A number without a unit that is said of a property, in the unit of the property."""
+    """A number without a unit, in the unit of its property."""
     mine, other = value.value, held.value
     if not isinstance(mine, Quantity) or not isinstance(other, Quantity) or mine.unit:
         return value

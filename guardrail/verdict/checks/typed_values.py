@@ -4,7 +4,7 @@ A value speaks for a statement that it agrees with, where both tell of the same 
 subject, the same property, row or words around them, and a unit that compares. It speaks against
 the best such statement where it agrees with none of them; in prose the judge has to say so as well.
 A value that agrees with other evidence alone or the question is left to the judge, and not one that
-the answer told before; what agrees with nothing is missing, unless it is reckoned from others.
+the answer stated before; what agrees with nothing is missing, unless it is computed from others.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FEW = 20
 """Counts up to this may be counted from the evidence."""
 
 ROUGHLY = 0.05
-"""Share by which what is reckoned may differ where it is told in round figures."""
+"""Relative tolerance of computed values that are stated as round numbers."""
 
 EXACTLY = 0.002
 """The same where it is not."""
@@ -57,7 +57,7 @@ _Tells = Callable[[TypedValue], bool]
 
 
 class _Rival(NamedTuple):
-    """A held value that differs from one that is told, and how well their statements align."""
+    """A value of the evidence that differs from a stated one, and their alignment."""
 
     score: float
     number: int
@@ -88,8 +88,8 @@ class TypedValues:
                 because = f"{claimed.text} agrees with {texts}"
                 found.append(finding(self.name, Effect.CARRIES, claim, span, because, agreeing))
                 continue
-            told = _agrees(claimed, asked) or _agrees(claimed, _all_values(evidence))
-            other = told or _reckonable(claimed, claim, asked, evidence)
+            as_stated = _agrees(claimed, asked) or _agrees(claimed, _all_values(evidence))
+            other = as_stated or _reckonable(claimed, claim, asked, evidence)
             rival = _rival(claimed, claim, evidence, told_here, sure=other)
             if rival is not None:
                 statement = evidence.indexed.statements[rival.number]
@@ -168,7 +168,7 @@ def _agrees(claimed: TypedValue, known: Iterable[TypedValue]) -> bool:
 
 
 def _rival(
-    claimed: TypedValue, claim: Claim, evidence: Premises, told: _Tells, *, sure: bool
+    claimed: TypedValue, claim: Claim, evidence: Premises, stated: _Tells, *, sure: bool
 ) -> _Rival | None:
     """The value that the best aligned statement gives instead; None where none is sure.
 
@@ -176,9 +176,9 @@ def _rival(
         claimed: The value.
         claim: Its sentence.
         evidence: What it is held against.
-        told: Whether the sentence tells a value; such are no rivals.
+        stated: Whether the sentence states a value; such values are not rivals.
         sure: Whether only a property that the sentence names counts, of the one subject that it
-            speaks of: the value is told of something else, or may be reckoned.
+            speaks of: the value belongs to something else, or may be computed.
     """
     rivals: list[_Rival] = []
     if sure and len(evidence.subjects) != 1:
@@ -188,7 +188,7 @@ def _rival(
             continue
         for known in statement.values:
             verdict = compare(claimed, known)
-            if verdict is Agreement.SAME or told(known):
+            if verdict is Agreement.SAME or stated(known):
                 continue
             score = _alignment(claimed, known, claim, statement, evidence, number)
             if score <= 0.0:
@@ -218,7 +218,7 @@ def _alignment(
     evidence: Premises,
     number: int,
 ) -> float:
-    """How sure it is that two values are told of the same thing; 0 where it is not."""
+    """Confidence that two values are about the same thing; 0 if they are not."""
     word = _word(evidence, number)
     if statement.fact is not None:
         share = named_share(claim, statement.fact.property)

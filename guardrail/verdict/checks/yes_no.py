@@ -1,4 +1,4 @@
-"""Yes and no: a property whose value is yes or no, told in words or denied in them."""
+"""Yes and no: a property whose value is yes or no, stated or denied in words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class YesNo:
     name = "yes_no"
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
-        """Find the properties that are told rightly, and those that are told as their opposite."""
+        """Find the properties that are stated correctly, and those stated as their opposite."""
         return [
             found
             for number, statement in evidence.chosen
@@ -54,9 +54,9 @@ class YesNo:
         words = {token.folded for token in tokens}
         if not words.isdisjoint(lexicon_set("function_words", "conditions")):
             return
-        told = not any(_negates(token) for token in tokens)
+        stated = not any(_negates(token) for token in tokens)
         span = tokens[0].start, tokens[-1].end
-        if told is known:
+        if stated is known:
             because = f"agrees with {statement.text}"
             yield finding(self.name, Effect.CARRIES, claim, span, because, (number,))
         elif share == 1.0 and evidence.subjects == {statement.subject}:
