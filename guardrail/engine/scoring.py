@@ -107,7 +107,7 @@ class AheadScorer(Scorer, Protocol):
         """Begin with n answers, on a thread of its own; returns at once.
 
         Called before they are parsed, with question and clean text alone, and again when their
-        evidence and entities are known. What fails here fails again in ``score``, which reports it.
+        evidence and entities are known. What fails here fails again, and is told, in ``score``.
         """
         ...
 
@@ -140,11 +140,11 @@ def read_ahead(scorers: Sequence[Scorer], batch: Sequence[ScoringRequest]) -> No
 async def score_answers(
     batch: Sequence[ScoringRequest], scorers: Sequence[Scorer], in_thread: InThread
 ) -> tuple[list[ScoreCard], list[Problem]]:
-    """Score n answers; a scorer that fails is reported and left out.
+    """Score n answers; a scorer that fails is told and left out.
 
     Args:
         batch: The answers.
-        scorers: Called in order, in addition to the scores of the sentences.
+        scorers: Asked in order, beside what the sentences alone say.
         in_thread: Runs a scorer that blocks.
 
     Returns:
