@@ -1,4 +1,4 @@
-"""Claims: the sentences of an answer with their context; table heads and bare answers among them."""
+"""Claims: the sentences of an answer with context, including table heads and bare answers."""
 
 from __future__ import annotations
 
