@@ -102,31 +102,34 @@ class Chunks:
 
     def rest(self) -> object:
         """All that is not text: tool calls, usage, metadata and the verdict."""
-        beside = None
+        others = None
         if self._key is not None:
             kept = {key: value for key, value in self.whole.items() if key != self._key}
-            beside = AddableDict(kept) if kept else None
+            others = AddableDict(kept) if kept else None
         said = self.said
         judged = said if self._judged is None else self._judged
         if not isinstance(said, AIMessage) or not isinstance(judged, AIMessage):
             if self._key is not None or isinstance(said, str | BaseMessage):
-                return beside
+                return others
             return said
-        told = judged.response_metadata.get("guardrail", {}) if judged is not said else {}
+        verdict = judged.response_metadata.get("guardrail", {}) if judged is not said else {}
         if self._answer is not None:
             verdict_details = details(self._answer, reasons=self._reasons)
-            told = {**verdict_details, "citations": self._citations, **told}
+            verdict = {**verdict_details, "citations": self._citations, **verdict}
         withheld = calls_tools(said) and not calls_tools(judged)
         last = AIMessageChunk(
             content=judged.text if withheld and self._answer is None else "",
             id=said.id,
             tool_call_chunks=[] if withheld else _tool_call_chunks(said),
             usage_metadata=said.usage_metadata,
-            response_metadata={**judged_metadata(said), **({"guardrail": told} if told else {})},
+            response_metadata={
+                **judged_metadata(said),
+                **({"guardrail": verdict} if verdict else {}),
+            },
             chunk_position="last",
         )
         placed = self._placed(last)
-        return placed if beside is None else beside + placed
+        return placed if others is None else others + placed
 
 
 def as_chunk(output: object, path: Path) -> object:
@@ -158,7 +161,7 @@ def _tool_call_chunks(message: AIMessage) -> list[ToolCallChunk]:
 
 
 def _size(chunk: object) -> int:
-    """Bytes of a chunk's texts; of a message all that stands beside its text counts as well."""
+    """Bytes of a chunk's texts; for a message all other fields count as well."""
     parts = chunk.values() if isinstance(chunk, Mapping) else [chunk]
     texts = [repr(part) if isinstance(part, BaseMessage) else part for part in parts]
     return sum(len(text.encode("utf-8", "replace")) for text in texts if isinstance(text, str))

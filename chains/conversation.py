@@ -52,8 +52,7 @@ def standalone_question(turns: Sequence[Turn], *, max_words: int = MAX_QUESTION_
         max_words: Budget for the whole; the last turn itself is never cut.
 
     Returns:
-        The question, empty when no user turn has text; without the values that only the assistant
-        told.
+        The question, empty if no user turn has text; without values from the assistant only.
     """
     spoken = [turn for turn in turns if turn.role in ("user", "assistant") and turn.text.strip()]
     last = next((i for i in reversed(range(len(spoken))) if spoken[i].role == "user"), None)

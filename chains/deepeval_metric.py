@@ -25,14 +25,14 @@ class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no t
     """Share of the output's claims that its context supports.
 
     A test case is judged by its ``retrieval_context``, else its ``context``, with what is given
-    here. An output that claims nothing scores 1. What is given here stands in attributes of the
-    same names, from which DeepEval makes a metric anew for each test case of an asynchronous run.
+    here. An output that claims nothing scores 1. The arguments are attributes of the same
+    names, which DeepEval uses to copy the metric for each test case of an asynchronous run.
 
     Args:
         threshold: Least share of claims that must be supported, in [0, 1].
         contradicted: Most of them that may be contradicted, as a share in [0, 1]; above it the
             metric fails whatever the share that is supported.
-        evidence: Triples and passages that every test case may rest on.
+        evidence: Triples and passages that apply to every test case.
         guard: Judges; one of the settings in the environment where None.
     """
 
@@ -77,7 +77,7 @@ class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no t
         return "Groundedness"
 
     def _said(self, test_case: LLMTestCase) -> tuple[str, list[Evidence | str]]:
-        """What the chatbot said, and what it may rest on."""
+        """The chatbot's output and its evidence."""
         context = test_case.retrieval_context or test_case.context or ()
         return test_case.actual_output or "", [*self.evidence, *context]
 

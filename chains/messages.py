@@ -189,7 +189,7 @@ def message_with(
         policy: Its refusal is the text of a message in which nothing is left.
         text: The text of a message without its calls; None for the message's own text.
     """
-    if not (listed := verdicts.told()):
+    if not (listed := verdicts.report()):
         return message
     verdict = {**message.response_metadata.get("guardrail", {}), **listed}
     if verdicts.withheld:

@@ -175,7 +175,7 @@ async def judge_data(asked: GuardedRequest, case: Case, choice: JSON) -> Verdict
         documents.append(Document.read("content", "answer", content))
     guarding = asked.guarding
     verdicts = await judge_documents(guarding.guard, guarding.policy, case, documents)
-    if report := verdicts.told():
+    if report := verdicts.report():
         message["guardrail"] = message.get("guardrail", {}) | report
     if withheld := verdicts.withheld:
         calls = [call for call in message.get("tool_calls") or () if call]

@@ -196,7 +196,7 @@ class GuardedRequest:
 
 
 def _ids(body: JSON, name: str) -> list[str]:
-    """By which ids a server knows a response, or the one before, and its conversation."""
+    """A server's ids of a response, or the previous one, and its conversation."""
     conversation = body.get("conversation")
     if isinstance(conversation, dict):
         conversation = conversation.get("id")

@@ -192,7 +192,7 @@ async def _judge_data(asked: GuardedRequest, case: Case, response: JSON) -> Verd
                 documents.append(Document.read(of, "answer", part["text"]))
     guarding = asked.guarding
     verdicts = await judge_documents(guarding.guard, guarding.policy, case, documents)
-    if report := verdicts.told():
+    if report := verdicts.report():
         response["guardrail"] = report
     for failed in (one for of in verdicts.withheld for one in held[of]):
         if failed.get("type") == "output_text":

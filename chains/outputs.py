@@ -1,4 +1,4 @@
-"""Where the answer stands in what a Runnable returns, and how it is replaced there."""
+"""Find and replace the answer in what a Runnable returns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Path = tuple[str | int, ...]
 
 
 def answer_path(output: object, key: str | None, *, guess: bool, data: bool = False) -> Path:
-    """Where the answer stands in an output.
+    """The position of the answer in an output.
 
     Args:
         output: A message, a text, messages, an agent's state, another mapping, or data.

@@ -27,7 +27,7 @@ class Groundedness(SingleTurnMetric):  # type: ignore[misc]  # Ragas has no type
     A response that claims nothing scores 1.
 
     Args:
-        evidence: Triples and passages that every sample may rest on.
+        evidence: Triples and passages that apply to every sample.
         guard: Judges; one of the settings in the environment where None.
         name: The column of the results.
     """

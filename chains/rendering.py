@@ -52,7 +52,7 @@ class PlacedCitation(NamedTuple):
     Attributes:
         start: Offset of the stretch in the returned text.
         end: Offset past it.
-        citation: As it stands in a marker.
+        citation: As written in a marker.
         title: What is cited, for a person to read.
         url: Page to open; None where there is none.
         evidence: What is cited; None where the answer does not hold it.
@@ -169,14 +169,14 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, object]
 
     Args:
         answer: The guarded answer.
-        reasons: Whether reasons come with a refusal and with an answer of which text was removed
+        reasons: Whether reasons come with a refusal and with an answer whose text was removed
             or corrected, and what stood where something was corrected.
     """
     kept = answer.model_dump(
         mode="json",
         include={"id", "action", "sentences", "scorecard", "errors", "timings_ms"},
     )
-    # Scores rest on sentences that may have been removed, too.
+    # Scores also depend on sentences that may have been removed.
     for score in (kept["scorecard"]["overall"], *kept["scorecard"]["scores"].values()):
         score.pop("evidence")
     kept["marked"] = answer.marked
@@ -193,7 +193,7 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, object]
 
 
 def cited(citation: PlacedCitation) -> dict[str, object]:
-    """What a host is told beside its own fields: the triple, or the passage's id."""
+    """What a host gets in addition to its own fields: the triple, or the passage's id."""
     if isinstance(citation.evidence, Passage):
         passage = {"id": citation.evidence.id, "title": citation.evidence.title}
         return {"passage": passage} | ({"note": citation.note} if citation.note else {})
@@ -201,7 +201,7 @@ def cited(citation: PlacedCitation) -> dict[str, object]:
 
 
 def _without_originals(sentences: Sequence[dict[str, Any]]) -> None:
-    """Leave out what stood where something was corrected; that it was, is told still."""
+    """Leave out the original of a correction, but report that something was corrected."""
     for sentence in sentences:
         if sentence["correction"]:
             sentence["correction"]["original"] = ""
@@ -242,7 +242,7 @@ class _Evidence:
         return _Cited(citation, title, page, self._triples.get(citation))
 
     def readable(self, citation: Citation) -> Citation:
-        """A citation as it stands in a text that people read: the label in place of an IRI."""
+        """A citation in a text that people read: the label in place of an IRI."""
         if not IRI.fullmatch(citation.entity):
             return citation
         return citation.model_copy(update={"entity": self._name(citation)})

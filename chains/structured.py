@@ -1,7 +1,7 @@
 """JSON answers and arguments of tool calls under the guardrail, where the policy asks for it.
 
 Every text, number and truth value in a document is judged as a sentence with its key as its label.
-The document leaves as it is or not at all; the verdicts stand beside it. What leaves without one is
+The document leaves unchanged or not at all, with its verdicts. What leaves without one is
 named there.
 """
 
@@ -39,7 +39,7 @@ class Document(NamedTuple):
         of: What it is, for the side field: ``content``, or the id of a tool's call.
         label: Stands before what has no key.
         value: The document, read; or the text itself where it is no JSON.
-        name: What it is called where it leaves unjudged; as ``of`` unless told.
+        name: Its name if it leaves unjudged; ``of`` by default.
     """
 
     of: str
@@ -79,7 +79,7 @@ class Judged(NamedTuple):
     Attributes:
         of: Which document.
         answer: The verdict on all of its leaves, one after another.
-        leaves: Where each stands in the text of the verdict.
+        leaves: The position of each in the text of the verdict.
     """
 
     of: str
@@ -136,7 +136,7 @@ class Verdicts(NamedTuple):
         """The verdicts as those of answers."""
         return tuple(one.answer for one in self.judged)
 
-    def told(self) -> JSON:
+    def report(self) -> JSON:
         """What the field ``guardrail`` says of them: ``structured`` and ``unjudged``."""
         judged = {"structured": [one.details() for one in self.judged]} if self.judged else {}
         return judged | ({"unjudged": list(self.unjudged)} if self.unjudged else {})
@@ -180,11 +180,11 @@ def named_unjudged(names: Iterable[str]) -> JSON:
     Args:
         names: ``content``, ``output 0, content 1``, ``tool call NAME``; each is named once.
     """
-    told = list(dict.fromkeys(names))
-    if not told:
+    unjudged = list(dict.fromkeys(names))
+    if not unjudged:
         return {}
-    log.info("left without a verdict: %r", told)
-    return {"unjudged": told}
+    log.info("left without a verdict: %r", unjudged)
+    return {"unjudged": unjudged}
 
 
 def call_name(name: object) -> str:

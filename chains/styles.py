@@ -8,7 +8,7 @@ __all__ = ["MarkerStyle", "StreamMode"]
 
 
 class MarkerStyle(StrEnum):
-    """How citations stand in the text that a host receives.
+    """How citations appear in the text that a host receives.
 
     ``kalma``: triples as ``[Q212657, place of birth: Rome]``, with the label in place of an id that
     is an IRI; passages as numbered notes, whose list with title and address stands at the end, and

@@ -31,7 +31,7 @@ BY_THE_SHIPPED_GRAPH = Problem(
     "graph of about 1,000 people that ships as an example; hand evidence over, name files of yours "
     "with the setting 'evidence', or your graph with the setting 'graph' (or 'none')",
 )
-"""Told with every answer that nobody gave evidence for."""
+"""Reported with every answer that was judged without given evidence."""
 
 
 class Source(StrEnum):
@@ -51,12 +51,12 @@ class EvidenceMode(StrEnum):
     """What an answer is judged against.
 
     ``given``: what the caller, a chain's retrievers or content parts hand over, in place of the
-    graph; tool results, earlier answers and marked text count beside it. ``both``: all of it and
+    graph; tool results, earlier answers and marked text are added. ``both``: all of it and
     the graph.
     ``graph``: the graph alone.
 
-    Files that the guardrail's settings name stand in place of the graph in all of them; with
-    ``both`` the graph is asked beside them.
+    Files that the guardrail's settings name replace the graph in all of them; with
+    ``both`` the graph is added to them.
     """
 
     GIVEN = "given"
@@ -81,7 +81,7 @@ class EvidenceSettings(Value):
     """Which places are looked at, and how much is taken from them.
 
     Attributes:
-        mode: Whether evidence that was found stands in place of the graph or beside it.
+        mode: Whether evidence that was found replaces the graph or is added to it.
         tools: Whether results of tools count.
         reply_searches: Whether what a file search found, as the reply itself tells it, counts for
             that reply. It is the server's own word for what its model says.
@@ -162,7 +162,7 @@ class Case(NamedTuple):
     def with_problems(self, answer: GuardedAnswer) -> GuardedAnswer:
         """The answer with where its evidence came from, what it is about and what was not read.
 
-        Where nobody handed evidence over or named a graph, that is told as well.
+        If there is neither evidence nor a configured graph, that is reported as well.
         """
         problems = (*answer.errors, *self.problems)
         sources = tuple(source.value for source in self.sources)
@@ -252,10 +252,10 @@ async def case_of(
     """Settle what an answer is judged against.
 
     Args:
-        guard: Its graph, or retriever, is asked where the mode wants it beside what was found.
+        guard: Its graph, or retriever, is asked if the mode adds it to what was found.
         question: The question; one that a content part names goes before it.
         found: What was found in the request.
-        mode: In place of the graph, beside it, or the graph alone.
+        mode: Replace the graph, add to it, or use the graph only.
         policy: Of this call.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What earlier answers of a conversation rest on, kept for the turns that refer to them.
+"""Evidence of earlier answers of a conversation, kept for the turns that refer to them.
 
 The answer itself never becomes evidence: only what carried its supported sentences does, so that
 a mistake that was marked once is marked again when the model repeats it.
@@ -37,7 +37,7 @@ FILES_ALONE: Final = ("files",)
 class EarlierAnswers:
     """A bounded memory from answers that left to their evidence; for many threads at once.
 
-    It lives as long as the process: a worker beside it, or one that begins anew, knows nothing of
+    It lives as long as the process: another worker, or a restarted one, knows nothing of
     what was answered here, and judges the next turn without it.
     """
 
@@ -49,7 +49,7 @@ class EarlierAnswers:
     def keep(self, keys: Iterable[bytes], evidence: Sequence[Evidence]) -> None:
         """Remember evidence under each of an answer's keys.
 
-        Of two conversations whose answers have a key in common only what both rest on is kept: no
+        If the answers of two conversations share a key, only their common evidence is kept: no
         caller may add evidence to another's conversation by having the same said in their own.
         """
         left, kept = MOST_CHARS, []

@@ -87,7 +87,7 @@ class RequestField(Value):
         return self.policy is not None or self.strictness is not None
 
     def chosen_policy(self, configured: Policy) -> Policy:
-        """The policy named, else the configured one, with the strictness told.
+        """The named policy, else the configured one, with the given strictness.
 
         The time that an answer may take stays the configured one, and so does whether documents are
         judged: a caller does not change either.

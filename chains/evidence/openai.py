@@ -133,7 +133,7 @@ def _found(
     results: list[ToolResult],
     texts: tuple[str, ...] = (),
 ) -> Found:
-    """The evidence in all places of a request; ``texts`` are those beside its messages."""
+    """The evidence in all places of a request; ``texts`` are those outside its messages."""
     prompts = [
         text_of(message.get("content"))
         for message in messages

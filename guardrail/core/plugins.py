@@ -24,7 +24,7 @@ from guardrail.core.cancellation import GivenUpError
 from guardrail.core.errors import ConfigError, GuardrailError, InputError
 from guardrail.core.types import Problem
 
-__all__ = ["NOWHERE", "Kind", "foreign", "made_part", "named_part", "note_failure", "told"]
+__all__ = ["NOWHERE", "Kind", "foreign", "made_part", "named_part", "note_failure", "reporting"]
 
 Kind = Literal["checks", "judges", "scorers", "graphs"]
 """Kinds of parts; the group of entry points is ``kg_guardrail.`` and this."""
@@ -134,11 +134,11 @@ def note_failure(problems: list[Problem], part: str, what: str, error: Exception
 
 
 @contextmanager
-def told(problems: list[Problem], part: str, what: str) -> Iterator[None]:
+def reporting(problems: list[Problem], part: str, what: str) -> Iterator[None]:
     """Run code of another package without which the rest goes on.
 
     Args:
-        problems: Where its failure is told, once.
+        problems: The list that its failure is added to, once.
         part: Names it there.
         what: Whose code it is, as for ``foreign``.
 

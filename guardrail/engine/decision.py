@@ -79,20 +79,20 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
 def as_it_came(decision: Decision, shown: AttributedAnswer, first: AttributedAnswer) -> Decision:
     """A decision on a corrected answer, with the removed sentences as they came.
 
-    ``shown`` is the corrected answer, ``first`` the answer as it came, of as many sentences.
+    ``shown`` is the corrected answer, ``first`` the original one, with as many sentences.
     """
     before = {one.start: other for one, other in zip(shown.sentences, first.sentences, strict=True)}
     return decision._replace(removed=tuple(before[one.start] for one in decision.removed))
 
 
 def dry(decision: Decision, first: AttributedAnswer) -> Decision:
-    """A decision that is told and not carried out: the answer stays as it came first."""
+    """A decision that is reported and not carried out: the answer stays unchanged."""
     done = Action.UNVERIFIED if decision.action is Action.UNVERIFIED else Action.PASS
     return Decision(done, decision.reasons, first, would=decision.action)
 
 
 def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:
-    """What a model should be told before it tries again: the failed sentences, and why."""
+    """Feedback for a model's next attempt: the failed sentences with reasons."""
     failed = []
     for sentence in sentences:
         phrases = [f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA]
@@ -138,8 +138,8 @@ def _refuse(policy: Policy, reasons: list[str], answer: AttributedAnswer) -> Dec
 def ranked(answers: Sequence[GuardedAnswer], policy: Policy) -> list[GuardedAnswer]:
     """Order answers by the policy's ``rank_by``; the first reason of each tells its place.
 
-    Refused answers and those without a score come last; of equal ones those come first of which
-    less had to be corrected. Ties are broken by the number of different citations, then by the
+    Refused answers and those without a score come last; among equal ones those with
+    fewer corrections come first. Ties are broken by the number of different citations, then by the
     share of claims without support, then by the order given.
     """
     ordered = sorted(answers, key=lambda answer: _key(answer, policy.rank_by))
@@ -147,7 +147,7 @@ def ranked(answers: Sequence[GuardedAnswer], policy: Policy) -> list[GuardedAnsw
     return [
         answer.model_copy(update={"reasons": (
             _place_reason(place, keys, answer, policy.rank_by),
-            *(told for told in answer.reasons if not told.startswith(RANK)),
+            *(reason for reason in answer.reasons if not reason.startswith(RANK)),
         )})
         for place, answer in enumerate(ordered)
     ]  # fmt: skip
@@ -192,11 +192,11 @@ def _place_reason(
 
 def _decided(place: int, keys: Sequence[tuple[float, ...]]) -> str:
     """What decided against the answer before, of the first against the next, if not the score."""
-    beside = place - 1 if place else 1
-    pairs = zip(DECIDE, keys[place], keys[beside], strict=True) if len(keys) > 1 else ()
+    rival = place - 1 if place else 1
+    pairs = zip(DECIDE, keys[place], keys[rival], strict=True) if len(keys) > 1 else ()
     for name, own, other in pairs:
         if own != other:
             seen = not name or (name == "score" and f"{own:.2f}" != f"{other:.2f}")
-            decided = f"; decided against rank {beside + 1} by {name}: "
+            decided = f"; decided against rank {rival + 1} by {name}: "
             return "" if seen else f"{decided}{abs(own):g}, there {abs(other):g}"
-    return f"; equal to rank {beside + 1} in all, so in the order given" if pairs else ""
+    return f"; equal to rank {rival + 1} in all, so in the order given" if pairs else ""

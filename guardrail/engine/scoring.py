@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast, runtime_checkable
 
 from guardrail.core.errors import ConfigError
-from guardrail.core.plugins import NOWHERE, made_part, named_part, told
+from guardrail.core.plugins import NOWHERE, made_part, named_part, reporting
 from guardrail.core.types import (
     AttributedAnswer,
     Category,
@@ -107,7 +107,7 @@ class AheadScorer(Scorer, Protocol):
         """Begin with n answers, on a thread of its own; returns at once.
 
         Called before they are parsed, with question and clean text alone, and again when their
-        evidence and entities are known. What fails here fails again, and is told, in ``score``.
+        evidence and entities are known. What fails here fails again in ``score``, which reports it.
         """
         ...
 
@@ -140,11 +140,11 @@ def read_ahead(scorers: Sequence[Scorer], batch: Sequence[ScoringRequest]) -> No
 async def score_answers(
     batch: Sequence[ScoringRequest], scorers: Sequence[Scorer], in_thread: InThread
 ) -> tuple[list[ScoreCard], list[Problem]]:
-    """Score n answers; a scorer that fails is told and left out.
+    """Score n answers; a scorer that fails is reported and left out.
 
     Args:
         batch: The answers.
-        scorers: Asked in order, beside what the sentences alone say.
+        scorers: Called in order, in addition to the scores of the sentences.
         in_thread: Runs a scorer that blocks.
 
     Returns:
@@ -153,7 +153,7 @@ async def score_answers(
     rows = await off_loop(lambda: [sentence_scores(each.answer.sentences) for each in batch])
     problems: list[Problem] = []
     for scorer in scorers:
-        with told(problems, f"scorer {scorer.name}", f"scorer {scorer.name!r}"):
+        with reporting(problems, f"scorer {scorer.name}", f"scorer {scorer.name!r}"):
             found = [
                 {name: Score.model_validate(score) for name, score in scores.items()}
                 for scores in await called(in_thread, scorer.score, batch)

@@ -161,7 +161,7 @@ def note_of(
 ) -> str | None:
     """What a reader should know of a sentence that cites something; None where there is nothing.
 
-    Where citations are ``verbatim``, only triples are cited whose value stands in the sentence.
+    Where citations are ``verbatim``, only triples are cited whose value is in the sentence.
     """
     lines = [f"contradicted by: {text}" for text in against_of(evidence, outcome)]
     folded_text = fold(claim.text)

@@ -38,10 +38,10 @@ __all__ = [
 ]
 
 BEFORE_CHARS = 400
-"""Characters of earlier sentences that are read beside a sentence: pronouns point no further."""
+"""Characters of earlier sentences that are read with a sentence: pronouns point no further."""
 
 PLAIN_WORDS = re.compile(r"(?<![\w'’-])['’-]*+\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
-"""Four or more words with nothing but spaces and commas between them, as prose has and code not."""
+"""Four or more words with only spaces and commas between them, as in prose but not in code."""
 
 
 class GroundingRequest(NamedTuple):
@@ -73,7 +73,7 @@ class Claim:
     """A sentence of an answer on its way to a verdict.
 
     Attributes:
-        stretch: The sentence as it stands in the clean answer; offsets index that.
+        stretch: The sentence in the clean answer; offsets index that.
         written: What the judge reads: the same on one line, in plain letters, references and broken
             markers blank.
         question: The question.
@@ -84,7 +84,7 @@ class Claim:
             names columns, and only what contradicts it counts.
         evidence: What the answer is held against.
         answers: The bare yes or no in whose place this sentence, the proposition of the question,
-            is judged; None for a sentence that stands in the answer.
+            is judged; None for a sentence of the answer itself.
         denied: True if the bare answer denies the proposition.
         markers: Those that the model wrote into the sentence.
     """
@@ -113,8 +113,8 @@ class Claim:
     @cached_property
     def asked(self) -> str:
         """The question, without one that tells the whole sentence: who asks tells nothing."""
-        told = self.stems - lexicon_set("function_words", "yes")
-        whole = told and told <= content_stems(plain(self.question))
+        content = self.stems - lexicon_set("function_words", "yes")
+        whole = content and content <= content_stems(plain(self.question))
         return "" if whole else self.question.strip()
 
     @cached_property
@@ -203,7 +203,7 @@ def _is_code(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
 
 
 def _is_bare(line: Line, stretch: Stretch) -> bool:
-    """Whether a sentence is a heading or label of hardly a word, or a head of nothing but such."""
+    """True if a sentence is a very short heading or label, or a table head of such labels."""
     if line.is_table_head(stretch):
         return not line.has_rows and all(map(is_bare, cells_of(stretch.text)))
     return (line.is_heading(stretch) or line.is_label(stretch)) and is_bare(stretch.text)
@@ -228,7 +228,7 @@ def names_columns(line: Line, stretch: Stretch) -> bool:
 
 
 def measures(text: str) -> bool:
-    """Whether an amount with its unit stands in a text, such as *range 777 km*."""
+    """True if a text contains an amount with its unit, such as *range 777 km*."""
     values = (item.value for item in find_values(text))
     return any(isinstance(value, Quantity) and value.unit is not None for value in values)
 
@@ -240,7 +240,7 @@ def is_bare(text: str) -> bool:
 
 
 def _asserts(cells: list[str]) -> bool:
-    """Whether one of some cells is a sentence: a subject and what is said of it.
+    """True if any cell is a sentence: a subject with a statement about it.
 
     *Price per person per night* is none, nor are *Year in which it opened* and *Is it free?*.
     """

@@ -1,6 +1,6 @@
 """Grounding: an answer and its evidence to cited sentences, spans and verdicts, in one pass.
 
-For each sentence the statements that it needs, what is told before it, and itself go to the judge
+For each sentence the statements that it needs, its context, and itself go to the judge
 once. Checks compare what a judge reads badly. What both say makes the verdict.
 """
 
@@ -85,7 +85,7 @@ class Grounder:
         judge: Tells what statements say of a sentence; None for exact evidence alone.
         off: Names of checks that are switched off.
         more: Checks from outside, which speak after those of the package.
-        verbatim: Cite only triples whose value stands in its sentence as the graph writes it.
+        verbatim: Cite only triples whose value is in its sentence as the graph writes it.
         weighing: How much the judge's probabilities and the findings weigh.
         second: Asked about sentences that the judge is not sure of; None for no second judge.
     """

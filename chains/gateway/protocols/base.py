@@ -22,7 +22,7 @@ class Protocol(ABC):
     """Answers the calls of another gateway."""
 
     def policy_of(self, guarding: GuardSettings) -> Policy:
-        """The policy by which the calls are judged and counted."""
+        """The policy that judges and counts the calls."""
         return guarding.policy
 
     async def model_of(self, body: JSON, owner: str) -> object:

@@ -144,7 +144,7 @@ class LiteLLMGuardrail(Protocol):
         answers = [*verdicts.answers]
         if verdicts.withheld:
             return {"action": "BLOCKED", "blocked_reason": policy.refusal}, (*answers,)
-        reported = {"guardrail": report} if (report := verdicts.told()) else {}
+        reported = {"guardrail": report} if (report := verdicts.report()) else {}
         judged = {one.of for one in verdicts.judged}
         returned: list[str] = []
         held_back: list[int] = []

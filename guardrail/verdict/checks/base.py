@@ -17,7 +17,7 @@ __all__ = ["NAMED", "Check", "Context", "finding", "named_share"]
 
 
 class Context(NamedTuple):
-    """What is known beside the evidence.
+    """Context other than the evidence.
 
     Attributes:
         text: The question and the sentences before.
@@ -29,7 +29,7 @@ class Context(NamedTuple):
 
 
 class Check(Protocol):
-    """Reads one sentence beside its evidence and says what speaks for it, and what against."""
+    """Reads one sentence with its evidence and reports support, contradiction and gaps."""
 
     name: str
     """As the section ``[checks]`` of the configuration switches it, and as findings give it."""
@@ -40,7 +40,7 @@ class Check(Protocol):
         Args:
             claim: The sentence.
             evidence: What it is held against, with the judge's word.
-            context: What is told before it.
+            context: The question and the preceding sentences.
         """
         ...
 
@@ -81,7 +81,7 @@ NAMED = 0.9
 
 
 def named_share(claim: Claim, label: str) -> float:
-    """Share of a property's content words that stand in a sentence; 0.9 for other wordings."""
+    """Share of a property's content words in a sentence; 0.9 for other wordings."""
     words = content_stems(property_name(label))
     share = len(words & claim.stems) / len(words) if words else 0.0
     reworded = (cues(label) - words) & claim.stems
