@@ -61,8 +61,8 @@ def marker_prompt(passages: Sequence[str], question: str) -> str:
 class SpanMarker(TorchModel):
     """Marks the words of a sentence that its evidence does not support.
 
-    The support of a sentence is that of its worst token, as the published code calls an
-    answer hallucinated. If the evidence needs several inputs, the one that supports a token most
+    The support of a sentence is that of its worst token, since the published code calls an
+    answer hallucinated if one token is. If the evidence needs several inputs, the one that supports a token most
     counts for it. It distinguishes neither contradiction nor the supporting passage.
 
     Args:
