@@ -62,8 +62,8 @@ class SpanMarker(TorchModel):
     """Marks the words of a sentence that its evidence does not support.
 
     The support of a sentence is that of its worst token, since the published code calls an
-    answer hallucinated if one token is. If the evidence needs several inputs, the one that supports a token most
-    counts for it. It distinguishes neither contradiction nor the supporting passage.
+    answer hallucinated if one token is. If the evidence needs several inputs, the one that
+    supports a token most counts for it. It distinguishes neither contradiction nor the supporting passage.
 
     Args:
         model: Model id or folder.
