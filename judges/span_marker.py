@@ -63,7 +63,8 @@ class SpanMarker(TorchModel):
 
     The support of a sentence is that of its worst token, since the published code calls an
     answer hallucinated if one token is. If the evidence needs several inputs, the one that
-    supports a token most counts for it. It distinguishes neither contradiction nor the supporting passage.
+    supports a token most counts for it. It distinguishes neither contradiction nor the supporting
+    passage.
 
     Args:
         model: Model id or folder.
