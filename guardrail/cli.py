@@ -28,7 +28,7 @@ class _Commands(LazyGroup):
         ),
         "check": LazyCommand(f"{COMMANDS}.answers:check", "Check answers written elsewhere."),
         "explain": LazyCommand(
-            f"{COMMANDS}.answers:explain", "Tell why an answer's sentences are judged as they are."
+            f"{COMMANDS}.answers:explain", "Explain the verdict on each sentence of an answer."
         ),
         "rank": LazyCommand(
             f"{COMMANDS}.answers:rank", "Rank several answers to one question, best first."
@@ -79,7 +79,7 @@ app = typer.Typer(
 )
 
 
-def _tell_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
@@ -92,7 +92,7 @@ def _program(
     _: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_tell_version, is_eager=True, help="Tell the version and stop."
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
 ) -> None:
@@ -100,47 +100,47 @@ def _program(
 
 
 def main() -> None:
-    """Run the program; errors a user can act on are one line on stderr and exit status 1."""
-    sys.excepthook = _report_fault
-    # Before numpy is loaded: one thread serves the parser best (guardrail.core.text.tagging).
+    """Run the program; errors that a user can fix are one line on stderr and exit status 1."""
+    sys.excepthook = _print_traceback
+    # Before numpy is imported: the parser is fastest with one thread (guardrail.core.text.tagging).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by whoever started the program
+        if getattr(sys, name) is None:  # closed by the parent process
             nothing = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
             setattr(sys, name, nothing)
-    if isinstance(sys.stdout, TextIOWrapper):  # an argument may hold bytes that are no text
+    if isinstance(sys.stdout, TextIOWrapper):  # an argument may contain bytes that are not text
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             app()
         finally:
-            sys.stdout.flush()  # what cannot be written is told here, not as Python ends
+            sys.stdout.flush()  # report what cannot be written here, not at exit
     except GuardrailError as error:
-        _tell(error)
+        _print_error(error)
         sys.exit(1)
     except BrokenPipeError:
-        # The reader went away (``guardrail check | head``): nothing more to say.
-        _write_no_more()
+        # The reader is gone (``guardrail check | head``).
+        _discard_stdout()
         sys.exit(141)
     except OSError as error:
-        # A full disk, a name that is too long: of any file, whatever a command foresees.
-        _write_no_more()
-        _tell(error)
+        # A full disk or a name that is too long.
+        _discard_stdout()
+        _print_error(error)
         sys.exit(1)
 
 
-def _report_fault(
+def _print_traceback(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """The traceback of a fault of ours, without credentials."""
+    """Print the traceback of an internal error, without credentials."""
     sys.stderr.write(redact("".join(traceback.format_exception(kind, error, trace))))
 
 
-def _tell(error: Exception) -> None:
-    """One line; what a library below says may run over many."""
+def _print_error(error: Exception) -> None:
+    """One line, even if a library's message has several."""
     typer.echo(f"guardrail: {redact(' '.join(str(error).split()))}", err=True)
 
 
-def _write_no_more() -> None:
-    """Have nothing flushed, as Python ends, into what takes nothing more."""
+def _discard_stdout() -> None:
+    """Redirect stdout to nowhere, so that Python's flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""A group of commands whose modules load when one of them is called."""
+"""A group of commands whose modules are imported on use."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["LazyCommand", "LazyGroup"]
 
 
 class LazyCommand(NamedTuple):
-    """Where a command is, and what the list of commands says of it.
+    """A command and its line in the list of commands.
 
     Attributes:
-        place: ``module:name`` of a function, or of a ``typer.Typer`` with commands of its own.
+        place: ``module:name`` of a function, or of a ``typer.Typer`` with its own commands.
         summary: One line.
     """
 
@@ -26,16 +26,16 @@ class LazyCommand(NamedTuple):
 
 
 class LazyGroup(TyperGroup):
-    """Commands by name; a subclass fills ``lazy``. The list of them loads no module."""
+    """Commands by name, in ``lazy`` of a subclass. Listing them imports no module."""
 
     lazy: Mapping[str, LazyCommand] = {}
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names, in the order of the table."""
+        """Names in the order of the table."""
         return list(self.lazy)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command, its module loaded now; None where there is none."""
+        """Import a command; None if it does not exist."""
         found = self.lazy.get(cmd_name)
         if found is None:
             return None
@@ -45,14 +45,14 @@ class LazyGroup(TyperGroup):
             app = typer.Typer()
             app.command(cmd_name)(target)
             target = app
-        target._add_completion = False  # only the program itself completes
+        target._add_completion = False  # only the program itself has completion
         target.rich_markup_mode = None
         command = typer.main.get_command(target)
         command.name = cmd_name
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that is called; of a wrong name the nearest is told."""
+        """Find the called command; for a wrong name, suggest the nearest."""
         if args and args[0] not in self.lazy:
             near = get_close_matches(args[0], self.lazy, n=1)
             hint = f"did you mean {near[0]!r}?" if near else "guardrail --help lists all"
