@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from guardrail.candidates import Attempt, best_answers
-from guardrail.config import GuardrailConfig
+from guardrail.config import QUESTION_CHARS, GuardrailConfig
 from guardrail.core.cancellation import within
 from guardrail.core.closing import Closing
 from guardrail.core.errors import InputError
@@ -163,7 +163,7 @@ def given_evidence(evidence: Iterable[Evidence | Table] | None) -> tuple[Evidenc
 async def _answers(engine: Engine, request: AskRequest, policy: Policy) -> list[GuardedAnswer]:
     """Run the candidate loop over the configured model; all answers, best first."""
     row = engine.row(request.id, request.question, "", request.evidence)
-    _check_question(row.question, engine.config.limits.question_chars)
+    _check_question(row.question)
     begin = time.monotonic()
     spent_ms = {"retrieve": 0.0, "generate": 0.0}
     known: Knowledge | None = row.knowledge
@@ -211,14 +211,11 @@ async def _answers(engine: Engine, request: AskRequest, policy: Policy) -> list[
     ]
 
 
-def _check_question(question: str, most: int) -> None:
+def _check_question(question: str) -> None:
     if not question.strip():
         raise InputError("the question is empty; there is nothing to ask")
-    if len(question) > most:
-        raise InputError(
-            f"the question has {len(question)} characters, more than {most} (a fifth of "
-            "limits.answer_chars)"
-        )
+    if len(question) > QUESTION_CHARS:
+        raise InputError(f"the question has {len(question)} characters, more than {QUESTION_CHARS}")
 
 
 async def _sample(

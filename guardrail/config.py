@@ -146,11 +146,15 @@ class LogConfig(_Section):
     retention_days: float | None = Field(default=None, gt=0, le=MOST_DAYS)
 
 
+QUESTION_CHARS = 20_000
+"""Maximum length of a question."""
+
+
 class LimitsConfig(_Section):
     """Bounds that keep one hostile input from taking the service down.
 
     Attributes:
-        answer_chars: Maximum length of an answer; a question has a fifth of that.
+        answer_chars: Maximum length of an answer; that of a question is 20,000.
         sentences: Maximum judged sentences per answer. Further ones count as unsupported and make
             the answer unverified; ``strict`` refuses it.
         evidence: Maximum triples and passages per answer, shared fairly by the entities they are
@@ -169,11 +173,6 @@ class LimitsConfig(_Section):
     evidence_chars: int = Field(default=500_000, ge=1)
     concurrency: int = Field(default=8, ge=1)
     batch_s: Seconds = 300.0
-
-    @property
-    def question_chars(self) -> int:
-        """Maximum length of a question."""
-        return self.answer_chars // 5
 
 
 class GuardrailConfig(_Section):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from guardrail.config import QUESTION_CHARS, LimitsConfig
 from guardrail.core.errors import (
     DeadlineExceededError,
     GuardrailError,
@@ -20,7 +21,6 @@ from guardrail.core.types import Problem, Sentence
 from guardrail.markers.grammar import parse
 
 if TYPE_CHECKING:
-    from guardrail.config import LimitsConfig
     from guardrail.engine.pipeline import Checked, Row
     from guardrail.evidence.retrieval import Knowledge
     from guardrail.policy import Policy
@@ -69,7 +69,7 @@ def unfit(row: Row, limits: LimitsConfig) -> Problem | None:
     """Why a row cannot be checked; None where it can."""
     for what, text, most in (
         ("answer", row.answer, limits.answer_chars),
-        ("question", row.question, limits.question_chars),
+        ("question", row.question, QUESTION_CHARS),
     ):
         if len(text) > most:
             return overlong(what, most)
@@ -81,7 +81,8 @@ def unfit(row: Row, limits: LimitsConfig) -> Problem | None:
 
 def overlong(what: str, most: int) -> Problem:
     """The problem of an answer or a question with more characters than are read."""
-    message = f"the {what} has more than {most} characters; shorten it or raise limits.answer_chars"
+    advice = " or raise limits.answer_chars" if what == "answer" else ""
+    message = f"the {what} has more than {most} characters; shorten it{advice}"
     return Problem(part="input", message=message)
 
 
