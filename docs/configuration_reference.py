@@ -28,8 +28,8 @@ environment, which overrides it: `GUARDRAIL_JUDGE=onnx`, `GUARDRAIL_GRAPH__LOCAT
 setting is an error that names the nearest one.
 """
 
-GATEWAY = """Read only by `guardrail serve`, whose options have the same names (`--stream-mode`, lists in the
-singular: `--key`) and override environment (`GUARDRAIL_GATEWAY__STREAM_MODE`) and file. Protect a
+GATEWAY = """Read only by `guardrail serve`, whose options have the same names (`--stream-mode`,
+lists in the singular: `--key`) and override environment (`GUARDRAIL_GATEWAY__STREAM_MODE`) and file. Protect a
 file with keys (`chmod 600`).
 """
 
