@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from chains.gateway.bodies import (
     JSON_BODY,
@@ -30,7 +31,7 @@ from chains.gateway.bodies import (
 )
 from chains.gateway.callers import CallSettings, caller_of
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics, begun
-from chains.gateway.middleware import ApiMiddleware, AzurePathMiddleware, RedactQueryMiddleware
+from chains.gateway.middleware import ApiMiddleware, AzurePathMiddleware
 from chains.gateway.pages import Dashboard, docs_page, start_page
 from chains.gateway.passthrough import MEDIA, TEXTLESS, forward, response_of
 from chains.gateway.protocols import PROTOCOLS, Protocol
@@ -54,7 +55,7 @@ from chains.openai_sse import Event
 from chains.openai_wire import JSON, Endpoint, Reply, safe_headers
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError
-from guardrail.core.secrets import get_logger
+from guardrail.core.secrets import get_logger, redact
 from guardrail.log.records import Feedback
 
 __all__ = ["create_app", "freeze_loaded"]
@@ -71,6 +72,16 @@ DRY_RUN = "x-guardrail-dry-run"
 """``true`` on a reply whose text is the model's own."""
 WOULD = "x-guardrail-would"
 """Actions that a dry run suppressed, in the order of the reply's answers."""
+
+
+class _App(FastAPI):
+    """Removes secrets from queries before any middleware, tracers included, sees them."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if query := scope.get("query_string"):
+            clean = redact(f"?{query.decode('latin-1')}")[1:].encode("latin-1")
+            scope = scope if clean == query else {**scope, "query_string": clean}
+        await super().__call__(scope, receive, send)
 
 
 def create_app(
@@ -92,7 +103,7 @@ def create_app(
     gateway = _Gateway(guard, settings or GatewaySettings.from_env(), client, on_loaded)
     settings, protocols = gateway.settings, gateway.protocols
     # FastAPI's own documentation page would load scripts from elsewhere.
-    app = FastAPI(
+    app = _App(
         title="kg-guardrail gateway", docs_url=None, redoc_url=None, lifespan=gateway.lifespan
     )
     app.state.gateway = gateway
@@ -144,7 +155,6 @@ def create_app(
     paths = frozenset(protocols)
     app.add_middleware(ApiMiddleware, metrics=gateway.metrics, settings=settings, paths=paths)
     app.add_middleware(AzurePathMiddleware)
-    app.add_middleware(RedactQueryMiddleware)
     return app
 
 

@@ -19,7 +19,7 @@ from chains.gateway.callers import Caller, identify, key_of, secrets_of
 from chains.gateway.requests import CLIENT_CLOSED, PREFIX, RejectedError, error_response, read_body
 from chains.gateway.streaming import CallerGoneError
 from guardrail.core.errors import GuardrailError
-from guardrail.core.secrets import hiding, redact
+from guardrail.core.secrets import hiding
 from guardrail.core.token_bucket import TokenBucket
 from guardrail.core.types import MOST_SECONDS
 from guardrail.log.records import tagged
@@ -33,7 +33,6 @@ __all__ = [
     "AzurePathMiddleware",
     "Deployment",
     "RateLimits",
-    "RedactQueryMiddleware",
     "address_of",
 ]
 
@@ -48,20 +47,6 @@ IPV6_NETWORK_BITS = 64
 AZURE_PATH = re.compile(
     r"/openai(?:/deployments/(?P<deployment>(?!\.{1,2}/)[^/]+)|/v1)?(?P<call>/[^/].*)"
 )
-
-
-class RedactQueryMiddleware:
-    """Removes secrets from queries, which would appear in traces and logs."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request with a clean query."""
-        if query := scope.get("query_string"):
-            clean = redact(f"?{query.decode('latin-1')}")[1:].encode("latin-1")
-            scope = scope if clean == query else {**scope, "query_string": clean}
-        await self.app(scope, receive, send)
 
 
 class Deployment(NamedTuple):
