@@ -29,8 +29,8 @@ setting is an error that names the nearest one.
 """
 
 GATEWAY = """Read only by `guardrail serve`, whose options have the same names (`--stream-mode`,
-lists in the singular: `--key`) and override environment (`GUARDRAIL_GATEWAY__STREAM_MODE`) and file. Protect a
-file with keys (`chmod 600`).
+lists in the singular: `--key`) and override the environment (`GUARDRAIL_GATEWAY__STREAM_MODE`)
+and the file. Protect a file with keys (`chmod 600`).
 """
 
 
