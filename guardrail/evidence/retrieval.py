@@ -20,7 +20,7 @@ from guardrail.core.types import (
 )
 from guardrail.core.workers import called
 from guardrail.evidence.bounds import bounded, within
-from guardrail.models.facts import flatten, relevant_triples
+from guardrail.models.facts import relevant_triples
 from kg.base import KnowledgeGraph
 
 if TYPE_CHECKING:
@@ -73,10 +73,6 @@ class Knowledge(NamedTuple):
         return {
             link.entity.label: link.entity.aliases for link in self.entities if link.entity.aliases
         }
-
-    def relevant_text(self, question: str) -> str:
-        """The facts that bear on a question as flat text, for a prompt (KaLMA 3.3)."""
-        return flatten(self.relevant(question))
 
     def relevant(self, question: str) -> tuple[Triple, ...]:
         """The facts that bear on a question; a passage is one as well."""

@@ -255,7 +255,6 @@ def _asserts(cells: list[str]) -> bool:
 
 
 SUBJECTS = frozenset({"nsubj", "nsubjpass", "expl", "csubj"})
-AUXILIARIES = frozenset({"MD", "VBD", "VBP", "VBZ", "VB"})
 TO_JUDGE = re.compile(r"\s*(?:true or false|yes or no|is it true that)\b[\s:,]*", re.IGNORECASE)
 """What opens a question whose proposition is already a sentence."""
 
