@@ -211,10 +211,8 @@ class SCKGuardScorer:
 
 def _sck_scores(report: SCKReport) -> dict[str, Score]:
     """The scores by name; ``sck`` names the intent, which reports use to group answers."""
-    from judges.sck.explanation import intent_line
-
     whole = report.score
-    notes = (*whole.evidence, intent_line(report.structure))
+    notes = (*whole.evidence, report.structure.intent_line)
     return report.scores | {"sck": whole.model_copy(update={"evidence": notes})}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from guardrail.core.errors import GuardrailError
 from guardrail.core.text.sentences import split_sentences
@@ -48,7 +48,16 @@ ROWS_PER_BLOCK = 64
 
 NOT_REQUESTED = "this perspective was not requested"
 
+FACTUAL = ("factuality", "non_verified", "factual_inconsistent")
+LIKELIHOOD = (
+    "coherence_sentence", "coherence_sentence_uncapped", "informativeness", "helpfulness",
+    "helpfulness_unclipped",
+)  # fmt: skip
+"""Fields of a report without a value if a model is missing."""
+
 Progress = Callable[[int, int], None]
+_Fields = dict[str, Any]
+"""Fields of a ``ConnerReport``."""
 Likelihoods = Mapping[tuple[str, str], TokenLikelihoods]
 
 
@@ -116,7 +125,7 @@ class ConnerScorer:
         return reports
 
     def _score_block(
-        self, rows: Sequence[ConnerInput], likelihood: Sequence[_Likelihood]
+        self, rows: Sequence[ConnerInput], likelihood: Sequence[_Fields]
     ) -> list[ConnerReport]:
         columns = zip(
             self._factuality(rows),
@@ -129,8 +138,8 @@ class ConnerScorer:
         reports = []
         for factual, likely, relevance, paragraph, validity in columns:
             parts = ConnerReport(
-                **factual._asdict(),
-                **likely._asdict(),
+                **factual,
+                **likely,
                 relevance=relevance,
                 coherence_paragraph=paragraph,
                 validity=validity,
@@ -146,7 +155,7 @@ class ConnerScorer:
             return NOT_REQUESTED
         return None if model is not None else f"no {what} is configured"
 
-    def _factuality(self, rows: Sequence[ConnerInput]) -> list[_Factual]:
+    def _factuality(self, rows: Sequence[ConnerInput]) -> list[_Fields]:
         nli = self.models.nli
         reason = self._without(Perspective.FACTUALITY, nli, "NLI judge")
         if reason is not None or nli is None:
@@ -166,17 +175,17 @@ class ConnerScorer:
             return [_no_factuality(str(error))] * len(rows)
         return [self._joined(row, parts) for row, parts in zip(rows, judged, strict=True)]
 
-    def _joined(self, row: ConnerInput, parts: tuple[SentenceFactuality, ...]) -> _Factual:
+    def _joined(self, row: ConnerInput, parts: tuple[SentenceFactuality, ...]) -> _Fields:
         if not row.evidence or not parts:
             return _no_factuality("no sentences" if row.evidence else "no evidence")
         whole = aggregate(parts, self.settings.aggregation)
         basis = tuple(f"{part.scores.entailment:.4f} {part.sentence}" for part in parts)
-        return _Factual(
-            factuality=Score(value=whole.entailment, evidence=basis),
-            non_verified=Score(value=whole.neutral),
-            factual_inconsistent=Score(value=whole.contradiction),
-            sentences=parts,
-        )
+        return {
+            "factuality": Score(value=whole.entailment, evidence=basis),
+            "non_verified": Score(value=whole.neutral),
+            "factual_inconsistent": Score(value=whole.contradiction),
+            "sentences": parts,
+        }
 
     def _relevance(self, rows: Sequence[ConnerInput]) -> list[Score]:
         model = self.models.relevance
@@ -251,7 +260,7 @@ class ConnerScorer:
             for row, (sentences, _), chosen in zip(rows, texts, evidence, strict=True)
         ]
 
-    def _likelihood_scores(self, rows: Sequence[ConnerInput]) -> list[_Likelihood]:
+    def _likelihood_scores(self, rows: Sequence[ConnerInput]) -> list[_Fields]:
         if self.models.causal is None:
             return [_no_likelihood("no causal language model is configured")] * len(rows)
         plans = [self._plan(row) for row in rows]
@@ -285,7 +294,7 @@ class ConnerScorer:
             helped=helped,
         )
 
-    def _from_likelihoods(self, plan: _Plan, found: Likelihoods) -> _Likelihood:
+    def _from_likelihoods(self, plan: _Plan, found: Likelihoods) -> _Fields:
         def score(value: float | None, perspective: Perspective, reason: str) -> Score:
             if value is not None:
                 return Score(value=value)
@@ -305,32 +314,16 @@ class ConnerScorer:
         clipped = None if helps is None else max(0.0, helps)
         by_sentence, helpful = Perspective.COHERENCE_SENTENCE, Perspective.HELPFULNESS
         coherence = sentence_coherence(capped) if capped else None
-        return _Likelihood(
-            coherence_sentence=score(coherence, by_sentence, "no sentences"),
-            coherence_sentence_uncapped=score(
+        return {
+            "coherence_sentence": score(coherence, by_sentence, "no sentences"),
+            "coherence_sentence_uncapped": score(
                 uncapped_coherence(sentences), by_sentence, "no sentences"
             ),
-            perplexities=capped,
-            informativeness=score(informed, Perspective.INFORMATIVENESS, "no text"),
-            helpfulness=score(clipped, helpful, missing),
-            helpfulness_unclipped=score(helps, helpful, missing),
-        )
-
-
-class _Factual(NamedTuple):
-    factuality: Score
-    non_verified: Score
-    factual_inconsistent: Score
-    sentences: tuple[SentenceFactuality, ...] = ()
-
-
-class _Likelihood(NamedTuple):
-    coherence_sentence: Score
-    coherence_sentence_uncapped: Score
-    informativeness: Score
-    helpfulness: Score
-    helpfulness_unclipped: Score
-    perplexities: tuple[float, ...] = ()
+            "perplexities": capped,
+            "informativeness": score(informed, Perspective.INFORMATIVENESS, "no text"),
+            "helpfulness": score(clipped, helpful, missing),
+            "helpfulness_unclipped": score(helps, helpful, missing),
+        }
 
 
 class _Plan(NamedTuple):
@@ -374,11 +367,9 @@ def _no_validity(row: ConnerInput) -> str:
     return "no evidence" if row.kind == "open" else "no reference answer"
 
 
-def _no_factuality(reason: str) -> _Factual:
-    missing = Score(reason=reason)
-    return _Factual(missing, missing, missing)
+def _no_factuality(reason: str) -> _Fields:
+    return dict.fromkeys(FACTUAL, Score(reason=reason))
 
 
-def _no_likelihood(reason: str) -> _Likelihood:
-    missing = Score(reason=reason)
-    return _Likelihood(missing, missing, missing, missing, missing)
+def _no_likelihood(reason: str) -> _Fields:
+    return dict.fromkeys(LIKELIHOOD, Score(reason=reason))

@@ -1,6 +1,5 @@
 """SCK: interpretable scoring of answers by structure, content and knowledge (Alonso et al.)."""
 
-from judges.sck.explanation import explain
 from judges.sck.intents import Intent
 from judges.sck.report import SCKInput, SCKReport
 from judges.sck.scorer import SCKScorer, SCKSettings
@@ -15,5 +14,4 @@ __all__ = [
     "SCKReport",
     "SCKScorer",
     "SCKSettings",
-    "explain",
 ]

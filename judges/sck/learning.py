@@ -2,9 +2,9 @@
 
     python -m judges.sck.learning ROWS.jsonl [--out weights.json]
 
-reads one JSON object a line: ``{question, answer, rating, triples?, passages?, reference?}``,
-ratings on any scale. For each intent the weights minimise the squared error against the ratings
-plus a pull towards Table 3, whose strength cross-validation chooses; a few rows change little.
+reads one JSON object per line: ``{question, answer, rating, triples?, passages?, reference?}``,
+with ratings on any scale. For each intent the weights minimise the squared error against the
+ratings plus a penalty on the distance to Table 3, whose strength is cross-validated.
 ``guardrail score --sck-weights weights.json`` uses the learned weights.
 """
 
@@ -32,10 +32,10 @@ __all__ = ["Learned", "RatedAnswer", "learn_weights", "main", "read_rated", "tab
 Floats = NDArray[np.float64]
 
 PULLS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""Strengths of the pull towards Table 3 that cross-validation chooses from."""
+"""Strengths of the penalty that cross-validation chooses from."""
 
 STEPS = 500
-"""Steps of exponentiated gradient descent; the problem has three unknowns."""
+"""Steps of exponentiated gradient descent over three unknowns."""
 
 RATE = 0.5
 PARTS = ("structure", "content", "knowledge")
@@ -70,10 +70,10 @@ class Learned(NamedTuple):
     Attributes:
         weights: Weights by intent; Table 3's where no row has the intent.
         rows: Number of rows by intent.
-        pull: The strength towards Table 3 that was chosen.
+        pull: The chosen strength of the penalty.
         error: Root mean squared error of the learned weights in cross-validation, with ratings
             on [0, 1].
-        error_before: The same of Table 3.
+        error_before: The same for Table 3.
     """
 
     weights: Mapping[Intent, PartWeights]

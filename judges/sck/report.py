@@ -175,6 +175,12 @@ class StructureReport(Value):
     answer_intents: Mapping[str, Probability]
     features: tuple[Feature, ...]
 
+    @property
+    def intent_line(self) -> str:
+        """The question's intent and its probability, as a line of text."""
+        certainty = self.question_intents.get(self.intent, 0.0)
+        return f"Intent of the question: {self.intent} ({certainty:.2f})"
+
 
 class KeyEntity(Value):
     """An entity the answer should mention, and whether it does."""

@@ -68,12 +68,13 @@ async def test_rows_are_evidence(guard):
     rows = [{"name": "Fjell 3", "price_eur": 2490}, {"name": "Tarn City", "price_eur": 1790}]
     async with mcp.Client(mcp_server(guard)) as client:
         asked = {
-            "question": "How many bikes are there?",
-            "answer": "There are three bikes.",
+            "question": "What does the Fjell 3 cost?",
+            "answer": "The Fjell 3 costs 2,190 euros.",
             "evidence": [{"table": {"name": "bikes", "rows": rows}}],
         }
         told = content_of(await client.call_tool("check_answer", asked))
-        assert told["sentences"][0]["note"] == ("contradicted by: count in 2 of 2 rows of bikes: 2")
+        assert told["sentences"][0]["category"] == "contradictory"
+        assert "2490" in told["sentences"][0]["note"]
 
 
 async def test_a_dry_run_of_the_settings_holds_for_every_policy():

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from guardrail.core.types import Passage, Score, Triple
-from judges.sck import SCKInput, SCKReport, SCKScorer, explain
+from judges.sck import SCKInput, SCKReport, SCKScorer
 from judges.sck.intents import agreement, seven
 from judges.sck.knowledge import jaccard
 from judges.sck.report import Weighted
@@ -100,16 +100,6 @@ def test_knowledge_is_the_mean_of_ve_er_and_attribution(report: SCKReport) -> No
     assert number(knowledge.kg_attr_mean) == pytest.approx(mean)
     assert number(parts["kg_attr"]) == pytest.approx(max(0, mean))
     assert number(knowledge.score) == pytest.approx(weighted_mean(knowledge.parts))
-
-
-def test_the_explanation_names_sentence_entity_and_feature(report: SCKReport) -> None:
-    text = explain(report)
-    assert text.startswith(f"SCK {number(report.score):.2f}: ")
-    for feature in report.structure.features:
-        assert f"  {feature.name} " in text
-    for verdict in report.knowledge.sentences:
-        assert f'{verdict.value:+d} "{verdict.text}"' in text
-    assert "Maffeo Barberini: not verifiable" in text
 
 
 def test_jaccard_counts_shared_over_all_words() -> None:
