@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from guardrail.core.errors import GuardrailError
 from guardrail.core.text.sentences import split_sentences
@@ -56,7 +56,7 @@ LIKELIHOOD = (
 """Fields of a report without a value if a model is missing."""
 
 Progress = Callable[[int, int], None]
-_Fields = dict[str, Any]
+_Fields = dict[str, object]
 """Fields of a ``ConnerReport``."""
 Likelihoods = Mapping[tuple[str, str], TokenLikelihoods]
 
@@ -137,14 +137,13 @@ class ConnerScorer:
         )
         reports = []
         for factual, likely, relevance, paragraph, validity in columns:
-            parts = ConnerReport(
-                **factual,
-                **likely,
-                relevance=relevance,
-                coherence_paragraph=paragraph,
-                validity=validity,
-                quality=Score(reason="not yet computed"),
-            )
+            other = {
+                "relevance": relevance,
+                "coherence_paragraph": paragraph,
+                "validity": validity,
+                "quality": Score(reason="not yet computed"),
+            }
+            parts = ConnerReport.model_validate(factual | likely | other)
             whole = quality(parts, self.settings.weights)
             reports.append(parts.model_copy(update={"quality": whole}))
         return reports
@@ -368,8 +367,8 @@ def _no_validity(row: ConnerInput) -> str:
 
 
 def _no_factuality(reason: str) -> _Fields:
-    return dict.fromkeys(FACTUAL, Score(reason=reason))
+    return {name: Score(reason=reason) for name in FACTUAL}
 
 
 def _no_likelihood(reason: str) -> _Fields:
-    return dict.fromkeys(LIKELIHOOD, Score(reason=reason))
+    return {name: Score(reason=reason) for name in LIKELIHOOD}
