@@ -15,9 +15,9 @@ from pathlib import Path
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.types import Triple
-from kg.verbalise import surface
 
 __all__ = [
+    "DATE_FORMS",
     "Phrasing",
     "article",
     "finish",
@@ -27,10 +27,17 @@ __all__ = [
     "questions",
     "sentence",
     "sentences",
+    "surface",
 ]
 
+_ISO = re.compile(r"([+-]?)(\d{4})-(\d\d)-(\d\d)(?:T[\d:.]+Z?)?")
+_WRITTEN = re.compile(r"(\d{1,2}) ([A-Z][a-z]+) (\d{4})")
 _DOUBLED = re.compile(r",\s*([,.?!])")
 _YEAR = re.compile(r"\d{1,4}( BC)?")
+
+DATE_FORMS = 4
+"""Number of ways a full date is written: 27 January 1756, January 27, 1756, 1756-01-27,
+the 27th of January 1756."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ def sentence(triple: Triple, variant: int = 0) -> str:
 
 
 def sentences(triple: Triple) -> tuple[str, ...]:
-    """Every paraphrase of a triple, the date (where there is one) in its first written form."""
+    """Every paraphrase of a triple; a date has the first of its forms."""
     forms = phrasing(triple.property)
     return tuple(sentence(triple, i) for i in range(len(forms.predicates) + len(forms.inversions)))
 
@@ -93,6 +100,36 @@ def questions(label: str, subject: str) -> tuple[str, ...]:
 def inversions(label: str, subject: str, value: str) -> tuple[str, ...]:
     """Sentences that start elsewhere than the subject, e.g. *Rome is where Ada was born*."""
     return tuple(_fill(template, subject, value) for template in phrasing(label).inversions)
+
+
+def surface(value: str, form: int = 0) -> str:
+    """A value as a person would write it; dates in one of ``DATE_FORMS`` forms.
+
+    The first of January stands for a year alone, as graphs write a date that is known to the
+    year; years below zero become BC.
+    """
+    months: list[str] = lexicon("calendar")["months"]
+    if match := _ISO.fullmatch(value):
+        sign, year, month, day = match[1], int(match[2]), int(match[3]), int(match[4])
+    elif (match := _WRITTEN.fullmatch(value)) and match[2].lower() in months:
+        sign, year, day = "", int(match[3]), int(match[1])
+        month = months.index(match[2].lower()) + 1
+    else:
+        return value
+    if not 1 <= month <= 12 or (month, day) == (1, 1):
+        return f"{year} BC" if sign == "-" else str(year)
+    era = " BC" if sign == "-" else ""
+    name = months[month - 1].title()
+    return (
+        f"{day} {name} {year}{era}",
+        f"{name} {day}, {year}{era}",
+        f"{day} {name} {year}{era}" if era else f"{year:04}-{month:02}-{day:02}",
+        f"the {day}{_ordinal(day)} of {name} {year}{era}",
+    )[form % DATE_FORMS]
+
+
+def _ordinal(day: int) -> str:
+    return "th" if 10 < day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 
 def finish(text: str) -> str:

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from benchmarks.caqa.build import split_graph
 from benchmarks.caqa.graph import FactGraph
 from benchmarks.caqa.rows import Split as CAQASplit
-from benchmarks.verbalise import finish, inversions, phrasing, predicate
+from benchmarks.verbalise import finish, inversions, phrasing, predicate, surface
 from guardrail.core.types import Triple, linearise
-from kg.verbalise import surface
 from training.forms import near_miss, same_value
 from training.relations import IMPLIED, INVERSE, MIXED_UP, ONE_WAY, single_valued
 from training.rows import Row, nli_row

@@ -15,11 +15,11 @@ from pydantic import Field
 
 from benchmarks.biokalma.pairs import PersonPair
 from benchmarks.biokalma.scoring import Fact
+from benchmarks.verbalise import DATE_FORMS, surface
 from guardrail.core.errors import ModelError
 from guardrail.core.types import Subgraph, Triple, Value
 from guardrail.models.facts import is_housekeeping
 from kg.base import KnowledgeGraph
-from kg.verbalise import DATE_FORMS, surface
 
 __all__ = [
     "ROUNDS",

@@ -8,9 +8,8 @@ from itertools import groupby
 
 from benchmarks.biokalma.pairs import PersonPair
 from benchmarks.biokalma.rounds import Draft
-from benchmarks.verbalise import finish, phrasing, predicate
+from benchmarks.verbalise import finish, phrasing, predicate, surface
 from guardrail.core.types import Triple
-from kg.verbalise import surface
 
 __all__ = ["TemplateEvolver", "tell"]
 

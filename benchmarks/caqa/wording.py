@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from benchmarks.caqa.graph import Fact, FactGraph
 from benchmarks.caqa.shapes import Edge, Node, Query
 from benchmarks.verbalise import (
+    DATE_FORMS,
     finish,
     inversions,
     phrasing,
     predicate,
     questions,
     sentence,
+    surface,
 )
 from guardrail.core.types import Triple, linearise
-from kg.verbalise import DATE_FORMS, surface
 
 __all__ = ["Wording"]
 

@@ -32,9 +32,8 @@ def biographies(rng: random.Random) -> list[tuple[str, tuple[Triple, ...]]]:
     Args:
         rng: Chooses facts and phrasings.
     """
-    from benchmarks.verbalise import finish, predicate
+    from benchmarks.verbalise import finish, predicate, surface
     from kg import open_people_graph
-    from kg.verbalise import surface
 
     graph = open_people_graph()
     ids = sorted(

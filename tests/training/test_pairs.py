@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from benchmarks.caqa.graph import FactGraph
 from benchmarks.data import held_out
+from benchmarks.verbalise import surface
 from guardrail.core.types import Triple
-from kg.verbalise import surface
 from training.forms import mentions, near_miss, same_value
 from training.graph_pairs import GraphPairs
 from training.relations import (
