@@ -17,11 +17,13 @@ from guardrail import (
     ModelError,
     Triple,
 )
+from guardrail.core.cancellation import within
 from guardrail.engine import flow
 from guardrail.log.entries import from_json, record_of, to_json
 from guardrail.markers.grammar import parse, strip
 from guardrail.markers.grammar import render as rendered
 from guardrail.models import Completion, SampleRequest
+from guardrail.models.rewriting import Wrong, rewritten
 from tests.clock import PATIENCE_S, Deadline
 from tests.guardrail.models.endpoint import Endpoint, serve
 
@@ -245,20 +247,20 @@ def test_what_the_model_does_not_give_costs_its_sentence_alone(kind: type[Except
     assert "rate limit" in problem.message
 
 
-def test_a_call_that_hangs_costs_its_sentence_alone_too() -> None:
+async def test_a_call_that_hangs_fails_alone_after_half_of_the_time_left() -> None:
     async def does(place: int) -> str:
         if place == 0:
             await hangs()
         return MENDED
 
-    config = GuardrailConfig.model_validate({"model": {"generation": {"timeout_s": 0.2}}})
     model = Writing(does)
-    with Guardrail(config, model=model) as guard:
-        first, second, _ = guard.check_batch(BATCH, policy=BY_MODEL)
-    assert [error.part for error in first.errors] == ["correction"]
-    assert "did not answer in time" in first.errors[0].message
-    assert second.text == MENDED
-    assert all(0.0 < (request.timeout_s or 0.0) <= 0.2 for request in model.requests)
+    with within(1.0):
+        first, second = await rewritten(
+            model, [Wrong(QUESTION, NO_VALUE, (FACTS[0].text,))] * 2, at_once=2
+        )
+    assert isinstance(first, ModelError)
+    assert second == MENDED
+    assert all(0.0 < (request.timeout_s or 0.0) <= 0.5 for request in model.requests)
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
