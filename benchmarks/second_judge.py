@@ -33,7 +33,7 @@ from benchmarks.verdicts.sets import statement_case
 from guardrail.core.types import Category, Verdict
 from guardrail.verdict.grounder import Grounder
 from judges.base import NLIJudge
-from judges.calibration import expected_calibration_error, fit
+from judges.calibration import fit
 from judges.grounding import as_grounding
 from judges.memory import RememberedGrounding
 from judges.registry import create_nli
@@ -46,6 +46,7 @@ SHARES = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
 COMPANIES = ("alder", "birch", "cedar")
 STATEMENTS = ("valid", "valid_hard")
 ANSWER = 8
+BINS = 10
 """Most sentences about one piece of evidence: as many as a usual answer has."""
 PATIENCE_S = 86_400.0
 """Seconds that the second judge has for a batch: here it is measured, not bounded."""
@@ -244,11 +245,22 @@ def errors_of(judged: Both) -> list[float]:
             for row, (place, shares, label), of in zip(fitted, rows, half, strict=True)
         ]
     return [
-        expected_calibration_error(
+        _expected_calibration_error(
             [shares[0] for _, shares, _ in some], [label == 0 for _, _, label in some]
         )
         for some in (rows, fitted)
     ]
+
+
+def _expected_calibration_error(chances: Sequence[float], right: Sequence[bool]) -> float:
+    """Mean gap between probability and share of right ones over ten bins of equal width."""
+    bins: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    for chance, held in zip(chances, right, strict=True):
+        bins[min(BINS - 1, int(chance * BINS))].append((chance, held))
+    gaps = (
+        abs(sum(chance for chance, _ in items) - sum(held for _, held in items)) for items in bins
+    )
+    return sum(gaps) / max(1, len(chances))
 
 
 def _print(name: str, judged: Both) -> None:

@@ -8,12 +8,13 @@ other property its label decides, by its grammatical form, how it reads as a pre
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.lexicon import lexicon
 from guardrail.core.types import Triple
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "inversions",
     "phrasing",
     "predicate",
+    "property_forms",
     "questions",
     "sentence",
     "sentences",
@@ -152,7 +154,7 @@ def _fill(template: str, subject: str, value: str) -> str:
 def article(noun: str) -> str:
     """*a* or *an*, by the first letter, with the usual exceptions."""
     first = noun.split(maxsplit=1)[0].lower() if noun.strip() else ""
-    if first.startswith(tuple(lexicon("property_forms")["consonant_sounds"])):
+    if first.startswith(tuple(property_forms()["consonant_sounds"])):
         return "a"
     return "an" if first[:1] in "aeiou" and first else "a"
 
@@ -160,22 +162,28 @@ def article(noun: str) -> str:
 # --- properties without a phrasing of their own --------------------------------------------
 
 
+@cache
+def property_forms() -> dict[str, frozenset[str]]:
+    """Lists of words and labels that tell how a property reads and whether it has one value."""
+    text = Path(__file__).with_name("property_forms.json").read_text(encoding="utf-8")
+    return {name: frozenset(words) for name, words in json.loads(text).items() if name != "about"}
+
+
 def _from_label(label: str) -> Phrasing:
     words = re.sub(r"\s*\([^)]*\)\s*", " ", label).strip().split() or [label]
     name = " ".join(words)
     head, tail = words[0], words[-1]
-    prepositions = lexicon_set("property_forms", "prepositions")
-    active = head in lexicon_set("property_forms", "active")
-    participle = head.endswith("ed") or head in lexicon_set(
-        "property_forms", "irregular_participles"
-    )
+    forms = property_forms()
+    prepositions = forms["prepositions"]
+    active = head in forms["active"]
+    participle = head.endswith("ed") or head in forms["irregular_participles"]
     verb = (
         head.endswith("s")
         and not head.endswith("ss")
-        and head not in lexicon_set("property_forms", "not_verbs")
+        and head not in forms["not_verbs"]
         and len(words) > 1
         and words[1] != "of"
-    ) or label in lexicon_set("property_forms", "verbs")
+    ) or label in forms["verbs"]
     if head == "has" and len(words) > 1:
         return _noun(" ".join(words[1:]))
     if tail in prepositions and participle:

@@ -9,7 +9,7 @@ from pydantic import Field, FiniteFloat
 
 from guardrail.core.types.value import Value
 
-__all__ = ["Calibration", "expected_calibration_error", "fit"]
+__all__ = ["Calibration", "fit"]
 
 LEAST = 1e-6
 """Least probability whose logarithm is taken."""
@@ -21,8 +21,6 @@ PRIOR = 20.0
 
 SLOPES = (0.02, 5.0)
 """Bounds of 1 / T."""
-
-BINS = 10
 
 
 class Calibration(Value):
@@ -72,14 +70,3 @@ def fit(probabilities: Sequence[Sequence[float]], labels: Sequence[int]) -> Cali
         temperature=round(1.0 / slope, 3),
         bias=tuple(round(float(value) / slope, 3) for value in bias),  # type: ignore[arg-type]
     )
-
-
-def expected_calibration_error(chances: Sequence[float], right: Sequence[bool]) -> float:
-    """Mean gap between probability and share of right ones over ten bins of equal width."""
-    bins: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
-    for chance, held in zip(chances, right, strict=True):
-        bins[min(BINS - 1, int(chance * BINS))].append((chance, held))
-    gaps = (
-        abs(sum(chance for chance, _ in items) - sum(held for _, held in items)) for items in bins
-    )
-    return sum(gaps) / max(1, len(chances))

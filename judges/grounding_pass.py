@@ -83,7 +83,6 @@ class GroundingPasses:
         if mark is None:
             raise JudgeError(f"the tokenizer in {model.folder} has no token {STATEMENT_MARK}")
         self._mark = mark
-        self._unknown = model.token(UNKNOWN)
 
     def start(self, items: Sequence[GroundingItem]) -> Started:
         """Tokenise items and hand them to the model."""

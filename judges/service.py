@@ -50,10 +50,6 @@ class JudgeService(_Service[Pair, NLIScores]):
         """Judge n pairs from any thread; see ``MicroBatcher.call``."""
         return self.call(pairs)
 
-    async def ajudge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs from a coroutine; see ``MicroBatcher.acall``."""
-        return await self.acall(pairs)
-
 
 class AttributionService(_Service[AttributionItem, Judgement]):
     """An attribution judge shared by threads and coroutines; itself an ``AttributionJudge``."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import permutations
 
 from benchmarks.verdicts.cases import Case
-from guardrail.core.text.properties import is_single_valued
+from guardrail.core.text.properties import property_name
 from guardrail.core.text.words import property_words
 from guardrail.core.types import Triple, Verdict
 
@@ -42,11 +42,11 @@ def label_exchanges(name: str, groups: Iterable[Facts], rng: random.Random) -> I
 
 def prose_exchanges(name: str, groups: Iterable[Facts], rng: random.Random) -> Iterator[Case]:
     """True and false sentences in the verbaliser's prose: *S was born in V*."""
-    from benchmarks.verbalise import finish, phrasing, predicate
+    from benchmarks.verbalise import finish, phrasing, predicate, property_forms
 
     def kind(fact: Triple) -> str | None:
         found = phrasing(fact.property).value_kind
-        single = is_single_valued(fact.property)
+        single = property_name(fact.property) in property_forms()["single_valued"]
         return found if single and found in ("place", "date", "person") else None
 
     for facts, stated, taken in _pairs(groups, kind):

@@ -255,7 +255,7 @@ def _table(data: object, name: str | None, limit: _Limit) -> Table | None:
         keys, *others = {frozenset(row) for row in data}
         if others or not keys.isdisjoint(TEXT_KEYS):
             return None
-        return Table(limit.first(data), name=name, of=len(data))
+        return Table(limit.first(data), name=name)
     if all(isinstance(row, tuple) for row in data):
         # Rows without the names of their columns, as the SQL tool of LangChain returns them.
         width = len(data[0])
@@ -268,7 +268,7 @@ def _listed(
     names: Sequence[object], rows: Sequence[Sequence[object]], name: str | None, limit: _Limit
 ) -> Table | None:
     try:
-        return Table.from_columns(names, limit.first(rows), name=name, of=len(rows))
+        return Table.from_columns(names, limit.first(rows), name=name)
     except InputError:
         return None
 

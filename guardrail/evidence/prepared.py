@@ -465,7 +465,7 @@ def _digest(
     for item in evidence:
         if isinstance(item, Triple):
             row = item.row
-            place = (row.table, row.number, row.of, row.cells, row.table_id) if row else ()
+            place = (row.table, row.number) if row else ()
             fields: tuple[object, ...] = (
                 item.subject, item.property, item.value, item.subject_id, item.value_id, *place
             )  # fmt: skip

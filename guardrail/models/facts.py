@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import groupby
 
+from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.words import content_stems
 from guardrail.core.types import Subgraph, Triple
 
@@ -83,15 +85,12 @@ def relevant_triples(
 
 def is_housekeeping(name: str) -> bool:
     """True for properties about the database itself, such as sources and categories."""
-    return bool(_HOUSEKEEPING.match(name))
+    return bool(_housekeeping().match(name))
 
 
-# Properties of Wikidata that describe its own pages or repeat the name.
-_HOUSEKEEPING = re.compile(
-    r"^(?:instance of|given name|family name|surname|described by source|topic's main .*|"
-    r"Commons .*|on focus list of .*|list of works|discography|filmography|archives at|"
-    r"present in work|depicted by|topic's .*|.* ID|category for .*|Wikimedia .*|different from)$"
-)
+@cache
+def _housekeeping() -> re.Pattern[str]:
+    return re.compile(f"^(?:{'|'.join(lexicon('properties')['housekeeping'])})$")
 
 
 def _relevance(triple: Triple, question: frozenset[str]) -> float:

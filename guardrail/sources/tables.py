@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, time
@@ -91,8 +89,6 @@ class Table:
         subject: Column that names the subject of a row. None for the first of ``SUBJECT_COLUMNS``
             that the table has, else the first whose texts all differ, else the row number.
         name: The plural noun for the rows: *bikes*.
-        of: Number of rows of the whole table if these are only its first rows; None if these are
-            all.
 
     Raises:
         InputError: The rows are none of these, or have no column of that name.
@@ -104,7 +100,6 @@ class Table:
         *,
         subject: str | None = None,
         name: str | None = None,
-        of: int | None = None,
     ) -> None:
         cells = [_written(row) for row in _whole_days(_dicts(rows))]
         columns = list(dict.fromkeys(column for row in cells for column in row))
@@ -116,7 +111,7 @@ class Table:
         self.name = name or NAME
         self.columns: tuple[str, ...] = tuple(columns)
         self.subject = subject or _subject_column(cells, columns)
-        self.triples: tuple[Triple, ...] = tuple(self._triples(cells, of or len(cells)))
+        self.triples: tuple[Triple, ...] = tuple(self._triples(cells))
         self._size = len(cells)
 
     @classmethod
@@ -175,7 +170,6 @@ class Table:
         *,
         subject: str | None = None,
         name: str | None = None,
-        of: int | None = None,
     ) -> Table:
         """Create a table from rows whose cells are in the order of the columns.
 
@@ -184,12 +178,11 @@ class Table:
             rows: Lists of as many cells, or dicts by those names.
             subject: See ``Table``.
             name: See ``Table``.
-            of: See ``Table``.
 
         Raises:
             InputError: Two columns have the same name, or a row has more or fewer cells.
         """
-        return cls(rows_by_column(columns, rows), subject=subject, name=name, of=of)
+        return cls(rows_by_column(columns, rows), subject=subject, name=name)
 
     @staticmethod
     def rows_of_markdown(text: str) -> list[dict[str, str]] | None:
@@ -216,8 +209,7 @@ class Table:
     def __repr__(self) -> str:
         return f"Table({self.name!r}, rows={self._size}, columns={list(self.columns)})"
 
-    def _triples(self, cells: Sequence[Mapping[str, list[str]]], of: int) -> Iterator[Triple]:
-        table_id = _digest(self.subject, cells)
+    def _triples(self, cells: Sequence[Mapping[str, list[str]]]) -> Iterator[Triple]:
         for number, row in enumerate(cells, start=1):
             stop_if_given_up()
             own = row.get(self.subject or "")
@@ -227,13 +219,7 @@ class Table:
             ]
             # A row without any other cell states its subject, so that no row is lost.
             facts = cells_of_row or [(self.subject or self.name, subject)]
-            place = TableRow(
-                table=self.name,
-                number=number,
-                of=of,
-                cells=len(dict(facts)),
-                table_id=table_id,
-            )
+            place = TableRow(table=self.name, number=number)
             for column, value in facts:
                 yield Triple(subject, column, value, row=place)
 
@@ -321,14 +307,6 @@ def within_cells(rows: Iterable[RowOfCells], most: int) -> Iterator[RowOfCells]:
                 "question is about"
             )
         yield row
-
-
-def _digest(subject: str | None, cells: Sequence[Mapping[str, list[str]]]) -> str:
-    """Identifies the rows of a table."""
-    made = hashlib.blake2b(json.dumps(subject).encode(), digest_size=8)
-    for row in cells:
-        made.update(json.dumps(row, sort_keys=True).encode())
-    return made.hexdigest()
 
 
 def _named(columns: Sequence[str]) -> str:

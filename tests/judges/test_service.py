@@ -46,7 +46,7 @@ async def test_threads_and_coroutines_get_what_an_unbatched_call_gives(
     expected = [tiny_judge.judge(call) for call in calls]
     with JudgeService(tiny_judge) as service, ThreadPoolExecutor(16) as threads:
         assert list(threads.map(service.judge, calls)) == expected
-        assert await asyncio.gather(*map(service.ajudge, calls)) == expected
+        assert await asyncio.gather(*map(service.acall, calls)) == expected
         assert service.judge(calls[0]) == expected[0]
 
 

@@ -7,7 +7,7 @@ from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.units import head_of
 from guardrail.core.text.words import content_stems, property_words
 
-__all__ = ["certain_cues", "cues", "is_single_valued", "property_name", "tells_place"]
+__all__ = ["certain_cues", "cues", "property_name", "tells_place"]
 
 
 def property_name(label: str) -> str:
@@ -39,11 +39,6 @@ def certain_cues(label: str) -> frozenset[str]:
         )
     )
     return own | (cues(label) - shared)
-
-
-def is_single_valued(label: str) -> bool:
-    """Whether an entity has one value of a property."""
-    return property_name(label) in lexicon_set("properties", "single_valued")
 
 
 def tells_place(label: str) -> bool:

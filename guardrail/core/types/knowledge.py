@@ -79,23 +79,16 @@ class Positional(Value):
         super().__init__(**fields)
 
 
-class TableRow(Value):
-    """The table row to which a fact belongs.
+class TableRow(Value, extra="ignore"):
+    """The table row to which a fact belongs. Further fields, which version 0.2 wrote, are ignored.
 
     Attributes:
         table: The table's name.
         number: Position of the row, from 1.
-        of: Number of rows of the table.
-        cells: Number of columns in which the row has a value; None if unknown.
-        table_id: Distinguishes tables of the same name; equal for equal rows. None if the name
-            suffices.
     """
 
     table: str
     number: int = Field(ge=1)
-    of: int = Field(ge=1)
-    cells: int | None = Field(default=None, ge=1)
-    table_id: str | None = Field(default=None, max_length=64)
 
 
 class Triple(Positional):

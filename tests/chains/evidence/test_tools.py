@@ -196,7 +196,6 @@ def test_of_a_long_table_no_more_is_made_than_may_find_room(content, monkeypatch
     found = read(content, tool_chars=1_000)
     assert 50 <= len(made) < 150
     assert f"left out: {5_000 - len(found.evidence):,}".replace(",", "") in told(found)[0]
-    assert {item.row.of for item in found.evidence} == {5_000}  # nothing is counted of a part
 
 
 def test_a_long_table_of_markdown_is_a_text_that_is_cut():

@@ -31,7 +31,7 @@ def guard():
             (name, Triple(**{**FACT, name: LONG}))
             for name in ("subject", "property", "subject_id", "property_id", "value_id")
         ),
-        ("row.table", Triple(**FACT, row=TableRow(table=LONG, number=1, of=1))),
+        ("row.table", Triple(**FACT, row=TableRow(table=LONG, number=1))),
     ],
 )
 def test_a_name_that_is_too_long_is_told(guard, name, item) -> None:

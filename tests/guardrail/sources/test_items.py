@@ -205,11 +205,5 @@ def test_all_forms_of_a_row_have_one_bound(monkeypatch: pytest.MonkeyPatch) -> N
         row_of(CheckRow, **some | {"passages": ["b"] * 4})
 
 
-def test_of_a_part_of_a_table_nothing_is_computed() -> None:
-    [cell, *_] = Table(ROWS, name="machines", of=7)
-    assert cell.row is not None
-    assert (cell.row.number, cell.row.of) == (1, 7)
-
-
 def test_a_table_within_the_bound_is_read_whole() -> None:
     assert len(evidence_items([{"table": {"rows": TEN * 5_000}}])) == 50_000

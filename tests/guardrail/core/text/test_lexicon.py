@@ -25,7 +25,7 @@ ALTERNATION = re.compile(r"[\w' -]+(?:\|[\w' -]+){2,}")
 
 def english() -> frozenset[str]:
     """Words that code has no reason to hold side by side: closed classes, calendar, kinship."""
-    files = ("function_words", "calendar", "names", "property_forms")
+    files = ("function_words", "calendar", "names")
     lists = [value for name in files for value in lexicon(name).values() if isinstance(value, list)]
     lists += [row["words"] for row in lexicon("relations")["relations"]]
     lists += [item for name, item in lexicon("intent_words").items() if name != "about"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guardrail.core.text.properties import cues, is_single_valued, property_name, tells_place
+from guardrail.core.text.properties import cues, property_name, tells_place
 from guardrail.core.text.words import content_stems
 
 
@@ -19,9 +19,8 @@ def test_the_unit_of_a_column_does_not_hide_other_wordings(label):
 
 
 @pytest.mark.parametrize(
-    ("label", "single", "place"),
-    [("date of birth", True, False), ("place of birth", True, True), ("child", False, False)],
+    ("label", "place"),
+    [("date of birth", False), ("place of birth", True), ("child", False)],
 )
-def test_of_what_kind_its_values_are(label, single, place):
-    assert is_single_valued(label) is single
+def test_some_properties_have_places_as_values(label, place):
     assert tells_place(label) is place
