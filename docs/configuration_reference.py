@@ -30,7 +30,8 @@ setting is an error that names the nearest one.
 
 GATEWAY = """Read only by `guardrail serve`, whose options have the same names (`--stream-mode`,
 lists in the singular: `--key`) and override the environment (`GUARDRAIL_GATEWAY__STREAM_MODE`)
-and the file. Protect a file with keys (`chmod 600`).
+and the file. Set keys in the environment, which hides them from process lists, or in a protected
+file (`chmod 600`).
 """
 
 
@@ -83,7 +84,7 @@ def _default(value: Any) -> str:
     if isinstance(value, Policy):
         return f"`{value.name}`"
     if isinstance(value, BaseModel):
-        return "its section"
+        return "section"
     if value is None:
         return "–"
     if isinstance(value, bool):

@@ -101,9 +101,9 @@ class ModelConfig(_Section):
     Attributes:
         name: ``openai:NAME`` or ``completion:NAME``; None for the endpoint of
             ``OPENAI_API_KEY`` / ``OPENAI_BASE_URL``.
-        causal_lm: The causal language model of CONNER's token likelihoods:
-            ``transformers:MODEL``, ``openai:NAME`` (a completions endpoint at ``base_url`` that
-            echoes log-probabilities) or ``llama:URL``; None leaves out what needs one.
+        causal_lm: CONNER's language model: ``transformers:MODEL``, ``openai:NAME`` (completions at
+            ``base_url`` with echoed log-probabilities) or ``llama:URL``; None leaves out what needs
+            one.
         base_url: Address of an OpenAI-compatible endpoint.
         api_key_env: Environment variable that holds its key.
         generation: How answers are sampled.
@@ -157,14 +157,13 @@ class LimitsConfig(_Section):
         answer_chars: Maximum length of an answer; that of a question is 20,000.
         sentences: Maximum judged sentences per answer. Further ones count as unsupported and make
             the answer unverified; ``strict`` refuses it.
-        evidence: Maximum triples and passages per answer, shared fairly by the entities they are
-            about; the rest is reported in ``errors``.
+        evidence: Maximum triples and passages per answer, shared fairly by their entities; the rest
+            is reported in ``errors``.
         evidence_chars: Maximum characters of evidence texts per answer; the longest passages are
             truncated and reported in ``errors``.
         concurrency: Concurrent calls of graph, judge and retriever. Once four times as many hang,
-            answers return at once, unverified, with the problem ``overload``.
-        batch_s: Maximum seconds for up to 64 answers of a batch, which share ``deadline_s`` times
-            their number.
+            answers are unverified at once (``overload``).
+        batch_s: Maximum seconds for up to 64 answers of a batch.
     """
 
     answer_chars: int = Field(default=100_000, ge=1)
@@ -182,14 +181,14 @@ class GuardrailConfig(_Section):
         graph: The knowledge graph.
         evidence: Files that replace the graph for calls without evidence, read once at start: a
             passage per paragraph of text, Markdown, PDF, HTML or DOCX, a fact per cell of CSV, TSV
-            or JSON lines. Relative to the settings file; several may be separated by commas.
+            or JSON lines. Relative to the settings file; separated by commas.
         evidence_links: Columns of these tables that hold row ids of another table, by table name:
             ``{customer = "customers"}``.
         judge: ``onnx`` (shipped), ``hf:MODEL``, ``transformers:MODEL``, ``t5-true:MODEL``,
             ``chat:MODEL``, ``none`` for exact evidence only, an installed judge, or
             ``module:Class``.
-        second_judge: Judge for the sentences that ``judge`` is unsure of: a name or a table; None
-            or ``none`` for no second judge.
+        second_judge: Judge for sentences that ``judge`` is unsure of: a name or a table; None or
+            ``none`` for none.
         chat: How chat models (``chat:MODEL``) judge.
         model: The language model.
         scorers: Additional scorers: ``sck``, ``conner``, ``quality``, an installed one, or
@@ -198,8 +197,8 @@ class GuardrailConfig(_Section):
             of thresholds.
         policy: A policy or its name.
         log: The score log or its file.
-        judge_cache: Number of cached verdicts; concurrent callers share them and are batched (2 ms
-            wait). 0 disables the cache. Default of the gateway: 65,536.
+        judge_cache: Number of cached verdicts, also batches concurrent callers (2 ms wait); 0 for
+            none. Default of the gateway: 65,536.
         checks: Which checks run.
         citations: ``stated`` cites every triple that a sentence states; ``verbatim`` only those
             whose value is in it as written (ignoring case). Affects neither support nor passages.

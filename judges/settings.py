@@ -42,7 +42,7 @@ class ChatSettings(Value):
             Default: ``detail`` for the first judge, ``label`` for the second.
         concurrency: Concurrent requests.
         calibration: Calibration of the model's probabilities, fitted by ``guardrail tune
-            --second``. Default: temperature 2.5 (Kadavath et al. 2022, arXiv 2207.05221).
+            --second``. Default: temperature 2.5 (arXiv 2207.05221).
         per_minute: Spending limits per minute.
         price: Price per million prompt tokens and reply tokens.
     """
@@ -61,8 +61,7 @@ class SecondJudgeSettings(Value):
 
     Attributes:
         judge: Judge by name, as for the top-level ``judge``.
-        band: Ask about sentences whose probability of support or contradiction is within this
-            distance of a threshold.
+        band: Ask about sentences with a probability within this distance of its threshold.
         share: Maximum share of an answer's sentences, rounded up, nearest first.
         timeout_s: Maximum seconds per answer, within the policy's ``deadline_s``; a batch has this
             times its number.

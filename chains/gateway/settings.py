@@ -264,8 +264,7 @@ class GatewaySettings(RedactedRepr, Value):
         port: Port; 0 for a free one.
         workers: Worker processes.
         upstream: OpenAI-compatible server, with ``/v1``; None serves only checks.
-        upstream_key: Key sent upstream instead of the caller's. Set keys in the environment to hide
-            them from process lists.
+        upstream_key: Key sent upstream instead of the caller's.
         keys: Keys of this gateway, never forwarded; without any, the caller's key is forwarded.
         tenants: Named callers: tables ``[gateway.tenants.NAME]`` with ``keys`` and, optionally,
             ``policy``, ``strictness``, ``dry_run``, ``caller``, ``per_minute``, ``concurrency``;
@@ -286,8 +285,8 @@ class GatewaySettings(RedactedRepr, Value):
         evidence_marks: Delimiters of evidence in messages, separated by a space: ``<context>
             </context>``.
         keep_parts: Forward content parts of other gateways unchanged.
-        dry_run: Return answers unchanged, but judge, record and count them; tenants and routes
-            override it.
+        dry_run: Return answers unchanged, but judge and record them; tenants and routes override
+            it.
         caller: Rights of callers: ``free`` for all, ``strict`` for none, or a list of ``policy``
             (choose policy and strictness), ``evidence`` (bring it), ``tools`` (offer them) and
             ``structured_output`` (request JSON).
@@ -299,10 +298,8 @@ class GatewaySettings(RedactedRepr, Value):
         address_concurrency: Concurrent exchanges per address and worker. Default: half of
             ``concurrency`` without keys, else unlimited.
         address_per_minute: Requests per minute, address and worker.
-        max_reply_bytes: Maximum size of an upstream reply, including reasoning and token
-            probabilities.
-        first_byte_s: Seconds until the head of the upstream's reply; statuses 100 to 199 do not
-            extend it.
+        max_reply_bytes: Maximum size of an upstream reply.
+        first_byte_s: Seconds until the head of the upstream's reply.
         timeout_s: Seconds per exchange, including streams.
         drain_s: Seconds for running exchanges at stop.
         concurrency: Concurrent exchanges per worker; then status 503.
