@@ -7,7 +7,7 @@ from chains.gateway import create_app
 from chains.gateway.settings import JUDGE_CACHE, sharing
 from guardrail import GuardrailConfig, Verdict
 from guardrail.core.types import NLIScores
-from guardrail.selftest import TOLD, TRIED
+from guardrail.selftest import EVIDENCE, TRIED
 from judges.registry import register
 
 FACTS = [["Mary Shelley", "occupation", "writer"], ["Mary Shelley", "born", "London"]]
@@ -29,7 +29,7 @@ class Counting:
     def warm_up(self): ...
 
     def judge(self, pairs):
-        self.pairs += [pair for pair in pairs if TOLD not in pair.premise]
+        self.pairs += [pair for pair in pairs if EVIDENCE not in pair.premise]
         return [self._scores(pair.hypothesis) for pair in pairs]
 
     def _scores(self, hypothesis):
