@@ -15,7 +15,7 @@ from types import MappingProxyType
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.types import Category, Judgement, NLIScores
 from judges.base import AttributionItem, JudgeAround, NLIJudge, Pair
-from judges.sentence_ends import sentence_ends
+from judges.selection import sentence_ends
 
 __all__ = ["LiftedJudge", "sub_facts", "supported_shares"]
 
