@@ -16,7 +16,7 @@ from judges.calibration import LEAST, Calibration
 from judges.evidence_judge import EvidenceJudge
 from judges.onnx import SECOND, OnnxJudge
 
-__all__ = ["EnsembleJudge"]
+__all__ = ["EnsembleJudge", "most_of"]
 
 
 class EnsembleJudge(OnnxJudge):
@@ -59,7 +59,7 @@ class EnsembleJudge(OnnxJudge):
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences; see ``GroundingJudge``."""
         found = super().ground(items)
-        unsure = [i for i, one in enumerate(found) if _most(one) < self.card.ensemble.sure]
+        unsure = [i for i, one in enumerate(found) if most_of(one) < self.card.ensemble.sure]
         second = self._second.ground([items[i] for i in unsure])
         for i, other in zip(unsure, second, strict=True):
             found[i] = self._pooled(found[i], other, structured=items[i].structured)
@@ -91,5 +91,6 @@ def _shares(one: Grounding) -> tuple[float, float, float]:
     return one.supported / claims, one.unsupported / claims, one.contradicted / claims
 
 
-def _most(one: Grounding) -> float:
+def most_of(one: Grounding) -> float:
+    """Probability of the likeliest verdict."""
     return max(*_shares(one), one.no_claim)

@@ -37,8 +37,9 @@ from guardrail.verdict.claims import GroundingRequest
 from guardrail.verdict.grounder import Grounder
 from judges.base import Pair
 from judges.calibration import Calibration
+from judges.ensemble import most_of
 from judges.evidence_judge import PAIRS, EvidenceJudge
-from judges.onnx import SECOND, open_judge
+from judges.onnx import SECOND, OnnxJudge, open_judge
 from judges.sums import write_sums
 from training.data import load_nli
 from training.grounding import KINDS, calibrated, fit_calibration, fit_calibrations
@@ -111,11 +112,14 @@ def calibrate(folder: Path, data: Path, *, most: int | None = None) -> str:
     pooled = (folder / SECOND).is_dir()
     target = card.setdefault("ensemble", {}) if pooled else card
     target["grounding"] = {}
+    sure = target.pop("sure", None)
     card |= {"weighing": None, "thresholds": {}}
     _write(folder, card)
     judge = open_judge(folder)
-    rows = list(seen(Grounder(judge), _held_out(data, most)))
-    crossed_rows = _crossed_calibration(rows)
+    statements = _held_out(data, most)
+    rows = list(seen(Grounder(judge), statements))
+    alone = rows if sure is None else list(seen(Grounder(OnnxJudge(folder)), statements))
+    crossed_rows = _gated(_crossed_calibration(rows), alone, sure)
     fitted_weights = _crossed_weights(crossed_rows)
     usual = [getattr(Weighing(), row.kind).weigh(row.features) for row in crossed_rows]
     better = _quality(fitted_weights, rows) > _quality(usual, rows)
@@ -123,7 +127,7 @@ def calibrate(folder: Path, data: Path, *, most: int | None = None) -> str:
     name = "weighed, fitted" if better else "weighed as without fitted weights, which are worse"
     lines = [_report(crossed_rows, weighed, name)]
     calibrations = fit_calibrations([row.grounding for row in rows], rows)
-    final = [_calibrated(row, calibrations) for row in rows]
+    final = _gated([_calibrated(row, calibrations) for row in rows], alone, sure)
     thresholds = {
         kind: thresholds_of(
             [value for value, row in zip(weighed, rows, strict=True) if row.kind == kind],
@@ -135,11 +139,23 @@ def calibrate(folder: Path, data: Path, *, most: int | None = None) -> str:
     if isinstance(judge, EvidenceJudge):
         calibrations[PAIRS] = _pair_calibration(judge, data)
     target["grounding"] = {kind: item.model_dump() for kind, item in calibrations.items()}
+    if sure is not None:
+        target["sure"] = sure
     card["weighing"] = fitted(final).model_dump() if better else None
     card["calibrated"] = "\n".join(lines).strip()
     card["thresholds"] = {kind: item.model_dump() for kind, item in thresholds.items()}
     _write(folder, card)
     return "\n".join(lines)
+
+
+def _gated(pooled: Sequence[Seen], alone: Sequence[Seen], sure: float | None) -> list[Seen]:
+    """What an ensemble says: its smaller model alone where that is sure."""
+    if sure is None:
+        return list(pooled)
+    return [
+        one if most_of(one.grounding) >= sure else both
+        for one, both in zip(alone, pooled, strict=True)
+    ]
 
 
 def _pair_calibration(judge: EvidenceJudge, data: Path) -> Calibration:
