@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ("pack", _pack),
         ("run", _run),
         ("publish", _publish),
+        ("compact", _compact),
         ("calibrate", _calibrate),
         ("measure", _measure),
     ):
@@ -49,6 +50,7 @@ _HELP = {
     "pack": "Build the kit: tokenised rows and start weights in parts below 45 MB.",
     "run": "Train from a kit, with torch and NumPy alone.",
     "publish": "Write a checkpoint in 8 bits, compare it with 32, and fit its probes.",
+    "compact": "Write a checkpoint in 8 bits, to train on from it.",
     "calibrate": "Fit calibrations and the weights of checks on held-out statements.",
     "measure": "Print AUC on held-out statements and on unseen authors.",
 }
@@ -73,6 +75,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, required=True, help="length of this slice")
     parser.add_argument("--total", type=float, help="minutes of all slices; this one by default")
     parser.add_argument("--resume", action="store_true", help="continue from OUT")
+    parser.add_argument("--start", type=Path, help="checkpoint to start from")
     parser.add_argument("--rate", type=float, default=6e-5, help="peak learning rate")
     parser.add_argument("--tokens", type=int, help="tokens of a step; 2400 on cpu, 24000 on cuda")
     parser.add_argument("--freeze", type=int, default=6, help="lower layers that are not trained")
@@ -89,6 +92,11 @@ def _publish(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--most", type=int, default=2_000, help="sentences that probes are fitted on"
     )
+
+
+def _compact(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--checkpoint", type=Path, required=True, help="RUN/judge, or a .pt file")
+    parser.add_argument("--out", type=Path, required=True, help="start of the names of its parts")
 
 
 def _calibrate(parser: argparse.ArgumentParser) -> None:
@@ -127,6 +135,7 @@ def _do_run(options: argparse.Namespace) -> None:
         minutes=options.minutes,
         total=options.total,
         resume=options.resume,
+        start=options.start,
         rate=options.rate,
         tokens=options.tokens or (24_000 if options.device == "cuda" else 2_400),
         freeze=options.freeze,
@@ -147,6 +156,12 @@ def _do_publish(options: argparse.Namespace) -> None:
         most=options.most,
     )
     print(f"8 bits against 32: {compared._asdict()}")
+
+
+def _do_compact(options: argparse.Namespace) -> None:
+    from training.kit import PART, read_state, write_state
+
+    write_state(options.out, read_state(options.checkpoint), size=PART, compact=True)
 
 
 def _do_calibrate(options: argparse.Namespace) -> None:
@@ -171,6 +186,7 @@ _COMMANDS = {
     "pack": _do_pack,
     "run": _do_run,
     "publish": _do_publish,
+    "compact": _do_compact,
     "calibrate": _do_calibrate,
     "measure": _do_measure,
 }

@@ -131,10 +131,31 @@ def read_parts(path: Path) -> bytes:
     return b"".join(part.read_bytes() for part in parts)
 
 
-def write_state(path: Path, state: Mapping[str, Tensor], *, size: int = RESULT_PART) -> None:
-    """Write parameters in 16 bits, in parts."""
+SCALE = "/scale"
+"""Ending of the name of a matrix's scales."""
+
+
+def write_state(
+    path: Path, state: Mapping[str, Tensor], *, size: int = RESULT_PART, compact: bool = False
+) -> None:
+    """Write parameters in parts.
+
+    Args:
+        path: Start of the names of the parts.
+        state: The parameters.
+        size: Most bytes of a part.
+        compact: Matrices in 8 bits with a scale for each row, all else in 16 bits.
+    """
     buffer = io.BytesIO()
-    arrays = {name: value.detach().cpu().half().numpy() for name, value in state.items()}
+    arrays: dict[str, NDArray[np.generic]] = {}
+    for name, value in state.items():
+        numbers = value.detach().cpu().float().numpy()
+        if compact and numbers.ndim == 2:
+            scale = np.maximum(np.abs(numbers).max(1, keepdims=True), 1e-12) / 127
+            arrays[name] = np.rint(numbers / scale).astype(np.int8)
+            arrays[name + SCALE] = scale
+        else:
+            arrays[name] = numbers.astype(np.float16)
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     write_parts(path, buffer.getvalue(), size=size)
 
@@ -149,7 +170,15 @@ def read_state(path: Path) -> dict[str, Tensor]:
         loaded: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
         return loaded
     with np.load(io.BytesIO(read_parts(path)), allow_pickle=False) as stored:
-        return {name: torch.from_numpy(stored[name]) for name in stored.files}
+        return {
+            name: torch.from_numpy(
+                stored[name] * stored[name + SCALE]
+                if name + SCALE in stored.files
+                else stored[name]
+            )
+            for name in stored.files
+            if not name.endswith(SCALE)
+        }
 
 
 def _packed(families: Mapping[str, Sequence[Item]]) -> bytes:

@@ -49,6 +49,7 @@ def run(
     minutes: float,
     total: float | None = None,
     resume: bool = False,
+    start: Path | None = None,
     rate: float = 6e-5,
     tokens: int = 2_400,
     freeze: int = 6,
@@ -63,6 +64,7 @@ def run(
         minutes: Length of this slice.
         total: Minutes of all slices together, over which the rate falls; this slice by default.
         resume: Continue from ``out``.
+        start: A checkpoint to start from, where ``out`` has none.
         rate: Peak learning rate of the layers.
         tokens: Tokens of a step.
         freeze: Number of lower layers that keep their weights.
@@ -74,6 +76,8 @@ def run(
     torch.manual_seed(seed)
     kit = read_kit(folder)
     trainer = Trainer(kit, out, device=device, rate=rate, freeze=freeze, seed=seed)
+    if start is not None:
+        trainer.model.load(kit.start, read_state(start))
     if resume:
         trainer.resume()
     trainer.run(minutes * 60, (total or minutes) * 60, tokens=tokens)

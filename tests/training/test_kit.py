@@ -99,6 +99,15 @@ def test_training_lowers_the_loss_and_continues_where_it_stopped(kit: Path, trai
     assert after["seconds"] > before["seconds"]
 
 
+def test_a_compact_checkpoint_is_near_the_full_one(tmp_path: Path, trained: Path) -> None:
+    main(["compact", "--checkpoint", str(trained / "judge"), "--out", str(tmp_path / "small")])
+    full, small = read_state(trained / "judge"), read_state(tmp_path / "small")
+    assert full.keys() == small.keys()
+    for name, value in full.items():
+        step = value.float().abs().max() / 127
+        assert (value.float() - small[name].float()).abs().max() <= step
+
+
 def test_frozen_layers_keep_their_weights(base: Path, kit: Path, trained: Path) -> None:
     state = read_state(trained / "judge")
     assert not any(".layer.0." in name or "embeddings" in name for name in state)
