@@ -236,8 +236,32 @@ def seen(grounder: Grounder, rows: Sequence[Mapping[str, object]]) -> Iterator[S
 
 
 def fitted(rows: Sequence[Seen]) -> Weighing:
-    """Fit the weights of both kinds of evidence."""
-    return Weighing(**{kind: _weights([row for row in rows if row.kind == kind]) for kind in KINDS})
+    """Fit the weights of both kinds of evidence, and go half of the way from those in the code.
+
+    The statements have few of the errors that the checks find for certain: weights of these rows
+    alone cost the people graph .016 of balanced accuracy.
+    """
+    usual = Weighing()
+    return Weighing(
+        **{
+            kind: _halfway(
+                getattr(usual, kind), _weights([row for row in rows if row.kind == kind])
+            )
+            for kind in KINDS
+        }
+    )
+
+
+def _halfway(usual: Weights, found: Weights) -> Weights:
+    return Weights(
+        support=_mean(usual.support, found.support),
+        contradiction=_mean(usual.contradiction, found.contradiction),
+    )
+
+
+def _mean(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    names = sorted({*one, *other})
+    return {name: round((one.get(name, 0.0) + other.get(name, 0.0)) / 2, 3) for name in names}
 
 
 def _weights(rows: Sequence[Seen]) -> Weights:
