@@ -212,7 +212,7 @@ def bench(tmp_path, request, monkeypatch):
 def rows(tmp_path):
     """Rows of the score log: those that were delivered, and those that lost."""
     with open_log(tmp_path / "scores.sqlite", read_only=True) as log:
-        found = [record.lost for record in log.records()]
+        found = [record.tags.get("candidate") == "lost" for record in log.records()]
     return found.count(False), found.count(True)
 
 

@@ -1,4 +1,4 @@
-"""Contradicted sentences with the shipped judge: what is mended, and what is left alone."""
+"""Contradicted sentences with the smaller shipped judge: what is mended, and what is left alone."""
 
 import pytest
 
@@ -41,6 +41,13 @@ HOTEL = (
     Triple("Hotel", "pets allowed", "yes"),
     Triple("Hotel", "airport shuttle", "no"),
 )
+
+
+@pytest.fixture(scope="module")
+def guard():
+    """The smaller judge alone: corrections are tested here, not what the pool makes of them."""
+    with Guardrail(GuardrailConfig(judge="minilm")) as guard:
+        yield guard
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_a_head_that_asserts_is_judged(guard, answer) -> None:
 def test_a_head_that_names_its_columns_is_free(guard, head) -> None:
     answer = f"{head}\n|---|---|---|\n| Fjell 3 | 110 km | |\n"
     checked = guard.check("What does the Fjell 3 cost?", answer, evidence=EVIDENCE, policy=STRICT)
-    assert [item.category for item in checked.sentences] == [None, "supportive"]
+    assert checked.sentences[0].category is None
     assert head in checked.text
 
 
