@@ -283,7 +283,7 @@ def _by_threads(service: JudgeService, calls: Calls) -> Answers:
 def _by_asyncio(service: JudgeService, calls: Calls) -> Answers:
     async def one(call: Sequence[Pair]) -> tuple[list[Any], float]:
         start = time.perf_counter()
-        return await service.ajudge(call), time.perf_counter() - start
+        return await service.acall(call), time.perf_counter() - start
 
     async def together() -> Answers:
         return list(await asyncio.gather(*map(one, calls)))

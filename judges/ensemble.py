@@ -14,13 +14,16 @@ from guardrail.core.types import Grounding, NLIScores
 from judges.base import GroundingItem, Pair
 from judges.calibration import LEAST, Calibration
 from judges.evidence_judge import EvidenceJudge
+from judges.heads import HEADS
 from judges.onnx import SECOND, OnnxJudge
 
 __all__ = ["EnsembleJudge", "most_of"]
 
+NLI = HEADS["nli"]
+
 
 class EnsembleJudge(OnnxJudge):
-    """Pools the verdicts of two models; NLI is the larger one's, all else the smaller one's.
+    """Pools verdicts and NLI of two models; all else is the smaller one's.
 
     The probabilities of supported, unsupported and contradicted are multiplied, each to the power
     of its model's share, and calibrated (Genest and Zidek 1986, "Combining Probability
@@ -53,8 +56,14 @@ class EnsembleJudge(OnnxJudge):
         self._second.warm_up()
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs; see ``NLIJudge``."""
-        return self._second.judge(pairs)
+        """Judge n pairs by both models; see ``NLIJudge``."""
+        share = self.card.ensemble.pairs
+        return [
+            NLIScores.model_validate(
+                dict(zip(NLI, _product(_nli(one), _nli(other), share), strict=True))
+            )
+            for one, other in zip(super().judge(pairs), self._second.judge(pairs), strict=True)
+        ]
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences; see ``GroundingJudge``."""
@@ -70,10 +79,7 @@ class EnsembleJudge(OnnxJudge):
         calibration = self.card.ensemble.grounding.get(
             "triples" if structured else "passages", Calibration()
         )
-        pooled = [
-            math.exp((1 - share) * math.log(max(LEAST, a)) + share * math.log(max(LEAST, b)))
-            for a, b in zip(_shares(one), _shares(other), strict=True)
-        ]
+        pooled = _product(_shares(one), _shares(other), share)
         claims = 1.0 - one.no_claim
         supported, unsupported, contradicted = calibration.shares(pooled)
         return one.model_copy(
@@ -83,6 +89,19 @@ class EnsembleJudge(OnnxJudge):
                 "contradicted": contradicted * claims,
             }
         )
+
+
+def _product(one: Sequence[float], other: Sequence[float], share: float) -> list[float]:
+    """Probabilities of two models multiplied, each to the power of its share; their sum is 1."""
+    found = [
+        math.exp((1 - share) * math.log(max(LEAST, a)) + share * math.log(max(LEAST, b)))
+        for a, b in zip(one, other, strict=True)
+    ]
+    return [value / sum(found) for value in found]
+
+
+def _nli(one: NLIScores) -> tuple[float, float, float]:
+    return one.entailment, one.neutral, one.contradiction
 
 
 def _shares(one: Grounding) -> tuple[float, float, float]:

@@ -36,11 +36,13 @@ class Ensemble(Value):
 
     Attributes:
         share: Weight of the larger model; that of the smaller one is the rest.
+        pairs: The same for NLI of a pair.
         sure: Probability of a verdict from which the smaller model decides alone.
         grounding: Calibration of the pooled verdicts by kind of evidence.
     """
 
-    share: float = Field(default=0.6, ge=0, le=1)
+    share: float = Field(default=0.5, ge=0, le=1)
+    pairs: float = Field(default=0.3, ge=0, le=1)
     sure: float = Field(default=1.01, ge=0)
     grounding: dict[str, Calibration] = Field(default_factory=dict)
 

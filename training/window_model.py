@@ -106,8 +106,14 @@ def pack(
     places = torch.cat([queries.flatten() for queries, _ in groups])
     order = torch.empty(none + 1, dtype=torch.long, device=places.device)
     order[places] = torch.arange(len(places), device=places.device)
-    rows = (torch.tensor(row).to(device) for row in (ids, positions, evidence))
-    return Packed(*rows, groups, order[:none], spans)
+    return Packed(
+        torch.tensor(ids).to(device),
+        torch.tensor(positions).to(device),
+        torch.tensor(evidence).to(device),
+        groups,
+        order[:none],
+        spans,
+    )
 
 
 class _Segment(NamedTuple):
@@ -300,7 +306,7 @@ class _Attention(nn.Module):
     def _heads(self, places: Tensor, states: Tensor) -> Tensor:
         """The states of some tokens by head, [segments, heads, n, d]."""
         rows = functional.embedding(places, states)
-        return rows.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return rows.view(*places.shape, self.heads, -1).transpose(1, 2)
 
 
 class _Layer(nn.Module):

@@ -79,10 +79,15 @@ def test_the_larger_model_reads_only_what_the_smaller_is_unsure_of(
     assert sorted(changed) == [False, True]
 
 
-def test_nli_is_that_of_the_larger_model(tmp_path: Path, small: Path, second: Path) -> None:
+def test_nli_is_pooled_too(tmp_path: Path, small: Path, second: Path) -> None:
     pairs = [Pair("Artemisia was born in Rome.", "Artemisia was born.")]
-    judge = pooled(tmp_path, small, second)
-    assert judge.judge(pairs) == EvidenceJudge(second).judge(pairs)
+    (found,) = pooled(tmp_path, small, second, pairs=0.5).judge(pairs)
+    (one,), (other,) = OnnxJudge(small).judge(pairs), EvidenceJudge(second).judge(pairs)
+    products = [
+        (getattr(one, name) * getattr(other, name)) ** 0.5
+        for name in ("entailment", "neutral", "contradiction")
+    ]
+    assert found.entailment == pytest.approx(products[0] / sum(products), rel=1e-5)
 
 
 def test_both_models_are_named(tmp_path: Path, small: Path, second: Path) -> None:
