@@ -8,12 +8,12 @@ from guardrail import GuardrailConfig
 from guardrail.core.errors import JudgeError
 from judges.base import Pair
 from judges.encoder import SHIPPED_ENCODER
-from judges.onnx import SHIPPED, OnnxJudge
+from judges.onnx import SECOND, SHIPPED, OnnxJudge
 from judges.sums import SUMS, check_sums, write_sums
 from tests.judges.tiny import write_judge
 
 
-@pytest.mark.parametrize("folder", [SHIPPED, SHIPPED_ENCODER])
+@pytest.mark.parametrize("folder", [SHIPPED, SHIPPED / SECOND, SHIPPED_ENCODER])
 def test_every_shipped_file_has_a_checksum_that_holds(folder):
     check_sums(folder)
     named = {line.partition("  ")[2] for line in (folder / SUMS).read_text().splitlines()}
