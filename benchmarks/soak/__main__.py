@@ -176,7 +176,7 @@ async def soak(
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-"))
         await fill_shared_pools()
         path = Path(folder, "scores.sqlite")
-        limits = {"concurrency": CALLS, "stuck": 1000}
+        limits = {"concurrency": CALLS}
         settings = GatewaySettings(
             upstream=f"{url}/v1", timeout_s=GATEWAY_S, max_reply_bytes=REPLY_BYTES
         )
