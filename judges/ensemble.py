@@ -1,7 +1,7 @@
 """The shipped judge: a small cross-encoder, and a larger encoder where that one is unsure.
 
 The two read differently: one sees sentence and evidence together, the other encodes evidence once.
-Their logarithmic opinion pool is better than either (``benchmarks/RESULTS.md``).
+Their logarithmic opinion pool judges better than the smaller one (``benchmarks/RESULTS.md``).
 """
 
 from __future__ import annotations
