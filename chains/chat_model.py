@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool
 from pydantic import ConfigDict, PrivateAttr
 
 from chains.evidence.items import FIELD
-from chains.options import GuardFields, ModelOptions
+from chains.guarded_run import GuardFields, ModelOptions
 from chains.runnable import GuardrailRunnable
 from guardrail import Guardrail
 

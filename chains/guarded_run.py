@@ -1,13 +1,13 @@
-"""The core of the Runnable, the chat model and the agent middleware: sample, judge, rank, trace."""
+"""The core of the Runnable, the chat model and the agent middleware: options, loop and traces."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import threading
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Annotated, Generic, Literal, NamedTuple, TypedDict, TypeVar
 
 from langchain_core.callbacks import (
     AsyncCallbackManager,
@@ -19,13 +19,30 @@ from langchain_core.callbacks import (
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import patch_config
 from langchain_core.tracers._streaming import _StreamingCallbackHandler, _V2StreamingCallbackHandler
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from chains.evidence.base import Case
+from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, Marks
+from chains.evidence.langchain import EvidencePlace
+from chains.injection import Inject
+from chains.openai_wire import MOST_REPLY_BYTES
 from chains.outputs import has_text, is_answer, output_text
-from guardrail import GuardedAnswer, Guardrail, Policy
+from chains.styles import MarkerStyle, StreamMode
+from guardrail import STRICT, GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt, best_answers
+from guardrail.policy import policy_named
 
-__all__ = ["NO_STREAM_TAG", "GuardedRun", "hidden", "in_own_thread", "run_guarded", "trace_checks"]
+__all__ = [
+    "NO_STREAM_TAG",
+    "GuardFields",
+    "GuardOptions",
+    "GuardedRun",
+    "ModelOptions",
+    "RunnableOptions",
+    "hidden",
+    "in_own_thread",
+    "run_guarded",
+    "trace_checks",
+]
 
 CHECK = "guardrail_check"
 """Name of the run of a check in traces."""
@@ -37,6 +54,63 @@ VERDICT = {
 """Fields of a guarded answer in the outputs of that run."""
 
 Output = TypeVar("Output")
+
+
+# --- options -----------------------------------------------------------------------------
+
+
+class GuardFields(BaseModel):
+    """The options as fields; ``GuardrailRunnable`` documents them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    policy: Annotated[
+        Policy, BeforeValidator(lambda it: policy_named(it) if isinstance(it, str) else it)
+    ] = STRICT
+    style: MarkerStyle = MarkerStyle.KALMA
+    stream_mode: StreamMode = StreamMode.SENTENCE
+    inject: Inject = Inject.OFF
+    evidence_mode: EvidenceMode = EvidenceMode.GIVEN
+    tool_results: bool = True
+    marks: Marks | None = None
+    reasons: bool = True
+    max_reply_bytes: int = Field(default=MOST_REPLY_BYTES, ge=1)
+
+    @property
+    def places(self) -> EvidenceSettings:
+        """Where to look for evidence in messages."""
+        return EvidenceSettings(mode=self.evidence_mode, tools=self.tool_results, marks=self.marks)
+
+
+class GuardOptions(TypedDict, total=False):
+    """The options as keyword arguments of every wrapper."""
+
+    policy: Policy | str
+    style: MarkerStyle | str
+    inject: Inject | Literal["off", "facts", "prompt"]
+    evidence_mode: EvidenceMode | str
+    tool_results: bool
+    marks: tuple[str, str] | None
+    reasons: bool
+
+
+class ModelOptions(GuardOptions, total=False):
+    """The keyword arguments of ``GuardedChatModel``."""
+
+    name: str | None
+    stream_mode: StreamMode | str
+    max_reply_bytes: int
+
+
+class RunnableOptions(ModelOptions, total=False):
+    """The keyword arguments of ``GuardrailRunnable``."""
+
+    question_key: str | None
+    answer_key: str | None
+    evidence: EvidencePlace | None
+
+
+# --- runs --------------------------------------------------------------------------------
 
 
 class GuardedRun(NamedTuple, Generic[Output]):
@@ -98,7 +172,8 @@ async def run_guarded(
     async def check(texts: Sequence[str], policy: Policy) -> Sequence[GuardedAnswer]:
         nonlocal case
         case = await case_of(outputs)
-        return await trace_checks(config, case, texts, case.judged(guard, texts, policy))
+        ranking = case.rank(guard, texts, policy, record=False)
+        return await trace_checks(config, case, texts, ranking)
 
     answers = await best_answers(generate, check, policy)
     if not answers and has_text(answer_of(outputs[0])):
@@ -127,32 +202,24 @@ async def trace_checks(
     Raises:
         GuardrailError: The checks raised it; the runs end with it.
     """
-    runs = [await _start_run(config, case, text) for text in texts]
+    manager = config.get("callbacks")
+    runs: list[CallbackManagerForChainRun | AsyncCallbackManagerForChainRun] = []
+    if isinstance(manager, CallbackManager | AsyncCallbackManager) and manager.handlers:
+        inputs: dict[str, object] = {"question": case.question}
+        if case.evidence is not None:
+            inputs["evidence"] = [item.model_dump(exclude_none=True) for item in case.evidence]
+        for text in texts:
+            started = manager.on_chain_start(None, {**inputs, "answer": text}, name=CHECK)
+            runs.append(await started if inspect.isawaitable(started) else started)
     try:
         answers = await checks
     except BaseException as error:
         for run in runs:
-            if run is not None:
-                await _awaited(run.on_chain_error(error))
+            await _awaited(run.on_chain_error(error))
         raise
-    for run, answer in zip(runs, sorted(answers, key=lambda item: item.index), strict=True):
-        if run is not None:
-            await _awaited(run.on_chain_end(answer.model_dump(mode="json", include=VERDICT)))
+    for run, answer in zip(runs, sorted(answers, key=lambda item: item.index), strict=False):
+        await _awaited(run.on_chain_end(answer.model_dump(mode="json", include=VERDICT)))
     return answers
-
-
-async def _start_run(
-    config: RunnableConfig, case: Case, text: str
-) -> CallbackManagerForChainRun | AsyncCallbackManagerForChainRun | None:
-    """Start the run of one check; None without handlers."""
-    manager = config.get("callbacks")
-    if not isinstance(manager, CallbackManager | AsyncCallbackManager) or not manager.handlers:
-        return None
-    inputs: dict[str, object] = {"question": case.question, "answer": text}
-    if case.evidence is not None:
-        inputs["evidence"] = [item.model_dump(exclude_none=True) for item in case.evidence]
-    started = manager.on_chain_start(None, inputs, name=CHECK)
-    return await started if inspect.isawaitable(started) else started
 
 
 async def _awaited(event: Awaitable[None] | None) -> None:
@@ -186,25 +253,9 @@ async def in_own_thread(call: Callable[[], Output]) -> Output:
     The event loop's pool is small, and a call may come back here through another guarded model:
     calls that hold the last threads of the pool would wait for each other forever.
     """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Output] = loop.create_future()
-    context = copy_context()
-
-    def finish(output: Output | None, error: BaseException | None) -> None:
-        if done.done():  # the caller gave up
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(cast("Output", output))
-
-    def run() -> None:
-        try:
-            output = context.run(call)
-        except BaseException as error:
-            loop.call_soon_threadsafe(finish, None, error)
-        else:
-            loop.call_soon_threadsafe(finish, output, None)
-
-    threading.Thread(target=run, name="guarded-model-call", daemon=True).start()
-    return await done
+    executor = ThreadPoolExecutor(1, "guarded-model-call")
+    try:
+        context = copy_context()
+        return await asyncio.get_running_loop().run_in_executor(executor, context.run, call)
+    finally:
+        executor.shutdown(wait=False)

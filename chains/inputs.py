@@ -1,4 +1,4 @@
-"""What goes into a LangChain model or chain: its question, and what the guardrail adds to it."""
+"""The input of a LangChain model or chain: its question, and what the guardrail adds to it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def question_of(
 
     Args:
         value: A string, a prompt value, messages, or a mapping that holds one of these.
-        key: The question's key in the mapping; the usual keys are tried when None.
-        places: Whose marked stretches of messages are evidence and no part of the question.
+        key: The question's key in the mapping; None to try the usual keys.
+        places: Marks of evidence in messages, which is no part of the question.
 
     Returns:
-        The question, made to stand on its own where it ends a conversation; empty for messages
+        The question, made to stand on its own if it ends a conversation; empty for messages
         without one.
 
     Raises:
@@ -49,22 +49,16 @@ def question_of(
         return question_of(value[_question_key(value, key)], None, places)
     if isinstance(value, str):
         return value
-    if isinstance(value, PromptValue):
-        value = value.to_messages()
-    if isinstance(value, BaseMessage):
-        value = [value]
-    if isinstance(value, Sequence) and value:
-        return standalone_question([_turn(item, places) for item in convert_to_messages(value)])
-    return ""
+    return standalone_question([_turn(item, places) for item in _messages_of(value)])
 
 
 def with_system(value: object, text: str, key: str | None = None) -> object:
     """The input with a text for the model: in its system message, else before the question.
 
     Args:
-        value: As of ``question_of``.
-        text: What to add; the input stays as it is for an empty one.
-        key: As of ``question_of``.
+        value: See ``question_of``.
+        text: The text to add; the input is unchanged if it is empty.
+        key: See ``question_of``.
     """
     if not text:
         return value
@@ -77,26 +71,22 @@ def with_system(value: object, text: str, key: str | None = None) -> object:
 
 
 def with_retry(value: object, attempt: Attempt, key: str | None = None) -> object:
-    """The input of a further attempt, with the rejected answer and what was wrong with it."""
+    """The input of a further attempt, with the rejected answer and its faults."""
     if not attempt.feedback:
         return value
+    rejected = [AIMessage(content=attempt.rejected), HumanMessage(content=attempt.feedback)]
     return _changed(
         value,
         key,
-        lambda messages: [
-            *messages,
-            AIMessage(content=attempt.rejected),
-            HumanMessage(content=attempt.feedback),
-        ],
+        lambda messages: [*messages, *rejected],
         lambda question: f"{question}\n\nYou answered:\n{attempt.rejected}\n\n{attempt.feedback}",
     )
 
 
 def with_system_message(messages: Sequence[BaseMessage], text: str) -> Messages:
     """The messages with a text at the end of the first system message, or as a new one."""
-    first, rest = messages[:1], messages[1:]
-    if first and isinstance(first[0], SystemMessage):
-        return [SystemMessage(content=f"{first[0].text}\n\n{text}"), *rest]
+    if messages and isinstance(messages[0], SystemMessage):
+        return [SystemMessage(content=f"{messages[0].text}\n\n{text}"), *messages[1:]]
     return [SystemMessage(content=text), *messages]
 
 
@@ -111,13 +101,17 @@ def _changed(
         return {**value, name: _changed(value[name], None, messages, question)}
     if isinstance(value, str):
         return question(value)
+    found = _messages_of(value)
     if isinstance(value, PromptValue):
-        return ChatPromptValue(messages=messages(value.to_messages()))
-    if isinstance(value, BaseMessage):
-        value = [value]
-    if isinstance(value, Sequence) and value:
-        return messages(convert_to_messages(value))
-    return value
+        return ChatPromptValue(messages=messages(found))
+    return messages(found) if found else value
+
+
+def _messages_of(value: object) -> Messages:
+    if isinstance(value, PromptValue):
+        return value.to_messages()
+    items = [value] if isinstance(value, BaseMessage) else value
+    return convert_to_messages(items) if isinstance(items, Sequence) else []
 
 
 def _turn(message: BaseMessage, places: EvidenceSettings | None) -> Turn:

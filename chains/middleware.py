@@ -15,12 +15,18 @@ from langgraph.types import Command
 
 from chains.evidence.base import Case, case_of
 from chains.evidence.langchain import EvidencePlace, chain_evidence, config_field
-from chains.guarded_run import NO_STREAM_TAG, hidden, in_own_thread, run_guarded
+from chains.guarded_run import (
+    NO_STREAM_TAG,
+    GuardFields,
+    GuardOptions,
+    hidden,
+    in_own_thread,
+    run_guarded,
+)
 from chains.injection import injected_prompt
 from chains.inputs import question_of, with_retry, with_system_message
 from chains.messages import documents_in, guarded_message, message_with
 from chains.openai_wire import is_json_document
-from chains.options import GuardFields, GuardOptions
 from chains.structured import Document, judge_documents
 from guardrail import GuardedAnswer, Guardrail
 from guardrail.candidates import Attempt

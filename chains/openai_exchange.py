@@ -162,7 +162,8 @@ class Exchange:
             return candidates.add(await _bodies(replies))
 
         async def check(texts: Sequence[str], policy: Policy) -> list[GuardedAnswer]:
-            return await (await asked.case()).judged(self._guarding.guard, texts, policy)
+            case = await asked.case()
+            return await case.rank(self._guarding.guard, texts, policy, record=False)
 
         samples = max(self._count, self.policy.samples)
         try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from chains.caller import CallerRights, wants_json
+from chains.conversation import standalone_question
 from chains.evidence.base import Case, EvidenceSettings, Found, Source, case_of
 from chains.evidence.earlier import (
     EarlierAnswers,
@@ -15,14 +16,7 @@ from chains.evidence.earlier import (
     reply_key,
 )
 from chains.evidence.items import FIELD, request_field
-from chains.evidence.openai import (
-    chat_evidence,
-    chat_question,
-    chat_turns,
-    response_evidence,
-    response_question,
-    response_turns,
-)
+from chains.evidence.openai import request_evidence, request_turns
 from chains.evidence.parts import plain_body
 from chains.injection import Inject
 from chains.openai_calls import AllowedTools
@@ -135,8 +129,7 @@ class GuardedRequest:
         policy, problems = rights.policy_of(own, guarding.policy)
         self.guarding = replace(guarding, policy=policy)
         settings = rights.places(guarding.evidence)
-        find = response_evidence if responses else chat_evidence
-        self._turns = (response_turns if responses else chat_turns)(given, settings)
+        self._turns = request_turns(given, settings, responses=responses)
         self._remembers = settings.earlier > 0
         ids = _ids(given, "previous_response_id") if responses else []
         self._earlier = guarding.earlier.of(
@@ -145,7 +138,7 @@ class GuardedRequest:
                 *keys_of_turns(guarding.owner, self._turns, settings.earlier),
             )
         )
-        found = rights.evidence_of(find(given, own, settings))
+        found = rights.evidence_of(request_evidence(given, own, settings, responses=responses))
         if not found.sources:  # what comes with the request is newer than what is remembered
             found |= Found.of(Source.EARLIER, self._earlier or None)
         for place, item in enumerate(found.evidence):
@@ -154,8 +147,7 @@ class GuardedRequest:
         self.reads_searches = rights.evidence and rights.tools and settings.reply_searches
         self.data = wants_json(given)
         self.tools = AllowedTools(given, allowed=rights.tools)
-        asked = (response_question if responses else chat_question)(given, settings)
-        self.question = self._found.question or asked
+        self.question = self._found.question or standalone_question(self._turns)
         self.body = given if settings.keep_parts else plain_body(given)
         self._case: Case | None = None
 

@@ -1,4 +1,4 @@
-"""Find and replace the answer in what a Runnable returns."""
+"""The answer in the output of a Runnable: find it, read it, replace it."""
 
 from __future__ import annotations
 
@@ -36,21 +36,25 @@ def answer_path(output: object, key: str | None, *, guess: bool, data: bool = Fa
         output: A message, a text, messages, an agent's state, another mapping, or data.
         key: The key or dotted path that the user named; None to look for it.
         guess: Whether the usual keys of a mapping are tried.
-        data: Whether data may stand at the key that was named, as where they are judged.
+        data: Whether there may be data at the named key.
 
     Returns:
         The path; empty for an output that is an answer or data itself. In a list of messages, and
         in an agent's state, the answer is the last message of the assistant.
 
     Raises:
-        InputError: Nothing that can be judged stands at the key that the user named.
+        InputError: There is nothing to judge at the named key.
     """
     if isinstance(output, str | BaseMessage):
         return ()
     if key is not None and not (isinstance(output, list) and _last_message(output)):
         path = named_path(output, key, data=data)
         if path is None:
-            raise InputError(_missing(output, key))
+            keys = ", ".join(map(repr, output)) if isinstance(output, Mapping) else "none"
+            raise InputError(
+                f"no text, message or list of messages at answer_key={key!r} of the chain's output "
+                f"(a {type(output).__name__}); its keys: {keys}"
+            )
         return path
     if guess and isinstance(output, Mapping):
         for name in ANSWER_KEYS:
@@ -60,61 +64,48 @@ def answer_path(output: object, key: str | None, *, guess: bool, data: bool = Fa
 
 
 def named_path(output: object, key: str, *, data: bool = False) -> Path | None:
-    """The path that a user's key names; None where no answer stands there."""
-    path: Path
+    """The path that a key names; None if there is no answer at it. See ``answer_path``."""
+    path: Path = tuple(key.split("."))
     if isinstance(output, Mapping) and key in output:
-        path, held = (key,), output[key]
-    else:
-        path, held = tuple(key.split(".")), output
-        for name in path:
-            if not isinstance(held, Mapping) or name not in held:
-                return None
-            held = held[name]
-    if isinstance(held, str | AIMessage):
+        path = (key,)
+    for name in path:
+        if not isinstance(output, Mapping) or name not in output:
+            return None
+        output = output[name]
+    if isinstance(output, str | AIMessage):
         return path
-    last = _last_message(held)
-    if last:
+    if last := _last_message(output):
         return (*path, *last)
-    return path if data and held is not None else None
+    return path if data and output is not None else None
 
 
-def _last_message(held: object) -> Path | None:
+def _last_message(output: object) -> Path | None:
     """The path to the assistant's last message in messages, an agent's state or an update of it."""
-    if isinstance(held, list):
-        places = [place for place, item in enumerate(held) if isinstance(item, AIMessage)]
+    if isinstance(output, list):
+        places = [place for place, item in enumerate(output) if isinstance(item, AIMessage)]
         return (places[-1],) if places else None
-    if not isinstance(held, Mapping):
+    if not isinstance(output, Mapping):
         return None
-    if isinstance(held.get("messages"), list):
-        last = _last_message(held["messages"])
-        return ("messages", *last) if last else None
-    if len(held) == 1:  # a graph's stream names the node that wrote the update
-        name, inner = next(iter(held.items()))
-        if isinstance(inner, Mapping) and "messages" in inner:
-            last = _last_message(inner)
-            return (name, *last) if last else None
+    names: list[str] = ["messages"] if isinstance(output.get("messages"), list) else []
+    if not names and len(output) == 1:  # a graph's stream names the node that wrote the update
+        names = [
+            name for name, it in output.items() if isinstance(it, Mapping) and "messages" in it
+        ]
+    for name in names:
+        if last := _last_message(output[name]):
+            return (name, *last)
     return None
 
 
-def _missing(output: object, key: str) -> str:
-    if not isinstance(output, Mapping):
-        return f"the chain returned a {type(output).__name__}, in which there is no {key!r}"
-    known = ", ".join(map(repr, output)) or "none"
-    return (
-        f"no text, message or list of messages stands at answer_key={key!r} in the chain's output; "
-        f"its keys are {known}"
-    )
-
-
 def answer_at(output: object, path: Path) -> object:
-    """What stands at a path of an output."""
+    """The value at a path of an output."""
     for step in path:
         output = cast("Mapping[object, object]", output)[step]
     return output
 
 
 def with_answer(output: object, path: Path, answer: object) -> object:
-    """A copy of the output with another answer in place of its own."""
+    """A copy of the output with another answer."""
     if not path:
         return answer
     inner = with_answer(answer_at(output, path[:1]), path[1:], answer)

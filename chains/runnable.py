@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any, Unpack, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -26,11 +25,17 @@ from chains.evidence.langchain import (
     config_field,
     value_at,
 )
-from chains.guarded_run import hidden, in_own_thread, run_guarded, trace_checks
+from chains.guarded_run import (
+    GuardFields,
+    RunnableOptions,
+    hidden,
+    in_own_thread,
+    run_guarded,
+    trace_checks,
+)
 from chains.injection import Inject, injected_prompt
 from chains.inputs import question_of, with_retry, with_system
 from chains.messages import guarded_output, has_data, with_judged_data
-from chains.options import GuardFields, RunnableOptions
 from chains.outputs import Path, answer_at, answer_path, with_answer
 from chains.streaming import Release, SentenceGate, guard_stream, guard_stream_sync
 from chains.styles import StreamMode
@@ -45,19 +50,11 @@ _Manager = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun
 
 @dataclass(frozen=True)
 class _Run:
-    """One run of the guarded Runnable.
+    """One run of the guarded Runnable."""
 
-    Attributes:
-        field: The guardrail's part of the caller's config.
-        policy: The policy of this run.
-        config: The config of inner runs, hidden from streams.
-        steps: Watches the steps inside.
-        kwargs: Keyword arguments of the call.
-    """
-
-    field: RequestField
+    field: RequestField  # the guardrail's part of the caller's config
     policy: Policy
-    config: RunnableConfig
+    config: RunnableConfig  # of inner runs, hidden from streams
     steps: StepsSeen
     kwargs: dict[str, object]
 
@@ -160,7 +157,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
     ) -> Output:
         run = self._run(config, run_manager, kwargs)
         value = run_sync(self._prepared(value, run))
-        return run_sync(self._guarded(value, run, self._in_thread, self._first(value, run)))
+        return self._sync_guarded(value, run)
 
     async def _ainvoke(
         self,
@@ -196,10 +193,6 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         """True if the place of the evidence is known before the chain has run."""
         return not isinstance(self.evidence, str) or value_at(value, self.evidence)[1]
 
-    def _first(self, value: object, run: _Run) -> list[Output]:
-        """The first outputs, called in the caller's thread: its resources may be bound to it."""
-        return self._outputs(run, value, run.policy.samples)
-
     def _outputs(self, run: _Run, value: object, samples: int) -> list[Output]:
         """The outputs of one call: as many as are sampled if the model has ``n``, else one."""
         if samples > 1 and (model := self._model_with_n()) is not None:
@@ -215,6 +208,11 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
 
     async def _in_thread(self, run: _Run, value: object, samples: int) -> list[Output]:
         return await in_own_thread(partial(self._outputs, run, value, samples))
+
+    def _sync_guarded(self, value: Input, run: _Run) -> Output:
+        # The caller's thread makes the first call: resources of the Runnable may be bound to it.
+        first = self._outputs(run, value, run.policy.samples)
+        return run_sync(self._guarded(value, run, self._in_thread, first))
 
     def _model_with_n(self) -> BaseChatModel | None:
         """The chat model that samples several answers in one call; None for any other Runnable."""
@@ -275,38 +273,26 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
     # --- streams ---------------------------------------------------------------------------
 
     def stream(
-        self, input: Input, config: RunnableConfig | None = None, **kwargs: object
+        self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[Output]:
         """Stream the answer, each piece judged before it leaves."""
-        yield from self.transform(iter([input]), config, **kwargs)
+        pieces = iter([input])
+        yield from self._transform_stream_with_config(pieces, self._streamed, config, **kwargs)
 
     async def astream(
-        self, input: Input, config: RunnableConfig | None = None, **kwargs: object
+        self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Output]:
         """``stream`` as an asynchronous iterator."""
 
         async def once() -> AsyncIterator[Input]:
             yield input
 
-        async for piece in self.atransform(once(), config, **kwargs):
-            yield piece
-
-    def transform(
-        self, input: Iterator[Input], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> Iterator[Output]:
-        """Collect a streamed input, then stream the guarded answer."""
-        yield from self._transform_stream_with_config(input, self._transform, config, **kwargs)
-
-    async def atransform(
-        self, input: AsyncIterator[Input], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> AsyncIterator[Output]:
-        """``transform`` as an asynchronous iterator."""
         async for piece in self._atransform_stream_with_config(
-            input, self._atransform, config, **kwargs
+            once(), self._astreamed, config, **kwargs
         ):
             yield piece
 
-    def _transform(
+    def _streamed(
         self,
         pieces: Iterator[Input],
         run_manager: CallbackManagerForChainRun,
@@ -314,10 +300,9 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         **kwargs: object,
     ) -> Iterator[Output]:
         run = self._run(config, run_manager, kwargs)
-        value = run_sync(self._prepared(reduce(add, pieces), run))
+        value = run_sync(self._prepared(next(pieces), run))
         if run.policy.resamples:
-            first = self._first(value, run)
-            output = run_sync(self._guarded(value, run, self._in_thread, first))
+            output = self._sync_guarded(value, run)
             yield cast("Output", as_chunk(output, self._path(output, run)))
             return
         chunks = self._chunks()
@@ -329,7 +314,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         if (rest := run_sync(self._rest(value, run, chunks, self._in_thread))) is not None:
             yield rest
 
-    async def _atransform(
+    async def _astreamed(
         self,
         pieces: AsyncIterator[Input],
         run_manager: AsyncCallbackManagerForChainRun,
@@ -337,7 +322,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         **kwargs: object,
     ) -> AsyncIterator[Output]:
         run = self._run(config, run_manager, kwargs)
-        value = await self._prepared(reduce(add, [piece async for piece in pieces]), run)
+        value = await self._prepared(await anext(pieces), run)
         if run.policy.resamples:
             output = await self._guarded(value, run, self._aoutputs)
             yield cast("Output", as_chunk(output, self._path(output, run)))

@@ -1,8 +1,7 @@
-"""JSON answers and arguments of tool calls under the guardrail, where the policy asks for it.
+"""Verdicts on JSON answers and arguments of tool calls, for policies with ``structured``.
 
-Every text, number and truth value in a document is judged as a sentence with its key as its label.
-The document leaves unchanged or not at all, with its verdicts. What leaves without one is
-named there.
+Each text, number and truth value of a document is judged as a sentence with its key as label. The
+document leaves unchanged or not at all; documents without a verdict are listed by name.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ __all__ = ["Document", "Judged", "Verdicts", "call_name", "judge_documents", "na
 log = get_logger(__name__)
 
 PLAIN = str.maketrans("[]\n\r\t", "()   ")
-"""Brackets would pass for markers, which are no part of a text, and a line may be a leaf's own."""
+"""Brackets would be read as markers, and line breaks as ends of sentences."""
 LONGEST_LABEL = 200
-"""Characters of keys before what they hold; a longer key is a text of its own."""
+"""Characters of the keys in a label; a longer key is judged as a text of its own."""
 CLAIM_WORDS = 3
-"""Fewest words of a key that may state something by itself."""
+"""Fewest words of a key that may be a claim by itself."""
 
 
 class Document(NamedTuple):
     """JSON to judge.
 
     Attributes:
-        of: What it is, for the side field: ``content``, or the id of a tool's call.
-        label: Stands before what has no key.
-        value: The document, read; or the text itself where it is no JSON.
-        name: Its name if it leaves unjudged; ``of`` by default.
+        of: Its name in verdicts: ``content``, or the id of a tool call.
+        label: Label of values without a key.
+        value: The parsed JSON, or the text itself if it is not JSON.
+        name: Its name if it leaves without a verdict; ``of`` by default.
     """
 
     of: str
@@ -49,7 +48,7 @@ class Document(NamedTuple):
 
     @classmethod
     def read(cls, of: str, label: str, text: object, name: str = "") -> Document:
-        """The document that a text writes."""
+        """Parse a text; anything that is not JSON stays as it is."""
         try:
             read = json.loads(text, object_pairs_hook=_object) if isinstance(text, str) else text
             return cls(of, label, read, name)
@@ -58,69 +57,56 @@ class Document(NamedTuple):
 
 
 def _object(pairs: Sequence[tuple[str, object]]) -> JSON:
-    """An object in which a key that is repeated has all of its values: who reads it takes any."""
+    """An object; a repeated key has all of its values, since readers may take any of them."""
     values: dict[str, list[object]] = {}
     for key, value in pairs:
         values.setdefault(key, []).append(value)
     return {key: held if len(held) > 1 else held[0] for key, held in values.items()}
 
 
-class _Leaf(NamedTuple):
-    """A text of a document: where it stands there, and in the text that is judged."""
-
-    path: str
-    start: int
-    end: int
-
-
 class Judged(NamedTuple):
     """The verdict on one document.
 
     Attributes:
-        of: Which document.
+        of: Name of the document.
         answer: The verdict on all of its leaves, one after another.
-        leaves: The position of each in the text of the verdict.
+        leaves: JSON pointer, start and end of each leaf in the text of the verdict.
     """
 
     of: str
     answer: GuardedAnswer
-    leaves: tuple[_Leaf, ...]
+    leaves: tuple[tuple[str, int, int], ...]
 
     @property
     def withheld(self) -> bool:
-        """Whether the policy takes out some of it, so that none of it may leave."""
+        """True if the policy removes any part, so that the document may not leave."""
         return self.answer.action in (Action.REFUSE, Action.FILTER, Action.REGENERATE)
 
     def details(self) -> JSON:
-        """The entry of the side field: each leaf by its JSON pointer, never its text."""
+        """The verdict as JSON: each leaf by its pointer, without its text."""
         leaves = []
         for path, start, end in self.leaves:
             said = [one for one in self.answer.judged if one.start < end and start < one.end]
-            leaves.append(
-                {
-                    "path": path,
-                    "categories": [one.category.value for one in said if one.category],
-                    "na": any(one.na for one in said),
-                }
-            )
-        errors = [problem.model_dump() for problem in self.answer.errors]
+            categories = [one.category.value for one in said if one.category]
+            na = any(one.na for one in said)
+            leaves.append({"path": path, "categories": categories, "na": na})
         return {
             "of": self.of,
             "id": self.answer.id,
             "action": self.answer.action.value,
             "withheld": self.withheld,
             "leaves": leaves,
-            "errors": errors,
+            "errors": [problem.model_dump() for problem in self.answer.errors],
         } | ({"would": self.answer.would.value} if self.answer.would else {})
 
 
 class Verdicts(NamedTuple):
-    """What was judged of the documents of one reply, and what was not.
+    """The verdicts on the documents of one reply.
 
     Attributes:
         judged: The verdicts.
-        unjudged: The names of the documents without one: all of them unless the policy says
-            ``structured``, else those in which nothing stands that could be judged.
+        unjudged: Names of the documents without one: all, unless the policy says ``structured``;
+            else those without any text.
     """
 
     judged: tuple[Judged, ...] = ()
@@ -128,7 +114,7 @@ class Verdicts(NamedTuple):
 
     @property
     def withheld(self) -> frozenset[str]:
-        """Which documents may not leave."""
+        """The documents that may not leave."""
         return frozenset(one.of for one in self.judged if one.withheld)
 
     @property
@@ -137,7 +123,7 @@ class Verdicts(NamedTuple):
         return tuple(one.answer for one in self.judged)
 
     def report(self) -> JSON:
-        """What the field ``guardrail`` says of them: ``structured`` and ``unjudged``."""
+        """Their part of the field ``guardrail``: ``structured`` and ``unjudged``."""
         judged = {"structured": [one.details() for one in self.judged]} if self.judged else {}
         return judged | ({"unjudged": list(self.unjudged)} if self.unjudged else {})
 
@@ -145,16 +131,17 @@ class Verdicts(NamedTuple):
 async def judge_documents(
     guard: Guardrail, policy: Policy, case: Case | None, documents: Iterable[Document]
 ) -> Verdicts:
-    """Judge documents, where the policy asks for it; else none is.
+    """Judge documents if the policy says ``structured``.
 
     Args:
         guard: The guardrail.
-        policy: What decides on them.
-        case: What they are judged against; None where the policy does not ask for it.
-        documents: Those of one reply; one that holds nothing has no verdict.
+        policy: Decides on them.
+        case: Question and evidence; None if nothing is to be judged.
+        documents: The documents of one reply.
 
     Raises:
-        UnreadableReplyError: They hold more texts and numbers together than ``limits.sentences``.
+        UnreadableReplyError: Together they hold more values than ``limits.sentences``, or one is
+            nested too deeply.
     """
     found, left = [], []
     count, most = 0, guard.config.limits.sentences
@@ -175,10 +162,10 @@ async def judge_documents(
 
 
 def named_unjudged(names: Iterable[str]) -> JSON:
-    """What the field ``guardrail`` says, and the log, of what leaves without a verdict, if any.
+    """The part of the field ``guardrail`` on what leaves without a verdict; logged as well.
 
     Args:
-        names: ``content``, ``output 0, content 1``, ``tool call NAME``; each is named once.
+        names: ``content``, ``output 0, content 1``, ``tool call NAME``; duplicates are removed.
     """
     unjudged = list(dict.fromkeys(names))
     if not unjudged:
@@ -188,88 +175,59 @@ def named_unjudged(names: Iterable[str]) -> JSON:
 
 
 def call_name(name: object) -> str:
-    """What the call of a tool is called where it leaves unjudged."""
+    """The name of a tool call that leaves without a verdict."""
     return f"tool call {name}"
 
 
-def _written(document: Document) -> tuple[str, tuple[_Leaf, ...]]:
-    """The text that is judged, a paragraph for each leaf."""
+def _written(document: Document) -> tuple[str, tuple[tuple[str, int, int], ...]]:
+    """The text to judge, a paragraph for each leaf, and the leaves' positions."""
     pieces: list[str] = []
-    leaves: list[_Leaf] = []
+    leaves: list[tuple[str, int, int]] = []
     at = 0
-    for path, label, value in _leaves(document.value, "", document.label):
-        line = clean_text(f"{label}: {value}" if label else value).translate(PLAIN).strip()
-        pieces.append(line)
-        leaves.append(_Leaf(path, at, at + len(line)))
-        at += len(line) + 2
+    try:
+        for path, label, value in _leaves(document.value, "", document.label):
+            line = clean_text(f"{label}: {value}" if label else value).translate(PLAIN).strip()
+            pieces.append(line)
+            leaves.append((path, at, at + len(line)))
+            at += len(line) + 2
+    except RecursionError:
+        raise UnreadableReplyError("the JSON or a call of the reply is nested too deeply") from None
     return "\n\n".join(pieces), tuple(leaves)
 
 
-class _Held(NamedTuple):
-    """A value of a document that is still to be read.
+def _leaves(
+    value: object, path: str, label: str, named: str = ""
+) -> Iterator[tuple[str, str, str]]:
+    """JSON pointer, label and text of each text, number, truth value and key, in order.
 
-    Attributes:
-        value: The value; once that is read the number of leaves found before it.
-        path: Its JSON pointer.
-        label: Its key in words.
-        named: The keys of several words above it.
-        key: Its key, where that may state something by itself.
-        long: Whether the key is too long to stand before the labels of what it holds.
-        read: Whether the value has been read.
+    A key of several words is part of the labels below it (``named``). If there is nothing below
+    it, or it is too long for a label, it is judged by itself.
     """
-
-    value: object
-    path: str
-    label: str
-    named: str = ""
-    key: str = ""
-    long: bool = False
-    read: bool = False
-
-
-def _leaves(value: object, path: str, label: str) -> Iterator[tuple[str, str, str]]:
-    """Texts, numbers, truth values and keys with their JSON pointer and label, in order.
-
-    A key of several words names or states something by itself: it stands before the labels of
-    what it holds, and where it holds nothing it is judged alone.
-    """
-    waiting = [_Held(value, path, label)]
-    found = 0
-    while waiting:
-        held = waiting.pop()
-        if held.key and not held.read:
-            waiting.append(held._replace(value=found, label="", read=True))
-        leaf, inner = "", list[_Held]()
-        match held.value:
-            case _ if held.read:
-                leaf = held.key if held.long or held.value == found else ""
-            case Mapping() as keys:
-                inner = [
-                    _of_key(held, str(key), n, item) for n, (key, item) in enumerate(keys.items())
-                ]
-            case list() as items:
-                inner = [
-                    held._replace(value=item, path=f"{held.path}/{n}", key="", long=False)
-                    for n, item in enumerate(items)
-                ]
-            case bool() as truth:
-                leaf = str(truth).lower()
-            case str() | int() | float() as written:
-                leaf = str(written)
-        waiting += reversed(inner)
-        if leaf.strip():
-            found += 1
-            yield held.path, held.label, leaf
-
-
-def _of_key(above: _Held, key: str, number: int, value: object) -> _Held:
-    """What stands under a key of an object."""
-    words = key.split()
-    label = f"{above.named} {name_in_words(key)}".strip()
-    named = " ".join((above.named, *words)).strip() if len(words) > 1 else above.named
-    alone = key if len(words) >= CLAIM_WORDS else ""
-    if long := len(label) > LONGEST_LABEL:
-        label, named, alone = name_in_words(key)[:LONGEST_LABEL], "", key
-    # In the pointer a key of several words has its number: it is a text of the model's.
-    place = f"#{number}" if len(words) > 1 else key.replace("~", "~0").replace("/", "~1")
-    return _Held(value, f"{above.path}/{place}", label, named, alone, long)
+    leaf = ""
+    match value:
+        case Mapping():
+            for number, (name, item) in enumerate(value.items()):
+                key = str(name)
+                words = key.split()
+                below = f"{named} {name_in_words(key)}".strip()
+                names = " ".join((named, *words)).strip() if len(words) > 1 else named
+                if long := len(below) > LONGEST_LABEL:
+                    below, names = name_in_words(key)[:LONGEST_LABEL], ""
+                # A key of several words may be the model's text: the pointer has its number.
+                token = key.replace("~", "~0").replace("/", "~1")
+                place = f"{path}/{f'#{number}' if len(words) > 1 else token}"
+                alone = long or len(words) >= CLAIM_WORDS
+                for found in _leaves(item, place, below, names):
+                    alone = long
+                    yield found
+                if alone and key.strip():
+                    yield place, "", key
+        case list():
+            for number, item in enumerate(value):
+                yield from _leaves(item, f"{path}/{number}", label, named)
+        case bool():
+            leaf = str(value).lower()
+        case str() | int() | float():
+            leaf = str(value)
+    if leaf.strip():
+        yield path, label, leaf

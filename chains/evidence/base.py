@@ -1,17 +1,15 @@
-"""What was found as evidence, where, and what an answer is judged against in the end."""
+"""Evidence of a request, its sources, and the case that an answer is judged against."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from functools import cache
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field
 
 from guardrail import GuardedAnswer, Policy
 from guardrail.core.reasoning import without_reasoning
-from guardrail.core.secrets import get_logger
 from guardrail.core.types import Evidence, LinkedEntity, Problem, Triple, Value
 
 if TYPE_CHECKING:
@@ -19,19 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Case", "EvidenceMode", "EvidenceSettings", "Found", "Marks", "Source", "case_of"]
 
-
-log = get_logger("chains.evidence")
-
 SHIPPED_GRAPH = "people"
 """Name of the graph that ships with the package, in the versions of an answer."""
-
 BY_THE_SHIPPED_GRAPH = Problem(
     part="evidence",
     message="no evidence came with the answer and no graph is configured, so it was judged by the "
-    "graph of about 1,000 people that ships as an example; hand evidence over, name files of yours "
-    "with the setting 'evidence', or your graph with the setting 'graph' (or 'none')",
+    "example graph of about 1,000 people; pass evidence, or set 'evidence' to files or 'graph' to "
+    "a graph of your own (or to 'none')",
 )
-"""Reported with every answer that was judged without given evidence."""
 
 
 class Source(StrEnum):
@@ -50,13 +43,10 @@ class Source(StrEnum):
 class EvidenceMode(StrEnum):
     """What an answer is judged against.
 
-    ``given``: what the caller, a chain's retrievers or content parts hand over, in place of the
-    graph; tool results, earlier answers and marked text are added. ``both``: all of it and
-    the graph.
-    ``graph``: the graph alone.
-
-    Files that the guardrail's settings name replace the graph in all of them; with
-    ``both`` the graph is added to them.
+    ``given``: evidence of the caller, a chain's retrievers or content parts replaces the graph;
+    tool results, earlier answers and marked text are added to either. ``both``: all evidence and
+    the graph. ``graph``: the graph alone. Files named in the guardrail's settings replace the
+    graph in all modes; ``both`` adds the graph to them.
     """
 
     GIVEN = "given"
@@ -65,34 +55,33 @@ class EvidenceMode(StrEnum):
 
 
 def _two_that_differ(marks: object) -> object:
-    """Marks as they are; equal ones would end each stretch where the next begins."""
+    """Refuse equal or empty marks: a span would end where the next one begins."""
     if not isinstance(marks, list | tuple) or not all(isinstance(mark, str) for mark in marks):
-        return marks  # pydantic says what is wrong
+        return marks  # pydantic reports the type
     if len(marks) != 2 or len({mark.strip() for mark in marks} - {""}) != 2:
         raise ValueError("give two delimiters that differ, such as '<context>' and '</context>'")
     return marks
 
 
 Marks = Annotated[tuple[str, str], BeforeValidator(_two_that_differ)]
-"""Delimiters of a marked stretch in messages, such as ``("<context>", "</context>")``."""
+"""Delimiters of marked evidence in messages, such as ``("<context>", "</context>")``."""
 
 
 class EvidenceSettings(Value):
-    """Which places are looked at, and how much is taken from them.
+    """Where requests may hold evidence, and how much of it is read.
 
     Attributes:
-        mode: Whether evidence that was found replaces the graph or is added to it.
-        tools: Whether results of tools count.
-        reply_searches: Whether what a file search found, as the reply itself tells it, counts for
-            that reply. It is the server's own word for what its model says.
-        tool_results: Most results of tools that are read, newest first.
-        tool_chars: Most characters of all of them together; a longer text is cut.
-        earlier: Most earlier answers of a conversation whose own evidence counts again, so that
-            what was judged supported may be referred to; what else they said is never evidence.
-        marks: Delimiters of a marked stretch in system and user messages, such as
-            ``("<context>", "</context>")``, two that differ; None to look for none.
-        keep_parts: Whether content parts that only other gateways know are sent on as they are,
-            for an upstream that knows them; else it gets them as plain text.
+        mode: Whether evidence in the request replaces the graph or is added to it.
+        tools: Whether tool results count.
+        reply_searches: Whether the file searches that a reply reports count for that reply.
+        tool_results: Maximum number of tool results, newest first.
+        tool_chars: Maximum number of characters of all tool results; a longer text is cut.
+        earlier: Maximum number of earlier answers whose evidence counts again. The answers
+            themselves are never evidence.
+        marks: Two different delimiters of evidence in system and user messages, such as
+            ``("<context>", "</context>")``; None for none.
+        keep_parts: Whether content parts of other gateways are forwarded unchanged instead of as
+            plain text.
     """
 
     mode: EvidenceMode = EvidenceMode.GIVEN
@@ -109,11 +98,11 @@ class Found(NamedTuple):
     """Evidence of one request.
 
     Attributes:
-        evidence: In order of trust, without repeats.
-        sources: Where it came from, in the same order. A source may have held nothing: an empty
-            retrieval is evidence of nothing, and is not the same as none.
-        question: The question, where a content part names it.
-        problems: What of it was not read.
+        evidence: In order of trust, without duplicates.
+        sources: Its sources, in the same order. A source may be empty: an empty retrieval is not
+            the same as no retrieval.
+        question: The question, if a content part names it.
+        problems: Evidence that was not read.
     """
 
     evidence: tuple[Evidence, ...] = ()
@@ -123,12 +112,12 @@ class Found(NamedTuple):
 
     @classmethod
     def of(cls, source: Source, evidence: Iterable[Evidence] | None) -> Self:
-        """What one place held; nothing where it is not there at all."""
+        """The evidence of one source; nothing for None."""
         return cls() if evidence is None else cls(tuple(evidence), (source,))
 
     @property
     def handed_over(self) -> bool:
-        """Whether somebody handed evidence over, so that nothing needs to be fetched."""
+        """True if evidence was handed over, so that the graph is not asked."""
         return not {Source.CALLER, Source.RETRIEVERS, Source.PARTS}.isdisjoint(self.sources)
 
     def __or__(self, other: Found) -> Found:
@@ -141,15 +130,15 @@ class Found(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A question, and what answers to it are judged against.
+    """A question, and the evidence that its answers are judged against.
 
     Attributes:
         question: The question.
-        evidence: Replaces the graph; None to ask the graph.
-        sources: Where the evidence came from.
-        policy: Of this call, in place of the configured one.
-        entities: Of the graph's part of the evidence, with their pages.
-        problems: What of the evidence was not read; the answer's ``errors`` name it.
+        evidence: Replaces the graph; None to query the graph.
+        sources: Sources of the evidence.
+        policy: Policy of this call; None for the configured one.
+        entities: Linked entities of the graph's part of the evidence.
+        problems: Evidence that was not read; added to the answer's ``errors``.
     """
 
     question: str
@@ -160,16 +149,19 @@ class Case(NamedTuple):
     problems: tuple[Problem, ...] = ()
 
     def with_problems(self, answer: GuardedAnswer) -> GuardedAnswer:
-        """The answer with where its evidence came from, what it is about and what was not read.
+        """The answer with the sources, entities and problems of its evidence.
 
-        If there is neither evidence nor a configured graph, that is reported as well.
+        An answer that was judged by the example graph for want of any other has a problem as well.
         """
         problems = (*answer.errors, *self.problems)
         sources = tuple(source.value for source in self.sources)
         if self.evidence is None and answer.evidence_from == (Source.FILES,):
             sources = answer.evidence_from
-        elif self.evidence is None and _by_the_shipped_graph(answer):
-            _warn_of_the_shipped_graph()
+        elif (
+            self.evidence is None
+            and answer.versions.get("graph") == SHIPPED_GRAPH
+            and all(isinstance(item, Triple) for item in answer.evidence)  # else of a retriever
+        ):
             problems = (*problems, BY_THE_SHIPPED_GRAPH)
         return answer.model_copy(
             update={
@@ -200,46 +192,30 @@ class Case(NamedTuple):
         return self.with_problems(checked)
 
     async def rank(
-        self, guard: Guardrail, answers: Sequence[str], policy: Policy, *, id: str | None = None
+        self,
+        guard: Guardrail,
+        answers: Sequence[str],
+        policy: Policy,
+        *,
+        record: bool = True,
+        id: str | None = None,
     ) -> list[GuardedAnswer]:
-        """Check several answers, best first."""
-        answers = [*map(without_reasoning, answers)]
-        ranked = await guard.arank(
-            question=self.question, answers=answers, evidence=self.evidence, policy=policy, id=id
-        )
-        return [self.with_problems(item) for item in ranked]
-
-    async def judged(
-        self, guard: Guardrail, answers: Sequence[str], policy: Policy
-    ) -> list[GuardedAnswer]:
-        """Judge the candidates of one round together, in any order; nothing is recorded."""
-        if len(answers) == 1:
+        """Check several answers, best first; one that is not recorded is only checked."""
+        if len(answers) == 1 and not record:
             return [await self.check(guard, answers[0], policy, record=False)]
-        found = await guard.arank(
+        ranked = await guard.arank(
             question=self.question,
-            answers=answers,
+            answers=[*map(without_reasoning, answers)],
             evidence=self.evidence,
             policy=policy,
-            record=False,
+            record=record,
+            id=id,
         )
-        return [self.with_problems(item) for item in found]
+        return [self.with_problems(item) for item in ranked]
 
     def session(self, guard: Guardrail, policy: Policy) -> CheckSession:
         """A session for an answer that grows."""
         return guard.session(question=self.question, evidence=self.evidence, policy=policy)
-
-
-def _by_the_shipped_graph(answer: GuardedAnswer) -> bool:
-    """Whether an answer was judged by the graph of the package, and not by a retriever's finds."""
-    return answer.versions.get("graph") == SHIPPED_GRAPH and all(
-        isinstance(item, Triple) for item in answer.evidence
-    )
-
-
-@cache
-def _warn_of_the_shipped_graph() -> None:
-    """One warning a process: who forgot the evidence forgot it for every call."""
-    log.warning("%s", BY_THE_SHIPPED_GRAPH.message)
 
 
 async def case_of(
@@ -249,14 +225,14 @@ async def case_of(
     mode: EvidenceMode,
     policy: Policy | None = None,
 ) -> Case:
-    """Settle what an answer is judged against.
+    """Settle the evidence that an answer is judged against.
 
     Args:
-        guard: Its graph, or retriever, is asked if the mode adds it to what was found.
-        question: The question; one that a content part names goes before it.
-        found: What was found in the request.
-        mode: Replace the graph, add to it, or use the graph only.
-        policy: Of this call.
+        guard: Its graph or retriever is asked if the mode needs it.
+        question: The question, unless a content part names one.
+        found: The evidence of the request.
+        mode: Whether that replaces the graph, is added to it, or is ignored.
+        policy: Policy of this call.
 
     Raises:
         KnowledgeGraphError: The graph cannot be used.
@@ -266,15 +242,14 @@ async def case_of(
         return Case(question, policy=policy)
     if mode is EvidenceMode.GIVEN and found.handed_over:
         return Case(question, found.evidence, found.sources, policy, problems=found.problems)
-    beside_files = mode is EvidenceMode.BOTH and bool(guard.config.evidence)
-    if not found.sources and not beside_files:
+    files_too = mode is EvidenceMode.BOTH and bool(guard.config.evidence)
+    if not found.sources and not files_too:
         return Case(question, policy=policy, problems=found.problems)
     known = await guard.aretrieve(question=question)
     if known.source == Source.FILES:
         found |= Found.of(Source.FILES, known.evidence)
-        if not beside_files:
+        if not files_too:
             return Case(question, found.evidence, found.sources, policy, problems=found.problems)
         known = await guard.aretrieve(question=question, graph=True)
-    together = dict.fromkeys((*found.evidence, *known.evidence))
-    sources = (*found.sources, Source.GRAPH)
-    return Case(question, tuple(together), sources, policy, known.entities, found.problems)
+    found |= Found.of(Source.GRAPH, known.evidence)
+    return Case(question, found.evidence, found.sources, policy, known.entities, found.problems)

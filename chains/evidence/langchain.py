@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-from uuid import UUID
+from typing import Any, cast
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.callbacks.base import BaseCallbackManager
@@ -23,14 +22,7 @@ from guardrail.core.errors import InputError
 from guardrail.core.types import Evidence
 from guardrail.sources.items import evidence_items, evidence_of_item
 
-__all__ = [
-    "EvidencePlace",
-    "StepsSeen",
-    "chain_evidence",
-    "config_field",
-    "message_evidence",
-    "value_at",
-]
+__all__ = ["EvidencePlace", "StepsSeen", "chain_evidence", "config_field", "value_at"]
 
 EvidencePlace = str | Callable[[Any], object]
 """Where to find a chain's evidence: a key or path (``context``, ``retrieved.documents``) of its
@@ -62,15 +54,13 @@ class StepsSeen(BaseCallbackHandler):
     """Watches the steps of one run: its retrievers' documents, and the value at a path.
 
     In ``{"context": retriever, "question": …} | prompt | model`` the context is neither in the
-    chain's input nor in its output. Each run has its own handler, so that concurrent runs do not
-    mix.
+    chain's input nor in its output.
 
     Args:
-        path: Key or path of the value to keep, in the output of any step; None for none.
+        path: Key or path of the value to keep from the output of any step; None for none.
 
     Attributes:
-        documents: The documents of the chain's retrievers, in order of arrival; None if no
-            retriever was called.
+        documents: The documents of the chain's retrievers; None if no retriever was called.
         value: The value at the path in the last step that had it, and whether any had.
     """
 
@@ -83,33 +73,17 @@ class StepsSeen(BaseCallbackHandler):
         self._lock = threading.Lock()
 
     def watching(self, config: RunnableConfig) -> RunnableConfig:
-        """The config of the run, with this handler added."""
-        callbacks = config.get("callbacks")
-        assert isinstance(callbacks, BaseCallbackManager)  # of a run that has begun
-        seeing = callbacks.copy()
+        """The config of a run that has begun, with this handler added."""
+        seeing = cast("BaseCallbackManager", config["callbacks"]).copy()
         seeing.add_handler(self, inherit=True)
         return patch_config(config, callbacks=seeing)
 
-    def on_retriever_end(
-        self,
-        documents: Sequence[Document],
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: object,
-    ) -> None:
+    def on_retriever_end(self, documents: Sequence[Document], **kwargs: Any) -> None:
         """Keep the documents of a retriever."""
         with self._lock:
             self.documents = (*(self.documents or ()), *documents)
 
-    def on_chain_end(
-        self,
-        outputs: object,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: object,
-    ) -> None:
+    def on_chain_end(self, outputs: object, **kwargs: Any) -> None:
         """Keep the value at the path in the output of a step."""
         if self._path is not None and (found := value_at(outputs, self._path))[1]:
             self.value = found
@@ -175,12 +149,11 @@ def message_evidence(messages: Sequence[BaseMessage], settings: EvidenceSettings
 def _messages_of(value: object) -> list[BaseMessage]:
     if isinstance(value, PromptValue):
         return value.to_messages()
-    if isinstance(value, BaseMessage):
-        return [value]
     if isinstance(value, Mapping):
         found = (_messages_of(value[key]) for key in MESSAGE_KEYS if key in value)
         return [message for messages in found for message in messages]
-    return [item for item in value if isinstance(item, BaseMessage)] if type(value) is list else []
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, BaseMessage)]
 
 
 def _evidence_at(
@@ -202,7 +175,7 @@ def _evidence_at(
 
 
 def _items(found: object, where: str) -> tuple[Evidence, ...]:
-    """Evidence in any form that chains keep it in: documents, texts, triples, or one of these."""
+    """Evidence as chains keep it: one or several documents, texts or triples."""
     if found is None or (isinstance(found, str) and not found.strip()):
         return ()
     if isinstance(found, str | Document):
@@ -214,5 +187,4 @@ def _documents(artifact: object) -> tuple[Evidence, ...]:
     """The documents in a tool's artifact, alone or with their scores."""
     items = artifact if isinstance(artifact, list | tuple) else [artifact]
     pairs = (item[0] if isinstance(item, tuple) and item else item for item in items)
-    documents = [item for item in pairs if isinstance(item, Document)]
-    return tuple(evidence for document in documents for evidence in evidence_of_item(document))
+    return evidence_items([item for item in pairs if isinstance(item, Document)])

@@ -1,9 +1,9 @@
-"""Content parts in which other gateways and models mark sources and questions; marked text.
+"""Content parts that mark sources and questions, in the forms of several hosts; marked text.
 
 LiteLLM: ``{"type": "grounding_source", "text": …}`` and ``{"type": "query", "text": …}``.
 Bedrock: ``{"guardContent": {"text": {"text": …, "qualifiers": ["grounding_source"]}}}``, and in
 ``converse`` ``{"searchResult": {"source", "title", "content"}}`` and ``{"document": …}``.
-Azure: ``groundingSources`` at the top level of the request, or in a part.
+Azure: ``groundingSources`` in a part or at the top level of the request.
 Anthropic: ``{"type": "document", "source": …, "title": …}`` and ``search_result``.
 """
 
@@ -25,30 +25,25 @@ __all__ = [
     "without_marked",
 ]
 
-GROUNDING, QUERY = "grounding_source", "query"
+GROUNDING, QUERY = ROLES = ("grounding_source", "query")
 """Roles of a part, as LiteLLM and Bedrock call them."""
 
 
-def parts_of_messages(messages: object) -> Found:
-    """Sources and the question that the content parts of messages mark.
-
-    Args:
-        messages: Messages as objects, oldest first; anything else holds nothing.
-    """
+def parts_of_messages(messages: Iterable[Mapping[str, object]]) -> Found:
+    """Sources and the question that the content parts of messages mark, oldest first."""
+    contents = (message.get("content") for message in messages)
     marked = [
         found
-        for message in (messages if isinstance(messages, list) else [])
-        if isinstance(message, Mapping) and isinstance(content := message.get("content"), list)
+        for content in contents
+        if isinstance(content, list)
         for part in content
-        if isinstance(part, Mapping)
         for found in _marked(part)
     ]
     passages = [passage for role, passage in marked if role == GROUNDING]
     few_enough(len(passages), "the content parts")
     questions = [passage.text for role, passage in marked if role == QUERY]
-    return Found.of(Source.PARTS, passages or None)._replace(
-        question=questions[-1] if questions else None
-    )
+    found = Found.of(Source.PARTS, passages or None)
+    return found._replace(question=questions[-1] if questions else None)
 
 
 def sources_of_body(body: Mapping[str, object]) -> Found:
@@ -56,10 +51,8 @@ def sources_of_body(body: Mapping[str, object]) -> Found:
     if not isinstance(body.get("groundingSources"), list):
         return Found()
     request = body.get("qna")
-    question = request.get("query") if isinstance(request, Mapping) else None
-    return Found.of(Source.PARTS, _grounding_sources(body))._replace(
-        question=question if isinstance(question, str) else None
-    )
+    question = _text(request, "query") if isinstance(request, Mapping) else None
+    return Found.of(Source.PARTS, _grounding_sources(body))._replace(question=question)
 
 
 def _grounding_sources(fields: Mapping[str, object]) -> list[Passage]:
@@ -73,26 +66,19 @@ def visible_parts(content: object) -> object:
     """A message's content without its sources, to read the question from."""
     if not isinstance(content, list):
         return content
-    kept: list[object] = []
+    visible: list[object] = []
     for part in content:
-        marked = list(_marked(part)) if isinstance(part, Mapping) else []
-        if not marked:
-            kept.append(part)
-        kept += [passage.text for role, passage in marked if role == QUERY]
-    return kept
+        marked = list(_marked(part))
+        visible += [passage.text for role, passage in marked if role == QUERY] if marked else [part]
+    return visible
 
 
 def text_of(content: object) -> str:
     """The text of a message's content: a string, or the texts of its parts."""
     if isinstance(content, str):
         return content
-    if not isinstance(content, list):
-        return ""
-    texts = [
-        part if isinstance(part, str) else part.get("text")
-        for part in content
-        if isinstance(part, str | dict)
-    ]
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     return " ".join(text for text in texts if isinstance(text, str) and text)
 
 
@@ -106,78 +92,74 @@ def plain_body(body: dict[str, object]) -> dict[str, object]:
     for key, kind in (("messages", "text"), ("input", "input_text")):
         messages = body.get(key)
         if isinstance(messages, list):
-            plain = [_plain_message(message, kind) for message in messages]
-            if plain != messages:
-                body = {**body, key: plain}
+            body = body | {key: [_plain_message(message, kind) for message in messages]}
     return body
 
 
 def _plain_message(message: object, kind: str) -> object:
     if not isinstance(message, Mapping) or not isinstance(content := message.get("content"), list):
         return message
-    parts = [_plain_part(part, kind) for part in content]
+    parts: list[object] = []
+    for part in content:
+        block = _guarded_block(part)
+        marked = [block["text"]] if block else [passage.text for _, passage in _marked(part)]
+        text = "\n\n".join(dict.fromkeys(map(str, marked)))
+        parts.append({"type": kind, "text": text} if marked else part)
     return {**message, "content": parts}
 
 
-def _plain_part(part: object, kind: str) -> object:
-    if not isinstance(part, Mapping):
-        return part
-    block = _guarded_block(part)
-    if block is not None:
-        return {"type": kind, "text": block["text"]}
-    texts = dict.fromkeys(passage.text for _, passage in _marked(part))
-    return {"type": kind, "text": "\n\n".join(texts)} if texts else part
-
-
-def _marked(part: Mapping[str, object]) -> Iterator[tuple[str, Passage]]:
+def _marked(part: object) -> Iterator[tuple[str, Passage]]:
     """The marked texts of one part, each with its role."""
-    kind = part.get("type")
-    if kind in (GROUNDING, QUERY) and isinstance(text := part.get("text"), str):
-        yield str(kind), _passage(text, part)
-    if (block := _guarded_block(part)) is not None:
+    if not isinstance(part, Mapping):
+        return
+    kind, block = part.get("type"), _guarded_block(part)
+    if kind in ROLES and isinstance(part.get("text"), str):
+        yield str(kind), _passage(part["text"], part)
+    if block is not None:
         qualifiers = block.get("qualifiers")
         for role in qualifiers if isinstance(qualifiers, list) else []:
-            if role in (GROUNDING, QUERY):
+            if role in ROLES:
                 yield role, _passage(str(block["text"]), block)
-    for passage in _grounding_sources(part):
+    documents = [part] if kind in ("document", "search_result") else []
+    documents += [part[name] for name in ("document", "searchResult") if name in part]
+    for passage in (
+        *_grounding_sources(part),
+        *(passage for document in documents for passage in _document(document)),
+    ):
         yield GROUNDING, passage
-    if kind in ("document", "search_result"):
-        yield from _document(part)
-    for name in ("document", "searchResult"):
-        if isinstance(inner := part.get(name), Mapping):
-            yield from _document(inner)
 
 
-def _guarded_block(part: Mapping[str, object]) -> Mapping[str, object] | None:
+def _guarded_block(part: object) -> Mapping[str, object] | None:
     """Bedrock's block of text in a part; None where there is none."""
-    guarded = part.get("guardContent")
+    guarded = part.get("guardContent") if isinstance(part, Mapping) else None
     block = guarded.get("text") if isinstance(guarded, Mapping) else None
     return block if isinstance(block, Mapping) and isinstance(block.get("text"), str) else None
 
 
-def _document(part: Mapping[str, object]) -> Iterator[tuple[str, Passage]]:
+def _document(part: object) -> Iterator[Passage]:
     """A document or search result of Anthropic or Bedrock: plain text, or blocks of text."""
-    source = part.get("source")
-    url = source if isinstance(source, str) else None
-    content: object = part.get("content")
+    if not isinstance(part, Mapping):
+        return
+    source, content = part.get("source"), part.get("content")
     if isinstance(source, Mapping):
-        content = source.get("data") if source.get("type") == "text" else source.get("content")
+        content = source.get("data" if source.get("type") == "text" else "content")
         content = source["text"] if content is None and "text" in source else content
-    fields = {"url": url, "title": part.get("name"), **part}
-    blocks = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    blocks = content if isinstance(content, list) else [content]
     few_enough(len(blocks), "the content of a document")
+    fields = {"url": source, "title": part.get("name"), **part}
     for block in blocks:
         text = block.get("text") if isinstance(block, Mapping) else block
         if isinstance(text, str) and text.strip():
-            yield GROUNDING, _passage(text, fields)
+            yield _passage(text, fields)
 
 
 def _passage(text: str, fields: Mapping[str, object]) -> Passage:
-    def named(key: str) -> str | None:
-        value = fields.get(key)
-        return value if isinstance(value, str) else None
+    return Passage(text=text, **{key: _text(fields, key) for key in ("id", "title", "url")})
 
-    return Passage(text=text, id=named("id"), title=named("title"), url=named("url"))
+
+def _text(fields: Mapping[str, object], key: str) -> str | None:
+    value = fields.get(key)
+    return value if isinstance(value, str) else None
 
 
 def marked_evidence(texts: Iterable[str], settings: EvidenceSettings) -> Found:

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
+from chains.conversation import standalone_question
 from chains.evidence.base import Case, Found, case_of
 from chains.evidence.items import RequestField, request_field
-from chains.evidence.openai import chat_evidence, chat_question
+from chains.evidence.openai import request_evidence, request_turns
 from chains.gateway.protocols.base import Protocol, ProtocolReply, refusal_text
 from chains.gateway.requests import in_reader_thread
 from chains.openai_calls import calls_in, documents_of_calls
@@ -180,10 +181,10 @@ def _read(body: JSON, field: RequestField, guarding: GuardSettings) -> tuple[str
     """The question and the evidence of a call."""
     request = {"messages": body.get("structured_messages")}
     settings = guarding.rights.places(guarding.evidence)
-    question = chat_question(request, settings)
+    question = standalone_question(request_turns(request, settings))
     if not question and body.get("input_type") == "request":
         question = next((text for text in reversed(_texts(body)) if text.strip()), "")
-    return question, guarding.rights.evidence_of(chat_evidence(request, field, settings))
+    return question, guarding.rights.evidence_of(request_evidence(request, field, settings))
 
 
 def _texts(body: JSON) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 
 from chains.evidence import EvidenceSettings, RequestField
-from chains.evidence.openai import chat_evidence
+from chains.evidence.openai import request_evidence
 from chains.gateway import GatewaySettings, create_app
 from tests.chains import fake_openai
 from tests.chains.fake_openai import FakeOpenAI
@@ -28,7 +28,7 @@ def recorded(name):
 
 def found(body):
     """Evidence of a chat request as (text, title, url), in order, and where it came from."""
-    evidence = chat_evidence(body, RequestField(), EvidenceSettings())
+    evidence = request_evidence(body, RequestField(), EvidenceSettings())
     return [(item.text, item.title, item.url) for item in evidence.evidence], evidence.sources
 
 

@@ -2,13 +2,9 @@
 
 import pytest
 
+from chains.conversation import standalone_question
 from chains.evidence import EvidenceSettings, RequestField, Source
-from chains.evidence.openai import (
-    chat_evidence,
-    chat_question,
-    response_evidence,
-    response_question,
-)
+from chains.evidence.openai import request_evidence, request_turns
 from tests.chains.hosts.asking import GUIDE, NOTES, PRICES, Asked, found, pages, recorded
 from tests.chains.hotel import HOTEL_QUESTION, ITEMS, MORE, RIGHT, SAID, SECRET
 
@@ -57,9 +53,10 @@ async def test_evidence_is_read_in_order_and_cited_with_its_page(empty, monkeypa
     evidence, sources, said, cited = row
     body, settings = recorded(name), EvidenceSettings()
     assert found(body) == (evidence, sources)
-    held = chat_evidence(body, RequestField(), settings)
+    held = request_evidence(body, RequestField(), settings)
     if Source.TOOLS not in sources or name == "anthropic":
-        assert (held.question or chat_question(body, settings)) == HOTEL_QUESTION
+        question = standalone_question(request_turns(body, settings))
+        assert (held.question or question) == HOTEL_QUESTION
     message = await Asked(empty, monkeypatch, said).chat(body)
     assert pages(message) == cited
     assert SECRET not in str(message)
@@ -69,13 +66,14 @@ async def test_evidence_is_read_in_order_and_cited_with_its_page(empty, monkeypa
 
 async def test_responses(empty, monkeypatch):
     body, settings = recorded("openai_responses"), EvidenceSettings()
-    held = response_evidence(body, RequestField(), settings)
+    held = request_evidence(body, RequestField(), settings, responses=True)
     assert [(item.text, item.title) for item in held.evidence] == [
         (RIGHT, GUIDE[0]),
         (MORE, PRICES[0]),
     ]
     assert (held.evidence[0].id, held.sources) == ("file-7", (Source.TOOLS,))
-    assert response_question(body, settings) == HOTEL_QUESTION
+    turns = request_turns(body, settings, responses=True)
+    assert standalone_question(turns) == HOTEL_QUESTION
     reply = await Asked(empty, monkeypatch).http.post("/responses", json=body)
     message = next(item for item in reply.json()["output"] if item["type"] == "message")
     (part,) = message["content"]
