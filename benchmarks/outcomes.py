@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from guardrail import Guardrail, Policy
 from guardrail.core.types import Action, Category, GuardedAnswer, Sentence
+from guardrail.core.types.answers import CheckRequest
 from guardrail.markers.rendering import UNCARRIED
-from guardrail.requests import CheckRequest
 
 __all__ = ["Outcome", "checked", "outcome", "untouched"]
 

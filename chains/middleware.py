@@ -30,7 +30,7 @@ from chains.openai_wire import is_json_document
 from chains.structured import Document, judge_documents
 from guardrail import GuardedAnswer, Guardrail
 from guardrail.candidates import Attempt
-from guardrail.engine.loop import run_sync
+from guardrail.core.workers import run_sync
 
 __all__ = ["GuardrailMiddleware", "GuardrailState"]
 

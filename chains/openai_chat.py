@@ -28,7 +28,7 @@ from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendering import details, render
 from chains.structured import named_unjudged
 from guardrail import GuardedAnswer
-from guardrail.core.reasoning import without_reasoning
+from guardrail.core.incoming import without_reasoning
 
 if TYPE_CHECKING:
     from chains.openai_request import GuardedRequest, GuardSettings

@@ -34,7 +34,7 @@ from chains.openai_wire import (
 from chains.styles import MarkerStyle, StreamMode
 from guardrail import STRICT, Guardrail, Policy
 from guardrail.core.errors import ConfigError, GuardrailError, InputError
-from guardrail.engine.loop import run_sync
+from guardrail.core.workers import run_sync
 from guardrail.policy import policy_named
 
 if TYPE_CHECKING:

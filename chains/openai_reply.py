@@ -12,7 +12,7 @@ from chains.rendering import PlacedCitation, cited, details
 from chains.streaming import SentenceGate
 from chains.styles import StreamMode
 from guardrail import GuardedAnswer
-from guardrail.core.reasoning import ReasoningFilter
+from guardrail.core.incoming import ReasoningFilter
 from guardrail.core.types import Action, Problem
 from guardrail.log.records import tagged
 

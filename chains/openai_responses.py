@@ -28,7 +28,7 @@ from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendering import details, render
 from chains.structured import Document, Verdicts, call_name, judge_documents
 from guardrail import CheckRequest, GuardedAnswer
-from guardrail.core.reasoning import without_reasoning
+from guardrail.core.incoming import without_reasoning
 from guardrail.core.text.sentences import split_sentences
 from guardrail.sources.tables import MOST_CELLS
 

@@ -8,7 +8,7 @@ from typing import cast
 from langchain_core.messages import AIMessage, BaseMessage
 
 from guardrail.core.errors import InputError
-from guardrail.core.reasoning import without_reasoning
+from guardrail.core.incoming import without_reasoning
 
 __all__ = [
     "Path",

@@ -41,7 +41,7 @@ from chains.streaming import Release, SentenceGate, guard_stream, guard_stream_s
 from chains.styles import StreamMode
 from guardrail import GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt
-from guardrail.engine.loop import run_sync
+from guardrail.core.workers import run_sync
 
 __all__ = ["GuardrailRunnable"]
 

@@ -16,9 +16,9 @@ from chains.evidence.base import Case
 from chains.rendering import Notes, PlacedCitation, Rendition, render, render_sentences
 from chains.styles import MarkerStyle, StreamMode
 from guardrail import Policy
-from guardrail.core.reasoning import ReasoningFilter
+from guardrail.core.incoming import ReasoningFilter
 from guardrail.core.types import Action, GuardedAnswer, Sentence
-from guardrail.engine.loop import run_sync
+from guardrail.core.workers import run_sync
 
 if TYPE_CHECKING:
     from guardrail import CheckSession, Guardrail

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
         Verdict,
         VerdictThresholds,
     )
+    from guardrail.core.types.answers import AskRequest, CheckRequest, RankRequest
     from guardrail.engine.session import CheckSession
     from guardrail.guard import Guardrail
     from guardrail.policy import ANNOTATE, BEST_OF_N, STRICT, STRICT_CORRECT, Policy
-    from guardrail.requests import AskRequest, CheckRequest, RankRequest
     from guardrail.sources.sql import evidence_from_sql
     from guardrail.sources.tables import Table
     from guardrail.verdict.checks.base import Check, finding
@@ -94,7 +94,7 @@ _HOMES = {
     "guardrail.engine.session": "CheckSession",
     "guardrail.guard": "Guardrail",
     "guardrail.policy": "ANNOTATE BEST_OF_N Policy STRICT STRICT_CORRECT",
-    "guardrail.requests": "AskRequest CheckRequest RankRequest",
+    "guardrail.core.types.answers": "AskRequest CheckRequest RankRequest",
     "guardrail.sources.sql": "evidence_from_sql",
     "guardrail.sources.tables": "Table",
     "guardrail.verdict.checks.base": "Check finding",
@@ -105,7 +105,7 @@ _MOVED = {
     "Explanation Grounding Judgement LinkedEntity Mention NLIScores Problem ScoreCard "
     "SecondOpinion SpanKind StatementScore Subgraph TableRow WordScore linearise",
     "guardrail.engine.decision": "feedback",
-    "guardrail.engine.loop": "run_sync",
+    "guardrail.core.workers": "run_sync",
     "guardrail.engine.scoring": "Scorer ScoringRequest",
     "guardrail.evidence.retrieval": "Knowledge",
     "guardrail.log.records": "ScoreLog open_log",

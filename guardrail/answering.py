@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 
 from guardrail.candidates import Attempt, best_answers
 from guardrail.config import QUESTION_CHARS, GuardrailConfig
-from guardrail.core.cancellation import within
-from guardrail.core.closing import Closing
 from guardrail.core.errors import InputError
 from guardrail.core.types import Evidence, FailedSentence, GuardedAnswer, Problem
-from guardrail.engine.loop import run_sync
+from guardrail.core.types.answers import AskRequest, all_of
+from guardrail.core.workers import Closing, run_sync, within
 from guardrail.engine.problems import UNUSABLE, late, problem_of
 from guardrail.evidence.retrieval import Knowledge
 from guardrail.log.entries import LOST, tagged
 from guardrail.log.tracing import stage
 from guardrail.policy import Policy, chosen_policy
-from guardrail.requests import AskRequest, all_of
 from guardrail.sources.items import as_evidence
 
 if TYPE_CHECKING:

@@ -39,9 +39,8 @@ from pydantic import (
 )
 
 from guardrail.core.errors import ConfigError
-from guardrail.core.fields import did_you_mean, fields_at, plainly
+from guardrail.core.fields import did_you_mean, fields_at, plainly, read_toml
 from guardrail.core.secrets import RedactedRepr
-from guardrail.core.toml import read_toml
 from guardrail.core.types import MOST_DAYS, Probability, Seconds, Strictness, StrictnessSetting
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named

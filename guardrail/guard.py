@@ -21,10 +21,10 @@ from guardrail.core.types import (
     VerdictThresholds,
     as_strictness,
 )
-from guardrail.core.workers import off_loop
+from guardrail.core.types.answers import AskRequest, CheckRequest, RankRequest, all_of, several
+from guardrail.core.workers import off_loop, run_sync
 from guardrail.engine.decision import ranked
 from guardrail.engine.flow import Engine
-from guardrail.engine.loop import run_sync
 from guardrail.engine.parts import Parts
 from guardrail.engine.pipeline import Row
 from guardrail.engine.scoring import Scorer
@@ -33,7 +33,6 @@ from guardrail.evidence.retrieval import Knowledge, given
 from guardrail.log.tracing import stage
 from guardrail.models.facts import relevant_triples
 from guardrail.policy import Policy, chosen_policy
-from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of, several
 from guardrail.selftest import try_judge
 
 if TYPE_CHECKING:

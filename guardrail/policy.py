@@ -17,8 +17,7 @@ from pydantic_core import PydanticCustomError
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import did_you_mean
 from guardrail.core.types.answers import Action, Sentence
-from guardrail.core.types.judging import Category
-from guardrail.core.types.strictness import OwnStrictness
+from guardrail.core.types.judging import Category, OwnStrictness
 from guardrail.core.types.value import Seconds, Value
 
 __all__ = [

@@ -15,8 +15,8 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
 from guardrail.core.errors import ConfigError, JudgeError
+from guardrail.core.http_clients import open_client, openai_errors
 from guardrail.core.incoming import finite_json
-from guardrail.core.openai_client import open_client, openai_errors
 from judges.base import CausalLM, TokenLikelihoods
 from judges.causal_transformers import Progress, TransformersCausalLM
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from guardrail.core.cancellation import time_left
 from guardrail.core.errors import ConfigError, JudgeError
-from guardrail.core.openai_client import open_client, openai_errors
+from guardrail.core.http_clients import open_client, openai_errors
 from guardrail.core.types import (
     Category,
     Grounding,
@@ -23,6 +22,7 @@ from guardrail.core.types import (
     Usage,
     WordScore,
 )
+from guardrail.core.workers import time_left
 from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
 from judges.batching import distinct
 from judges.calibration import Calibration

@@ -24,7 +24,7 @@ from guardrail.core.types import (
     StatementScore,
     WordScore,
 )
-from guardrail.core.types.weighing import Weighing
+from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
 from judges.batching import distinct
 from judges.calibration import Calibration

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardrail.core.errors import JudgeError
-from guardrail.core.text.letters import is_writing
+from guardrail.core.text.words import is_writing
 from guardrail.core.types import Grounding, StatementScore, WordScore
 from judges.base import GroundingItem
 from judges.calibration import Calibration

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from guardrail.core.types import Category, Complexity, Value
-from guardrail.core.types.weighing import Weighing
+from guardrail.core.types.judging import Weighing
 from judges.calibration import Calibration
 from judges.folder import Card
 

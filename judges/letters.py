@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from guardrail.core.text.letters import FLAG
+from guardrail.core.text.words import FLAG
 
 __all__ = ["plain_letters"]
 

@@ -11,9 +11,9 @@ from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Generic, TypeVar
 
-from guardrail.core.closing import Closing
 from guardrail.core.errors import DeadlineExceededError, JudgeError
 from guardrail.core.types import CacheUse, Usage
+from guardrail.core.workers import Closing
 
 __all__ = ["MicroBatcher"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import Category, Complexity, Grounding, Judgement, NLIScores
-from guardrail.core.types.weighing import Weighing
+from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.batching import distinct, pair_windows
 from judges.folder import OnnxFolder

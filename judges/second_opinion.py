@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from guardrail.core.cancellation import time_left, within
 from guardrail.core.errors import DeadlineExceededError, GuardrailError, JudgeError
 from guardrail.core.types import (
     Grounding,
@@ -30,7 +29,8 @@ from guardrail.core.types import (
     Verdict,
     VerdictThresholds,
 )
-from guardrail.core.types.weighing import Weighed, Weighing
+from guardrail.core.types.judging import Weighed, Weighing
+from guardrail.core.workers import time_left, within
 from judges.base import GroundingItem, GroundingJudge, NLIJudge, traits_of
 from judges.grounding import as_grounding
 from judges.microbatcher import MicroBatcher

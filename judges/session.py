@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from guardrail.core.cpus import usable_cpus
 from guardrail.core.errors import JudgeError
 from guardrail.core.secrets import get_logger
-from guardrail.core.text.letters import is_writing
+from guardrail.core.text.words import is_writing
 from judges.exactness import SAFE_WEIGHT, has_exact_kernel, largest_weight
 from judges.letters import plain_letters
 from judges.sums import check_sums

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from pydantic import FiniteFloat
 
 from guardrail.core.errors import JudgeError
-from guardrail.core.openai_client import open_client, openai_errors
+from guardrail.core.http_clients import open_client, openai_errors
 from guardrail.core.types import Score, Value
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote
 from pydantic import Field, ValidationError
 
 from guardrail.core.errors import ConfigError
-from guardrail.core.toml import read_toml
+from guardrail.core.fields import read_toml
 from guardrail.core.types import Value
 from kg.quoting import check_iri
 

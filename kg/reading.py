@@ -19,9 +19,8 @@ from pyoxigraph import RdfFormat
 
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.fields import in_short
-from guardrail.core.rows import TABLE_FILES
+from guardrail.core.rows import TABLE_FILES, unpacked
 from guardrail.core.types import Value
-from guardrail.core.unpacking import unpacked
 
 __all__ = [
     "LINES",

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from guardrail.core.remembered import remembered
 from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.words import remembered
 from guardrail.core.types import Candidate, Entity, Subgraph, Triple
 from kg.mentions import fold
 from kg.relations import genders

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Final, Generic, TypeVar
 
-from guardrail.core.token_bucket import TokenBucket
+from guardrail.core.http_clients import TokenBucket
 
 __all__ = ["CircuitBreaker", "RateLimit", "TimedCache", "keep"]
 

@@ -30,7 +30,7 @@ from guardrail.core.types import (
     Verdict,
     VerdictThresholds,
 )
-from guardrail.core.types.weighing import Weighed, Weighing, Weights, features_of
+from guardrail.core.types.judging import Weighed, Weighing, Weights, features_of
 from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import parse
 from guardrail.verdict.claims import GroundingRequest

@@ -13,8 +13,8 @@ from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import label_in
 from guardrail.core.text.words import tokenise
 from guardrail.core.types import GuardedAnswer, Sentence, SpanKind, Triple
+from guardrail.core.types.answers import CheckRequest
 from guardrail.intervals import wilson
-from guardrail.requests import CheckRequest
 
 __all__ = ["Came", "came", "came_of", "table"]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from benchmarks.outcomes import Outcome, checked, outcome
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.types import Triple
-from guardrail.requests import CheckRequest
+from guardrail.core.types.answers import CheckRequest
 from guardrail.sources.items import as_evidence
 
 __all__ = ["Hidden", "main", "read_hidden"]

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from benchmarks.fuzz.inputs import ANY_TEXT, Target, almost, repeated
 from guardrail.core.documents.sections import Page, sections_of
-from guardrail.core.text.layout import laid_out
+from guardrail.core.text.sentences import laid_out
 from guardrail.core.text.values import find_values
 from guardrail.core.types import Entity, Subgraph, Triple
 from guardrail.evidence.prepared import prepare

@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks.newcomer.domains import DOMAINS, Domain
 from benchmarks.verdicts.sets import SETS, read_set
 from guardrail import Guardrail, GuardrailConfig
+from guardrail.core.types.answers import CheckRequest
 from guardrail.evaluation.invariants import GUARANTEES, Tally, measured, trials_of
-from guardrail.requests import CheckRequest
 
 __all__ = ["main", "requests_of"]
 

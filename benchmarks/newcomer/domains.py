@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guardrail.core.types import Evidence, Passage, Triple, Verdict
-from guardrail.requests import CheckRequest
+from guardrail.core.types.answers import CheckRequest
 
 __all__ = ["DOMAINS", "Domain", "Labelled", "LabelledSentence"]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from benchmarks.outcomes import Outcome, checked, outcome
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.types import Evidence, Passage, Triple
-from guardrail.requests import CheckRequest
+from guardrail.core.types.answers import CheckRequest
 
 __all__ = ["Written", "main", "read_written"]
 

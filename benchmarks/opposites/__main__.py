@@ -12,7 +12,7 @@ from benchmarks.newcomer.measure import auc
 from benchmarks.outcomes import Outcome, checked, outcome
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.types import Passage
-from guardrail.requests import CheckRequest
+from guardrail.core.types.answers import CheckRequest
 
 __all__ = ["main", "read_rules"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import permutations
 
 from benchmarks.verdicts.cases import Case
-from guardrail.core.text.properties import property_name
+from guardrail.core.text.units import property_name
 from guardrail.core.text.words import property_words
 from guardrail.core.types import Triple, Verdict
 

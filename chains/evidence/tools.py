@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo
 
 from chains.evidence.base import EvidenceSettings, Found, Source
 from guardrail import Table
-from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.errors import InputError
 from guardrail.core.incoming import cut_text
 from guardrail.core.rows import cell_text
 from guardrail.core.types import Evidence, Passage, Problem, Triple
+from guardrail.core.workers import stop_if_given_up
 from guardrail.evidence.bounds import MOST_CHARS, too_long
 from guardrail.sources.tables import MOST_CELLS, SUBJECT_COLUMNS, row_size
 

@@ -19,8 +19,8 @@ from chains.gateway.callers import Caller, identify, key_of, secrets_of
 from chains.gateway.requests import CLIENT_CLOSED, PREFIX, RejectedError, error_response, read_body
 from chains.gateway.streaming import CallerGoneError
 from guardrail.core.errors import GuardrailError
+from guardrail.core.http_clients import TokenBucket
 from guardrail.core.secrets import hiding
-from guardrail.core.token_bucket import TokenBucket
 from guardrail.core.types import MOST_SECONDS
 from guardrail.log.records import tagged
 

@@ -13,8 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
 from guardrail.core.errors import InputError, MissingExtraError
+from guardrail.core.rows import bounded_lines, unpacked
 from guardrail.core.types import Value
-from guardrail.core.unpacking import bounded_lines, unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa

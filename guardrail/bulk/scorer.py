@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from guardrail.bulk.inputs import LINES
 from guardrail.config import GuardrailConfig
 from guardrail.core.errors import MissingExtraError
+from guardrail.core.rows import is_cut
 from guardrail.core.types import Value
-from guardrail.core.unpacking import is_cut
 from guardrail.log.fingerprints import shipped_judge
 from kg.opening import SEPARATOR
 

@@ -26,9 +26,9 @@ from guardrail.commands.options import (
 )
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import GuardedAnswer, LinkedEntity, Sentence, Span, Triple, Value
+from guardrail.core.types.answers import AskRequest
 from guardrail.lines.jobs import RankRow, check_job, rank_job
 from guardrail.lines.rows import LineJob, Row, json_line
-from guardrail.requests import AskRequest
 from guardrail.sources.files import evidence_of_files
 
 __all__ = ["ask", "check", "explain", "link", "rank"]

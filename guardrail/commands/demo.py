@@ -44,8 +44,8 @@ def demo(
     from chains.rendering import MarkerStyle, render
     from guardrail.commands.render import show_answer, show_ranking
     from guardrail.core.types import Triple
+    from guardrail.core.types.answers import CheckRequest
     from guardrail.guard import Guardrail
-    from guardrail.requests import CheckRequest
 
     if question is not None and not live:
         raise typer.BadParameter("the recorded answers are to one question; add --live")

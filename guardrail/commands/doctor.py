@@ -228,7 +228,7 @@ def _graph(settings: GuardrailConfig) -> str:
 
 
 def _model(settings: GuardrailConfig) -> str:
-    from guardrail.core.openai_client import open_client, openai_errors
+    from guardrail.core.http_clients import open_client, openai_errors
 
     base = settings.model.base_url or os.environ.get("OPENAI_BASE_URL")
     key = os.environ.get(settings.model.api_key_env)

@@ -23,10 +23,10 @@ from guardrail.lines.rows import json_line
 
 if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig
+    from guardrail.core.types.answers import CheckRequest
     from guardrail.evaluation.comparison import EvalSummary
     from guardrail.evaluation.rows import EvalResult
     from guardrail.intervals import Rate
-    from guardrail.requests import CheckRequest
 
 __all__ = ["evaluate"]
 

@@ -17,8 +17,8 @@ from typing import IO
 from guardrail.commands.progress import bars, visible
 from guardrail.core.errors import InputError
 from guardrail.core.fields import in_short
+from guardrail.core.rows import bounded_lines
 from guardrail.core.types import Action
-from guardrail.core.unpacking import bounded_lines
 from guardrail.lines.rows import LineJob, RowT, json_line
 
 __all__ = ["prepare_target", "put_line", "results_of", "run_lines"]

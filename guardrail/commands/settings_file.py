@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from guardrail.core.errors import ConfigError
-from guardrail.core.toml import read_toml
+from guardrail.core.fields import read_toml
 from guardrail.tuning.curve import toml_key
 
 __all__ = ["write_settings"]

@@ -1,18 +1,17 @@
-"""What is wrong with the fields of an object that somebody wrote: the nearest name for a wrong one.
-
-Settings files, requests and feedback are read into models; this puts pydantic's complaints into
-words that say what to write instead.
-"""
+"""Settings, requests and feedback that people write: what is wrong with them, in plain words."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable
 from difflib import get_close_matches
 from inspect import getdoc
 from typing import TYPE_CHECKING, get_args
 
 from pydantic import BaseModel, ValidationError
+
+from guardrail.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -25,6 +24,7 @@ __all__ = [
     "fields_at",
     "in_short",
     "plainly",
+    "read_toml",
 ]
 
 LONGEST = 80
@@ -109,3 +109,19 @@ def _models_in(annotation: object) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [found for arg in get_args(annotation) for found in _models_in(arg)]
+
+
+def read_toml(content: str | bytes, source: object) -> dict[str, object]:
+    """Read TOML.
+
+    Args:
+        content: Of the file.
+        source: The file, for messages.
+
+    Raises:
+        ConfigError: It is none, no UTF-8, nests too deep, or has a number of thousands of digits.
+    """
+    try:
+        return tomllib.loads(content if isinstance(content, str) else content.decode())
+    except (ValueError, RecursionError) as error:  # not all of the first are TOMLDecodeError
+        raise ConfigError(f"{source} is not TOML: {error}") from error

@@ -1,16 +1,24 @@
-"""HTTP clients, whose proxies and certificates the environment names."""
+"""HTTP: clients of OpenAI-compatible and other endpoints, and a limit of the rate of calls.
+
+Proxies and certificates are those that the environment names.
+"""
 
 from __future__ import annotations
 
 import os
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from guardrail.core.errors import ConfigError, MissingExtraError
-from guardrail.core.secrets import register_environment
+from guardrail.core.errors import ConfigError, GuardrailError, MissingExtraError
+from guardrail.core.secrets import register_environment, register_secret
 
-__all__ = ["reading_environment"]
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+__all__ = ["TokenBucket", "open_client", "openai_errors", "reading_environment"]
 
 PROXIES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -59,3 +67,115 @@ def _set_in(names: tuple[str, ...], part: str = "") -> str:
     """The first of the variables that is set, in either case, and holds a text; else empty."""
     cased = (form for name in names for form in (name, name.lower()))
     return next((name for name in cased if part in os.environ.get(name, "") != ""), "")
+
+
+TIMEOUT_S = 60.0
+"""Default limit of one request, seconds."""
+
+MAX_RETRIES = 2
+"""Further attempts after a failed one, with back-off; the client's own default."""
+
+
+def open_client(
+    base_url: str | None = None,
+    api_key: str | None = None,
+    *,
+    timeout_s: float = TIMEOUT_S,
+    max_retries: int = MAX_RETRIES,
+) -> OpenAI:
+    """Open a client; nothing is sent.
+
+    Args:
+        base_url: The endpoint; None takes ``OPENAI_BASE_URL``, else OpenAI's own.
+        api_key: The key; None takes ``OPENAI_API_KEY``. An endpoint other than OpenAI's own may
+            do without.
+        timeout_s: Limit of one request, seconds.
+        max_retries: Further attempts after a failed one, with back-off.
+
+    Raises:
+        ConfigError: OpenAI's own endpoint needs a key, and there is none; or a proxy or a
+            certificate that the environment names cannot be used.
+    """
+    import openai
+
+    base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
+    key = api_key or os.environ.get("OPENAI_API_KEY") or ("none" if base_url else None)
+    if key is None:
+        raise ConfigError(
+            "OPENAI_API_KEY is not set; set it, or name an endpoint that needs no key "
+            "(OPENAI_BASE_URL)"
+        )
+    try:
+        with reading_environment():
+            client = openai.OpenAI(
+                base_url=base_url, api_key=key, timeout=timeout_s, max_retries=max_retries
+            )
+    except openai.OpenAIError as error:
+        raise ConfigError(f"cannot open the OpenAI client: {error}") from error
+    register_secret(key or "")
+    return client
+
+
+@contextmanager
+def openai_errors(who: str, kind: type[GuardrailError]) -> Iterator[None]:
+    """Raise whatever fails in a block that calls an endpoint as one kind of error.
+
+    Args:
+        who: Names the caller in the message, such as ``model 'm'``.
+        kind: The error to raise.
+
+    Raises:
+        GuardrailError: Of that kind; the endpoint failed, refused, or sent no valid JSON.
+    """
+    import openai
+
+    try:
+        yield
+    except openai.APITimeoutError as error:
+        raise kind(f"{who} did not answer in time") from error
+    except openai.APIConnectionError as error:
+        raise kind(f"{who}: cannot reach the endpoint {_address(error)}") from error
+    except openai.APIStatusError as error:
+        raise kind(
+            f"{who}: the endpoint refused the request with HTTP {error.status_code}, "
+            f"{_shorten(error.message)}"
+        ) from error
+    except openai.OpenAIError as error:
+        raise kind(f"{who}: {_shorten(str(error))}") from error
+    except (ValueError, RecursionError) as error:
+        raise kind(f"{who}: the endpoint sent something that is not JSON") from error
+
+
+def _address(error: object) -> str:
+    url = getattr(getattr(error, "request", None), "url", None)
+    return f"{url.scheme}://{url.netloc.decode()}" if url is not None else ""
+
+
+def _shorten(message: str) -> str:
+    """The start of a server's message; an HTML page is not repeated whole."""
+    line = " ".join(message.split())
+    return line if len(line) <= 300 else line[:300] + " …"
+
+
+class TokenBucket:
+    """Counts calls; whoever uses it from several threads holds a lock.
+
+    Args:
+        per_second: Tokens that come in a second.
+        capacity: Most tokens that gather; the bucket begins full.
+    """
+
+    def __init__(self, per_second: float, capacity: float) -> None:
+        self._rate, self._capacity = per_second, capacity
+        self._tokens, self._filled = capacity, time.monotonic()
+
+    def wait(self) -> float:
+        """Return the seconds until there is a token; 0 if there is one."""
+        now = time.monotonic()
+        gained = (now - self._filled) * self._rate
+        self._tokens, self._filled = min(self._capacity, self._tokens + gained), now
+        return max(0.0, (1.0 - self._tokens) / self._rate)
+
+    def take(self) -> None:
+        """Take a token, also one that is still to come: who takes the next waits behind it."""
+        self._tokens -= 1.0

@@ -20,9 +20,9 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Literal
 
-from guardrail.core.cancellation import GivenUpError
 from guardrail.core.errors import ConfigError, GuardrailError, InputError
 from guardrail.core.types import Problem
+from guardrail.core.workers import GivenUpError
 
 __all__ = ["NOWHERE", "Kind", "foreign", "made_part", "named_part", "note_failure", "reporting"]
 

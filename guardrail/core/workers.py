@@ -1,4 +1,4 @@
-"""Worker threads for blocking parts, bounded also where a part never comes back.
+"""Worker threads, the private event loop, and deadlines for blocking parts.
 
 A graph or judge that hangs cannot be stopped from outside. The call is given up when the answer's
 time runs out, its thread stays behind until the part comes back, and another takes its place, up
@@ -10,21 +10,144 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import math
 import os
 import threading
+import time
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
 from queue import SimpleQueue
-from typing import Protocol, TypeVar, TypeVarTuple, cast
+from typing import Never, Protocol, Self, TypeVar, TypeVarTuple, cast
 
-from guardrail.core.cancellation import watch
 from guardrail.core.errors import GuardrailError, OverloadedError
 from guardrail.core.types import Usage
 
-__all__ = ["InThread", "Workers", "called", "off_loop"]
+__all__ = [
+    "Closing",
+    "GivenUpError",
+    "InThread",
+    "Workers",
+    "called",
+    "off_loop",
+    "run_sync",
+    "stop_if_given_up",
+    "time_left",
+    "watch",
+    "within",
+]
+
+
+class Closing(ABC):
+    """Something that is closed."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release what it holds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_GIVEN_UP: ContextVar[Callable[[], bool]] = ContextVar("guardrail_given_up", default=lambda: False)
+_UNTIL: ContextVar[float] = ContextVar("guardrail_until", default=math.inf)
+
+
+class GivenUpError(GuardrailError):
+    """The caller went away, or its time ran out, before the work was done."""
+
+
+def watch(given_up: Callable[[], bool]) -> None:
+    """Name, in this context, what tells whether its work was given up."""
+    _GIVEN_UP.set(given_up)
+
+
+def stop_if_given_up() -> None:
+    """Stop here where nobody waits for the result.
+
+    Raises:
+        GivenUpError: Nobody does.
+    """
+    if _GIVEN_UP.get()():
+        raise GivenUpError("nobody waits for this answer any more")
+
+
+@contextmanager
+def within(seconds: float | None) -> Iterator[None]:
+    """Let the work of a block, on other threads too, know how long it may take.
+
+    Args:
+        seconds: From now on, and no longer than a block around it; None for as long as that.
+    """
+    own = math.inf if seconds is None else time.monotonic() + seconds
+    until = _UNTIL.set(min(own, _UNTIL.get()))
+    try:
+        yield
+    finally:
+        _UNTIL.reset(until)
+
+
+def time_left() -> float:
+    """Seconds until the result is waited for no more; infinite where there is no bound."""
+    return max(0.0, _UNTIL.get() - time.monotonic())
+
 
 T = TypeVar("T")
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def run_sync(coroutine: Coroutine[object, Never, T]) -> T:
+    """Run a coroutine to its end from synchronous code, in the caller's context variables.
+
+    Args:
+        coroutine: What to run; it is cancelled when the caller is interrupted.
+
+    Raises:
+        GuardrailError: Called from a coroutine of this project, where it would wait for itself.
+    """
+    loop = _private_loop()
+    try:
+        running = asyncio.get_running_loop()
+    except RuntimeError:
+        running = None
+    if running is loop:
+        coroutine.close()
+        raise GuardrailError("a synchronous call inside the guardrail's own loop; await instead")
+    future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+def _private_loop() -> asyncio.AbstractEventLoop:
+    global _loop
+    with _lock:
+        if _loop is None or _loop.is_closed():
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="guardrail-loop", daemon=True).start()
+        return _loop
+
+
+def _forget() -> None:
+    """After a fork the thread is gone: the child starts a loop of its own."""
+    global _loop, _lock
+    _loop, _lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
 Arguments = TypeVarTuple("Arguments")
 
 
@@ -115,7 +238,7 @@ class Workers:
         """Run a blocking call in a thread, in the caller's context variables.
 
         Cancelling gives the call up: one that waits is dropped, one in work goes on unheard until
-        it looks whether it was (``guardrail.core.cancellation``).
+        it looks whether it was (``guardrail.core.workers``).
 
         Raises:
             OverloadedError: Too many calls that were given up still run.

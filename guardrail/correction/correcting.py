@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from guardrail.core.apart import meets
 from guardrail.core.errors import GuardrailError
+from guardrail.core.text.words import meets
 from guardrail.core.types import (
     AttributedAnswer,
     Correction,

@@ -15,17 +15,22 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.apart import Span, meets
-from guardrail.core.text.clock_times import ClockTime
-from guardrail.core.text.dates import Date
+from guardrail.core.text.dates import ClockTime, Date
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import part_of_name_in
-from guardrail.core.text.properties import cues
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.tagging import parse
-from guardrail.core.text.units import MONEY
+from guardrail.core.text.units import MONEY, cues
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
-from guardrail.core.text.words import content_stems, fold, plain, property_words, tokenise
+from guardrail.core.text.words import (
+    Span,
+    content_stems,
+    fold,
+    meets,
+    plain,
+    property_words,
+    tokenise,
+)
 from guardrail.core.types import Effect
 from guardrail.verdict.checks.base import NAMED, named_share
 

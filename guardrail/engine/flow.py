@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
-from guardrail.core.cancellation import within
 from guardrail.core.errors import GuardrailError, KnowledgeGraphError
 from guardrail.core.incoming import clean_text, without_controls
 from guardrail.core.plugins import foreign
@@ -23,7 +22,7 @@ from guardrail.core.types import (
     Score,
     ScoreCard,
 )
-from guardrail.core.workers import Workers, off_loop
+from guardrail.core.workers import Workers, off_loop, within
 from guardrail.correction.correcting import Correcting
 from guardrail.engine.decision import Decision, as_it_came, decide, dry
 from guardrail.engine.parts import Parts

@@ -12,7 +12,7 @@ from guardrail.core.types import Usage, Used
 from guardrail.evidence.retrieval import Knowledge, given
 
 if TYPE_CHECKING:
-    from guardrail.core.types.weighing import Weighing
+    from guardrail.core.types.judging import Weighing
     from guardrail.engine.scoring import Scorer
     from guardrail.evidence.prepared import EvidenceCache
     from guardrail.models.base import LanguageModel

@@ -16,7 +16,7 @@ from guardrail.core.errors import (
     ModelError,
     OverloadedError,
 )
-from guardrail.core.text.english import in_english
+from guardrail.core.text.tagging import in_english
 from guardrail.core.types import Problem, Sentence
 from guardrail.markers.grammar import parse
 

@@ -16,8 +16,7 @@ from uuid import uuid4
 from guardrail.core.incoming import clean_text
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Action, Evidence, GuardedAnswer
-from guardrail.core.workers import off_loop
-from guardrail.engine.loop import run_sync
+from guardrail.core.workers import off_loop, run_sync
 from guardrail.engine.pipeline import parse_answer
 from guardrail.engine.problems import overlong
 from guardrail.evidence.retrieval import Knowledge, given

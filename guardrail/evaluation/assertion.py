@@ -17,7 +17,7 @@ from guardrail.core.types import (
     Value,
     Verdict,
 )
-from guardrail.engine.loop import run_sync
+from guardrail.core.workers import run_sync
 from guardrail.policy import ANNOTATE, Policy
 
 if TYPE_CHECKING:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.dates import parse_date
 from guardrail.core.text.lexicon import lexicon
-from guardrail.core.text.properties import property_name
 from guardrail.core.text.sentences import split_sentences
-from guardrail.core.text.units import head_of
+from guardrail.core.text.units import head_of, property_name
 from guardrail.core.text.words import property_words
 from guardrail.core.types import Category, Evidence, Passage, Triple
-from guardrail.requests import CheckRequest
+from guardrail.core.types.answers import CheckRequest
 
 if TYPE_CHECKING:
     from guardrail.core.types import GuardedAnswer

@@ -21,8 +21,8 @@ from guardrail.lines.jobs import ROWS_PER_CALL, CheckRow
 from guardrail.lines.rows import EvidenceRow, LineJob, first_problem
 
 if TYPE_CHECKING:
+    from guardrail.core.types.answers import CheckRequest
     from guardrail.guard import Guardrail
-    from guardrail.requests import CheckRequest
 
 __all__ = [
     "NO_EVIDENCE",

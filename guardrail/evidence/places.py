@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.plugins import foreign
-from guardrail.core.text.properties import cues, tells_place
 from guardrail.core.text.sentences import split_sentences
+from guardrail.core.text.units import cues, tells_place
 from guardrail.core.text.words import fold, tokenise
 from guardrail.core.types import Entity, Triple
 from guardrail.log.tracing import stage

@@ -17,10 +17,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.text.names import NO_NAMES, by_words_alone, find_names, words_of_label
 from guardrail.core.text.words import Token, content_stems, copy_key, fold
 from guardrail.core.types import Evidence, Triple
+from guardrail.core.workers import stop_if_given_up
 from guardrail.evidence.statements import Statement, as_spoken, statements_of
 from judges.base import EVIDENCE_CHARS
 

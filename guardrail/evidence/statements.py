@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from guardrail.core.cancellation import stop_if_given_up
-from guardrail.core.text.dates import Date, find_dates
-from guardrail.core.text.layout import laid_out
+from guardrail.core.text.dates import Date, Validity, find_dates, validity_of
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import NO_NAMES, label_in, part_of_name_in
-from guardrail.core.text.properties import cues
-from guardrail.core.text.validity import Validity, validity_of
+from guardrail.core.text.sentences import laid_out
+from guardrail.core.text.units import cues
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values, values_of
 from guardrail.core.text.words import Token, content_stems, fold, plain, property_words, tokenise
 from guardrail.core.types import Citation, Evidence, Passage, Triple
+from guardrail.core.workers import stop_if_given_up
 
 __all__ = ["Statement", "as_spoken", "statements_of"]
 

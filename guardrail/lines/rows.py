@@ -14,7 +14,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue, PrivateAttr, ValidationError, model_validator
 
-from guardrail.core import unpacking
+from guardrail.core import rows as reading
 from guardrail.core.errors import GuardrailError
 from guardrail.core.fields import in_short
 from guardrail.core.incoming import finite_json
@@ -198,8 +198,8 @@ def json_line(value: object) -> str:
 
 
 def _json_object(line: str) -> dict[str, object]:
-    if unpacking.is_cut(line):
-        raise ValueError(f"longer than {unpacking.LONGEST_LINE} characters")
+    if reading.is_cut(line):
+        raise ValueError(f"longer than {reading.LONGEST_LINE} characters")
     if wrong := _NOT_UTF8.search(line):
         raise ValueError(f"not UTF-8: the byte 0x{ord(wrong.group()) - 0xDC00:02X}")
     try:

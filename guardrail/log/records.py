@@ -16,9 +16,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from guardrail.core.closing import Closing
 from guardrail.core.errors import InputError, RecordError
 from guardrail.core.types import GuardedAnswer
+from guardrail.core.workers import Closing
 from guardrail.log.entries import (
     Feedback,
     Record,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from guardrail.core.cancellation import time_left
 from guardrail.core.errors import ModelError
 from guardrail.core.plugins import foreign
+from guardrail.core.workers import time_left
 from guardrail.log.tracing import model_call
 from guardrail.models.base import Completion, LanguageModel, SampleRequest
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, cast
 
 from guardrail.core.errors import ConfigError, ModelError
-from guardrail.core.reasoning import without_reasoning
+from guardrail.core.incoming import without_reasoning
 from guardrail.models.base import Completion, SampleRequest, model_workers
 from guardrail.models.constraints import CitationConstraint
 

@@ -7,8 +7,8 @@ import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 from guardrail.core.errors import ConfigError, ModelError
-from guardrail.core.openai_client import open_client, openai_errors
-from guardrail.core.reasoning import without_reasoning
+from guardrail.core.http_clients import open_client, openai_errors
+from guardrail.core.incoming import without_reasoning
 from guardrail.models.base import Completion, SampleRequest, model_workers
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from guardrail.core.cancellation import time_left
 from guardrail.core.errors import GuardrailError, ModelError
+from guardrail.core.workers import time_left
 from guardrail.markers.grammar import strip
 from guardrail.models.base import LanguageModel, Message, Prompt, SampleRequest
 from guardrail.models.calls import sampled

@@ -13,11 +13,11 @@ from typing import Annotated, TypeVar, cast
 
 from pydantic import BeforeValidator, FailFast, Field, ValidationError
 
-from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, did_you_mean, in_short
 from guardrail.core.rows import cell_text
 from guardrail.core.types import Evidence, Passage, Triple, Value, passage_of_document
+from guardrail.core.workers import stop_if_given_up
 from guardrail.sources.files import evidence_of_bytes
 from guardrail.sources.tables import MOST_CELLS, Table, few_enough, within_cells
 

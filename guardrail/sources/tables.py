@@ -10,11 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, in_short
 from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
 from guardrail.core.types import TableRow, Triple
+from guardrail.core.workers import stop_if_given_up
 from guardrail.sources.columns import in_one_notation
 
 __all__ = [
@@ -187,7 +187,7 @@ class Table:
     @staticmethod
     def rows_of_markdown(text: str) -> list[dict[str, str]] | None:
         """The rows of a Markdown table; None if the text is anything else."""
-        from guardrail.core.text.layout import UNDER_HEADER, cells_of
+        from guardrail.core.text.sentences import UNDER_HEADER, cells_of
 
         lines = [line for line in text.strip().splitlines() if line.strip()]
         if len(lines) < 3 or any("|" not in line for line in lines):

@@ -10,16 +10,29 @@ from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
-from guardrail.core.apart import within_another
-from guardrail.core.text.layout import Line, cells_of, lined
-from guardrail.core.text.letters import hides_letters
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import find_names, label_in
 from guardrail.core.text.quantities import Quantity
-from guardrail.core.text.sentences import Stretch, code_blocks, split_sentences
+from guardrail.core.text.sentences import (
+    Line,
+    Stretch,
+    cells_of,
+    code_blocks,
+    lined,
+    split_sentences,
+)
 from guardrail.core.text.tagging import parse
 from guardrail.core.text.values import TypedValue, find_values
-from guardrail.core.text.words import Token, content_stems, fold, plain, tokenise, without_emphasis
+from guardrail.core.text.words import (
+    Token,
+    content_stems,
+    fold,
+    hides_letters,
+    plain,
+    tokenise,
+    within_another,
+    without_emphasis,
+)
 from guardrail.core.types import Strictness, VerdictThresholds
 from guardrail.evidence.prepared import PreparedEvidence
 from guardrail.markers.grammar import Marker, ParsedText

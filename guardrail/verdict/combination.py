@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from guardrail.core.text.values import Agreement, compare
 from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import Effect, Finding, Verdict, Weight
-from guardrail.core.types.weighing import Weighed, Weighing, features_of
+from guardrail.core.types.judging import Weighed, Weighing, features_of
 from guardrail.verdict.checks.validity import applies
 
 if TYPE_CHECKING:

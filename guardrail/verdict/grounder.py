@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.errors import JudgeError
 from guardrail.core.plugins import note_failure
 from guardrail.core.text.values import TypedValue
@@ -26,7 +25,8 @@ from guardrail.core.types import (
     Verdict,
     VerdictThresholds,
 )
-from guardrail.core.types.weighing import Weighing
+from guardrail.core.types.judging import Weighing
+from guardrail.core.workers import stop_if_given_up
 from guardrail.correction.edits import Proposal, proposed
 from guardrail.evidence.prepared import PreparedEvidence, Selection
 from guardrail.evidence.statements import Statement

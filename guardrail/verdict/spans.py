@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.apart import meets
 from guardrail.core.text.lexicon import lexicon_set
-from guardrail.core.text.words import fold, plain
+from guardrail.core.text.words import fold, meets, plain
 from guardrail.core.types import Effect, Finding, Span, SpanKind, Triple, Verdict, WordScore
 
 if TYPE_CHECKING:

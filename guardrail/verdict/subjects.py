@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from guardrail.core.apart import Span, within_another
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import find_names, label_in, part_of_name_in
-from guardrail.core.text.words import Token, plain, tokenise
+from guardrail.core.text.words import Span, Token, plain, tokenise, within_another
 
 if TYPE_CHECKING:
     from guardrail.evidence.prepared import PreparedEvidence

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.errors import ConfigError, JudgeError
-from guardrail.core.text.english import in_english
 from guardrail.core.text.lexicon import lexicon_set
-from guardrail.core.text.tagging import load_english, run_pipeline
+from guardrail.core.text.tagging import in_english, load_english, run_pipeline
 from guardrail.core.types import Mention
 
 if TYPE_CHECKING:

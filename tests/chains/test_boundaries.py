@@ -13,23 +13,19 @@ PUBLIC_MODULES = {
     f"guardrail.{name}"
     for name in (
         "candidates",
-        "core.cancellation",
         "core.errors",
         "core.fields",
         "core.incoming",
         "core.http_clients",
         "core.lazy",
-        "core.reasoning",
         "core.rows",
         "core.secrets",
         "core.text.lexicon",
         "core.text.sentences",
         "core.text.values",
         "core.text.words",
-        "core.token_bucket",
         "core.types",
         "core.workers",
-        "engine.loop",
         "evaluation",
         "evidence.bounds",
         "log.records",
@@ -54,4 +50,4 @@ def test_only_public_names_are_imported(path):
                 assert names <= set(guardrail.__all__)
             else:
                 assert node.module in PUBLIC_MODULES
-                assert names <= set(import_module(node.module).__all__)
+                assert names <= {name for name in dir(import_module(node.module)) if name[0] != "_"}

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from guardrail.core.documents.sections import Page, sections_of
-from guardrail.core.text.layout import laid_out
+from guardrail.core.text.sentences import laid_out
 from guardrail.core.text.units import unit_of_label
 from guardrail.core.text.values import find_values
 from guardrail.correction.edits import QUALIFIER

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from guardrail.core.cancellation import within
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import Category, Grounding
+from guardrail.core.workers import within
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.calibration import Calibration
 from judges.chat import ARRAY_SIZE, ChatJudge

@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from guardrail.core import cancellation
-from guardrail.core.cancellation import time_left, within
+from guardrail.core import workers
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import Grounding, NLIScores, StatementScore, Strictness
-from guardrail.core.types.weighing import Weighed
+from guardrail.core.types.judging import Weighed
+from guardrail.core.workers import time_left, within
 from judges.base import GroundingItem, NLITraits
 from judges.second_opinion import Doubt, SecondJudge, SecondOpinions, nearest
 from tests.clock import PATIENCE_S, HandClock
@@ -145,7 +145,7 @@ def test_what_fails_is_a_reason(counting, second, error):
 
 
 def test_what_is_left_of_the_answer_s_time_bounds_the_wait(counting, second, monkeypatch):
-    HandClock().runs(monkeypatch, cancellation)
+    HandClock().runs(monkeypatch, workers)
     counting.go.clear()
     opinions = SecondOpinions(second, band=1.0, share=1.0, timeout_s=60.0)
     doubt = Doubt(0, item("One."), FIRST, Weighed(0.4, 0.1), Strictness.BALANCED.thresholds)

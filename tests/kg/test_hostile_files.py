@@ -6,7 +6,7 @@ import time
 import pytest
 from pyoxigraph import Store
 
-from guardrail.core import unpacking
+from guardrail.core import rows
 from guardrail.core.errors import ConfigError, KnowledgeGraphError
 from kg import reading as reading_module
 from kg.profiles import load_profile
@@ -66,7 +66,7 @@ def test_a_file_that_is_cut_short_is_no_graph(tmp_path):
 
 
 def test_what_unpacks_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(unpacking, "LEAST_REFUSED", 1 << 20)
+    monkeypatch.setattr(rows, "LEAST_REFUSED", 1 << 20)
     path = tmp_path / "graph.nt.gz"
     path.write_bytes(gzip.compress(b"# nothing\n" * 1_000_000))
     with pytest.raises(KnowledgeGraphError, match="times its size"):

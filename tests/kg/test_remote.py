@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.cli import app
-from guardrail.core import token_bucket
+from guardrail.core import http_clients
 from guardrail.core.errors import KnowledgeGraphError
 from kg import FederatedGraph, OxigraphGraph, SparqlGraph, endpoint, traffic
 from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
@@ -147,7 +147,7 @@ def test_queries_go_at_once_but_no_more_than_allowed() -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> HandClock:
-    return HandClock().runs(monkeypatch, endpoint, traffic, token_bucket)
+    return HandClock().runs(monkeypatch, endpoint, traffic, http_clients)
 
 
 def test_rate_limit(clock: HandClock) -> None:

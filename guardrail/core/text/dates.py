@@ -1,27 +1,17 @@
-"""Dates of a text, whole or in part: days, months, seasons, years, decades, centuries."""
+"""Dates, times of day, and the time for which a statement holds."""
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
 from collections.abc import Mapping
+from datetime import date
 from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from guardrail.core.apart import read_apart
 from guardrail.core.text.lexicon import lexicon
-from guardrail.core.text.words import plain
-
-__all__ = [
-    "Agreement",
-    "Date",
-    "agreement",
-    "calendar_words",
-    "find_dates",
-    "names_weekday",
-    "parse_date",
-]
+from guardrail.core.text.words import plain, read_apart
 
 DIGIT = re.compile(r"\d")
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
@@ -275,3 +265,191 @@ def agreement(claimed: Date, known: Date) -> Agreement:
         return Agreement.CONFLICT
     finer = finer or (claimed.day is not None and known.day is None)
     return Agreement.OPEN if finer else Agreement.SAME
+
+
+class ClockTime(NamedTuple):
+    """A time of day.
+
+    Attributes:
+        minutes: Minutes since midnight.
+        half: True if the half of the day is known; otherwise twelve hours later is meant as well.
+        start: Offset of its first character.
+        end: Offset past its last.
+        zone: Minutes ahead of UTC; None if no time zone is given.
+    """
+
+    minutes: int
+    half: bool
+    start: int
+    end: int
+    zone: int | None = None
+
+    def same(self, other: ClockTime) -> bool:
+        """True if both may be the same time."""
+        apart = abs(self.minutes - other.minutes)
+        if self.zone is not None and other.zone is not None:
+            apart = abs(self.minutes - self.zone - other.minutes + other.zone) % 1440
+        return apart == 0 or (apart == 720 and not (self.half and other.half))
+
+
+@cache
+def _time_forms() -> tuple[re.Pattern[str], ...]:
+    hours = "|".join(list(lexicon("numbers")["units"])[1:13])
+    named = "|".join(lexicon("calendar")["times"])
+    stamp = (
+        r"(?<=\d\d-\d\d)[T ](?P<hour>[012]\d):(?P<minute>[0-5]\d)(?::\d\d(?:\.\d+)?)?"
+        r"(?P<zone>Z|[+-]\d\d:?\d\d)?(?![\d:])"
+    )
+    zone = (
+        r"(?:\s?(?:local time )?\(?"
+        r"(?P<zone>Z(?!\w)|(?:UTC|GMT)(?:\s?[+-]\s?\d{1,2}(?::?\d\d)?)?)\)?)?(?![\d:])"
+    )
+    half = r"\s?(?P<half>[ap]\.m\.|[ap]\.?m\b)"
+    return tuple(
+        re.compile(form, re.IGNORECASE)
+        for form in (
+            stamp,
+            rf"(?<![\d.:])(?P<hour>[012]?\d)[:.](?P<minute>[0-5]\d)(?::[0-5]\d)?{half}",
+            rf"(?<![\d.:])(?P<hour>[01]?\d){half}",
+            rf"\b(?P<word>{hours}){half}",
+            rf"(?<![\d.:])(?P<hour>[012]?\d):(?P<minute>[0-5]\d)(?::[0-5]\d)?{zone}",
+            rf"\b(?P<shift>half|quarter) (?P<way>past|to) (?P<word>{hours}|\d{{1,2}})\b",
+            rf"\b(?P<word>{hours}|\d{{1,2}}) o'clock",
+            rf"\b(?P<named>{named})\b",
+        )
+    )
+
+
+def find_times(text: str) -> list[ClockTime]:
+    """All times of day of a text with plain signs, in order, not overlapping."""
+    return read_apart(text, _time_forms(), _read_time)
+
+
+def _read_time(match: re.Match[str]) -> ClockTime | None:
+    parts = match.groupdict()
+    start, end = match.span()
+    if parts.get("named"):
+        hours = lexicon("calendar")["times"][parts["named"].lower()]
+        return ClockTime(int(hours * 60), True, start, end)
+    word = parts.get("word") or parts["hour"]
+    hour = int(lexicon("numbers")["units"].get(word.lower(), word))
+    minutes = hour * 60 + int(parts.get("minute") or 0)
+    if parts.get("shift"):
+        size = 30 if parts["shift"].lower() == "half" else 15
+        minutes += size if parts["way"].lower() == "past" else -size
+    half = (parts.get("half") or "").lower()
+    if half.startswith("p") and hour < 12:
+        minutes += 720
+    if half.startswith("a") and hour == 12:
+        minutes -= 720
+    if not 0 <= minutes <= 1440:
+        return None
+    stamp = match.group()[0] in "T "
+    certain = bool(half) or hour > 12 or stamp or (parts.get("hour") or "").startswith("0")
+    return ClockTime(minutes % 1440, certain, start + stamp, end, _zone(parts.get("zone")))
+
+
+def _zone(written: str | None) -> int | None:
+    """Minutes ahead of UTC of a zone as it is written: *Z*, *+02:00*, *UTC+2*."""
+    if not written:
+        return None
+    shift = re.search(r"([+-])\s?(\d\d?):?(\d\d)?", written)
+    if shift is None:
+        return 0
+    minutes = 60 * int(shift[2]) + int(shift[3] or 0)
+    return -minutes if shift[1] == "-" else minutes
+
+
+class Validity(NamedTuple):
+    """A span of time, by its first and last day as (year, month, day); None for an open end."""
+
+    first: tuple[int, int, int] | None
+    last: tuple[int, int, int] | None
+
+    def holds(self, when: date) -> bool:
+        """True on a day within the span."""
+        day = (when.year, when.month, when.day)
+        return (self.first is None or self.first <= day) and (self.last is None or day <= self.last)
+
+    def meets(self, when: Date) -> bool:
+        """True if a period of a text overlaps the span."""
+        first, last = _first(when), _last(when)
+        return (self.first is None or self.first <= last) and (
+            self.last is None or first <= self.last
+        )
+
+
+def validity_of(text: str) -> Validity | None:
+    """The span of a statement: *from 2017 to 2021*, *(2015-2020)*, *since 2022*, *until May 2024*.
+
+    Returns:
+        None if the statement gives no span, or has other dates: the span may be of a part of it.
+    """
+    text = plain(text)
+    found = _spans(text)
+    if len(found) != 1:
+        return None
+    valid, start, end = found[0]
+    apart = any(
+        when.year is not None and not start <= when.start < end for when in find_dates(text)
+    )
+    return None if apart else valid
+
+
+def timeless(text: str) -> str:
+    """A text without the spans of time that it gives; offsets stay."""
+    for _, start, end in _spans(plain(text)):
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+@cache
+def _lead(key: str) -> re.Pattern[str]:
+    """What opens or closes a span, right before a date."""
+    words = "|".join(map(re.escape, lexicon("calendar")[key]))
+    return re.compile(rf"\b(?:{words})\s{{1,3}}$", re.IGNORECASE)
+
+
+@cache
+def _through() -> re.Pattern[str]:
+    """What stands between the first and the last date of a span."""
+    words = "|".join(map(re.escape, lexicon("calendar")["days_through"]))
+    return re.compile(rf"\s*(?:{words})\s*", re.IGNORECASE)
+
+
+def _spans(text: str) -> list[tuple[Validity, int, int]]:
+    """The spans of a plain text, each with the offsets of its words and brackets."""
+    dates = [item for item in find_dates(text) if item.year is not None]
+    found: list[tuple[Validity, int, int]] = []
+    place = 0
+    while place < len(dates):
+        when = dates[place]
+        before = text[: when.start]
+        following = dates[place + 1] if place + 1 < len(dates) else None
+        since, until = _lead("since").search(before), _lead("until").search(before)
+        opened = since or before.endswith("(")
+        valid, end = None, when.end
+        if following and opened and _through().fullmatch(text[when.end : following.start]):
+            valid, end = Validity(_first(when), _last(following)), following.end
+            place += 1
+        elif since:
+            valid = Validity(_first(when), None)
+        elif until:
+            valid = Validity(None, _last(when))
+        if valid is not None:
+            lead = since or until
+            start = lead.start() if lead else when.start
+            bracketed = text[:start].endswith("(") and text[end : end + 1] == ")"
+            found.append((valid, start - bracketed, end + bracketed))
+        place += 1
+    return found
+
+
+def _first(when: Date) -> tuple[int, int, int]:
+    return when.year or 0, when.month or 1, when.day or 1
+
+
+def _last(when: Date) -> tuple[int, int, int]:
+    year = (when.year or 0) + when.span - 1
+    month = when.month + when.months - 1 if when.month else 12
+    return year, month, when.day or 31

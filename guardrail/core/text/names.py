@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
-from guardrail.core.apart import Span
-from guardrail.core.remembered import remembered
 from guardrail.core.text.dates import Agreement, agreement, calendar_words, find_dates, parse_date
 from guardrail.core.text.lexicon import lexicon, lexicon_set
-from guardrail.core.text.words import Token, fold, number_of, runs_of, tokenise
+from guardrail.core.text.words import Span, Token, fold, number_of, remembered, runs_of, tokenise
 
 __all__ = [
     "NO_NAMES",

@@ -10,10 +10,17 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from guardrail.core.apart import Apart
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.units import MONEY, Unit, currency_before, unit_behind
-from guardrail.core.text.words import Token, digits_of, number_of, plain_figures, stem, tokenise
+from guardrail.core.text.words import (
+    Apart,
+    Token,
+    digits_of,
+    number_of,
+    plain_figures,
+    stem,
+    tokenise,
+)
 
 __all__ = ["Bound", "Quantity", "find_fractions", "find_quantities", "per_what"]
 

@@ -1,4 +1,4 @@
-"""Words of a text: tokens with their place, folded and stemmed for comparison.
+"""Words of a text: tokens with their place, folded and stemmed for comparison, and spans.
 
 Everything here is free of models. The folded form and the stem make "Gérard" meet "Gerard" and
 "painters" meet "painter".
@@ -8,27 +8,138 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from typing import NamedTuple
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
-from guardrail.core.remembered import remembered
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 
-__all__ = [
-    "Token",
-    "content_stems",
-    "copy_key",
-    "digits_of",
-    "fold",
-    "number_of",
-    "plain",
-    "plain_figures",
-    "property_words",
-    "runs_of",
-    "stem",
-    "tokenise",
-    "without_emphasis",
-]
+LONGEST = 128
+"""Longest text that is remembered, in characters: what recurs is shorter, and whoever writes the
+evidence must not fill the memory."""
+
+Result = TypeVar("Result")
+
+
+class _Memory(dict[str, Result]):
+    """Results by text; a hit is a lookup in a dictionary and calls no function of Python."""
+
+    def __init__(self, function: Callable[[str], Result], many: int) -> None:
+        self._function = function
+        self._many = many
+
+    def __missing__(self, text: str) -> Result:
+        result = self._function(text)
+        if len(text) <= LONGEST:
+            if len(self) >= self._many:
+                self.clear()
+            self[text] = result
+        return result
+
+
+def remembered(many: int) -> Callable[[Callable[[str], Result]], Callable[[str], Result]]:
+    """Make a function of a text remember its results for short texts.
+
+    Args:
+        many: Number of results after which all are forgotten.
+    """
+    return lambda function: _Memory(function, many).__getitem__
+
+
+T = TypeVar("T")
+
+Span = tuple[int, int]
+"""Offsets of the first character of a stretch, and past its last."""
+
+
+class Apart:
+    """Stretches that are taken; what overlaps one of them is not free.
+
+    Args:
+        taken: Initial spans, which do not overlap.
+    """
+
+    def __init__(self, taken: Iterable[tuple[int, int]] = ()) -> None:
+        self._taken = sorted(taken)
+
+    def free(self, start: int, end: int) -> bool:
+        """Whether a stretch overlaps none; the time hardly grows with their number.
+
+        Args:
+            start: Offset of its first character.
+            end: Offset past its last.
+        """
+        behind = bisect_left(self._taken, (end,))
+        return behind == 0 or self._taken[behind - 1][1] <= start
+
+    def take(self, start: int, end: int) -> None:
+        """Take a stretch that is free."""
+        insort(self._taken, (start, end))
+
+
+def read_apart(
+    text: str, forms: Iterable[re.Pattern[str]], read: Callable[[re.Match[str]], T | None]
+) -> list[T]:
+    """What some forms find in a text, in its order, not overlapping; earlier forms go first.
+
+    Args:
+        text: The text.
+        forms: Each is looked for in what those before it have left.
+        read: What a match tells; None where it tells nothing, and takes no place.
+    """
+    found: list[tuple[int, T]] = []
+    apart = Apart()
+    for form in forms:
+        for match in form.finditer(text):
+            if apart.free(*match.span()) and (item := read(match)) is not None:
+                apart.take(*match.span())
+                found.append((match.start(), item))
+    return [item for _, item in sorted(found, key=itemgetter(0))]
+
+
+def meets(span: Span, others: Iterable[Span]) -> bool:
+    """Whether a stretch overlaps one of some others."""
+    first, last = span
+    for start, end in others:  # noqa: SIM110  # runs for every word of a sentence
+        if first < end and start < last:
+            return True
+    return False
+
+
+def within_another(span: Span, others: Iterable[Span]) -> bool:
+    """Whether a stretch is a piece of one of some others, and not the whole of it."""
+    first, last = span
+    for start, end in others:
+        if start <= first and last <= end and end - start > last - first:
+            return True
+    return False
+
+
+FLAG = re.compile("(?<![🇦-🇿])[🇦-🇿]{2}(?![🇦-🇿])")
+"""Two letters that are shown as a flag; other runs of such letters spell words."""
+
+
+@lru_cache(maxsize=8_192)
+def is_writing(sign: str) -> bool:
+    """Whether a sign may tell something, as a letter or a figure does; emoji do not.
+
+    Letters in circles and squares may, Braille, private and unassigned signs.
+    """
+    kind = unicodedata.category(sign)
+    if kind == "So":
+        return re.search("LETTER |PATTERN DOTS", unicodedata.name(sign)) is not None
+    if kind == "Cn":  # where pictographs are, it is a new one
+        return ord(sign) >> 12 != 0x1F
+    return sign.isalnum() or kind == "Co"
+
+
+def hides_letters(text: str) -> bool:
+    """Whether a text has writing in signs that are neither letters nor figures."""
+    odd = "" if text.isascii() else FLAG.sub("", text)
+    return any(is_writing(sign) and not sign.isalnum() for sign in odd)
+
 
 TOKEN = re.compile(
     r"(?<![\w.,'’])[1-9]\d{0,2}(?:([ '’])\d{3})(?:\1\d{3})*(?:[.,]\d{1,2})?(?![\d'’]|[.,]\d)"

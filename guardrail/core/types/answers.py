@@ -1,15 +1,17 @@
-"""Answers, phrase by phrase, and what the guardrail made of them."""
+"""Answers phrase by phrase, what the guardrail made of them, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self, TypeVar
 
 from pydantic import Field, FiniteFloat, computed_field, model_validator
 
+from guardrail.core.errors import InputError
 from guardrail.core.types.judging import (
     Category,
+    Finding,
     Judgement,
     Problem,
     ScoreCard,
@@ -21,22 +23,23 @@ from guardrail.core.types.judging import (
 from guardrail.core.types.knowledge import Citation, Evidence, LinkedEntity, Triple
 from guardrail.core.types.value import Probability, Value
 
-if TYPE_CHECKING:
-    from guardrail.core.types.explanation import Explanation
-
 __all__ = [
     "Action",
+    "AskRequest",
     "AttributedAnswer",
+    "CheckRequest",
     "Correction",
-    "Effect",
+    "Explanation",
     "FailedSentence",
-    "Finding",
     "GuardedAnswer",
+    "RankRequest",
     "Sentence",
     "Span",
     "SpanKind",
+    "all_of",
+    "explanation_of",
+    "several",
 ]
-
 
 NOT_JUDGED = "not judged: the answer has more sentences than are judged of one"
 """The note of a sentence behind the bound."""
@@ -93,41 +96,6 @@ class Correction(Value):
     original: str
     by: Literal["edit", "model"]
     against: tuple[str, ...] = ()
-
-
-class Effect(StrEnum):
-    """What a check says of a sentence."""
-
-    CARRIES = "carries"
-    MISSING = "missing"
-    CONTRADICTS = "contradicts"
-    NO_CLAIM = "no_claim"
-
-
-class Finding(Value):
-    """What one check found in a sentence, and why.
-
-    Attributes:
-        check: Name of the check, as the configuration switches it.
-        effect: What it says of the sentence.
-        start: Offset of the words it speaks of, in the clean answer.
-        end: Offset past them.
-        because: Its reason, for people.
-        instead: Of a contradiction, what the evidence tells in place of these words, as it stands
-            there; None where that is no one value.
-        decides: True if it settles the verdict, whatever the judge says: a copied sentence, a fact
-            stated or denied in full, a subject that the evidence says nothing about.
-        statements: Numbers of the statements of evidence that support it; never written out.
-    """
-
-    check: str
-    effect: Effect
-    start: int = Field(ge=0)
-    end: int = Field(ge=0)
-    because: str
-    instead: str | None = None
-    decides: bool = False
-    statements: tuple[int, ...] = Field(default=(), exclude=True, repr=False)
 
 
 class Sentence(Value):
@@ -244,8 +212,6 @@ class Sentence(Value):
         Args:
             removed: Whether the policy took it out.
         """
-        from guardrail.core.types.explanation import explanation_of
-
         return explanation_of(self, removed=removed)
 
 
@@ -362,3 +328,199 @@ class GuardedAnswer(Value):
     def judged(self) -> tuple[Sentence, ...]:
         """All sentences that were judged, those first that are shown still."""
         return self.sentences + self.removed
+
+
+class Explanation(Value):
+    """What led to a sentence's verdict, and what would have to change for another.
+
+    Attributes:
+        text: The sentence.
+        verdict: The verdict on it.
+        outcome: Whether it was shown as it is, shown with a mark, corrected, or removed.
+        because: What decided, in one line.
+        otherwise: Under which probabilities it would have come out differently, a line each.
+        support: Probability of support; None without a judge.
+        contradiction: Probability of contradiction; None without a judge.
+        thresholds: Those that the verdict was given by; None without a judge.
+        weights: What the judge's word and each finding added, in log-odds, the largest first.
+        findings: What the checks found: check, effect, words and reason, a line each.
+        rests_on: What it cites.
+        against: What contradicts it, or contradicted it before it was corrected.
+        original: The sentence before it was corrected; None for any other.
+        judged_by: Which of two judges gave the probabilities, and what the first one said where
+            the second was asked; None where there is one judge.
+    """
+
+    text: str
+    verdict: Verdict
+    outcome: Literal["shown", "marked", "corrected", "removed"]
+    because: str
+    otherwise: tuple[str, ...] = ()
+    support: Probability | None = None
+    contradiction: Probability | None = None
+    thresholds: VerdictThresholds | None = None
+    weights: tuple[Weight, ...] = ()
+    findings: tuple[str, ...] = ()
+    rests_on: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+    original: str | None = None
+    judged_by: str | None = None
+
+    def __str__(self) -> str:
+        lines = [f'{self.outcome}: "{self.text}"', f"  {self.verdict}: {self.because}"]
+        lines += [f"  judged by {self.judged_by}"] if self.judged_by else []
+        lines += [f'  corrected from: "{self.original}"'] if self.original else []
+        lines += [f"  found by {finding}" for finding in self.findings]
+        lines += [f"  rests on: {item}" for item in self.rests_on]
+        lines += [f"  against: {item}" for item in self.against]
+        if self.weights:
+            weights = (f"{w.name} {w.support:+.2f} {w.contradiction:+.2f}" for w in self.weights)
+            lines.append(f"  adds to log-odds of support and contradiction: {', '.join(weights)}")
+        lines += [f"  would be {item}" for item in self.otherwise]
+        return "\n".join(lines)
+
+
+def explanation_of(sentence: Sentence, *, removed: bool) -> Explanation:
+    """Why a sentence was judged and treated as it was.
+
+    Args:
+        sentence: The sentence.
+        removed: Whether the policy took it out.
+    """
+    verdict, correction = sentence.verdict, sentence.correction
+    marked = sentence.na or verdict is Verdict.CONTRADICTED
+    weights = sorted(
+        sentence.weights, key=lambda item: -max(abs(item.support), abs(item.contradiction))
+    )
+    return Explanation(
+        text=sentence.text,
+        verdict=verdict,
+        outcome=(
+            "removed"
+            if removed
+            else "corrected"
+            if correction is not None
+            else "marked"
+            if marked
+            else "shown"
+        ),
+        because=_because(sentence, verdict),
+        otherwise=_otherwise(sentence, verdict),
+        support=sentence.support,
+        contradiction=sentence.contradiction,
+        thresholds=sentence.thresholds,
+        weights=tuple(weights),
+        findings=tuple(
+            f"{finding.check}, {finding.effect}: {finding.because}" for finding in sentence.findings
+        ),
+        rests_on=tuple(
+            f"{citation.entity}, {citation.property}: {citation.value}"
+            for citation in (*sentence.citations, *sentence.uncited)
+        ),
+        against=sentence.against if correction is None else correction.against,
+        original=None if correction is None else correction.original,
+        judged_by=_judged_by(sentence),
+    )
+
+
+def _judged_by(sentence: Sentence) -> str | None:
+    second = sentence.second_opinion
+    if second is None:
+        return sentence.judged_by
+    if second.missing is not None:
+        return f"{sentence.judged_by}; {second.judge} did not answer: {second.missing}"
+    return (
+        f"{sentence.judged_by}; the first judge said support {second.support:.2f}, "
+        f"contradiction {second.contradiction:.2f}"
+    )
+
+
+def _because(sentence: Sentence, verdict: Verdict) -> str:
+    support, contradiction, at = sentence.support, sentence.contradiction, sentence.thresholds
+    if support is None or contradiction is None or at is None:
+        if verdict is Verdict.NO_CLAIM:
+            return "it makes no claim that can be checked"
+        return "no judge was asked; the checks decide"
+    return (
+        f"support {support:.2f} (threshold {at.support:.2f}), contradiction {contradiction:.2f} "
+        f"(threshold {at.contradiction:.2f}; {at.removal:.2f} to act on it)"
+    )
+
+
+def _otherwise(sentence: Sentence, verdict: Verdict) -> tuple[str, ...]:
+    support, contradiction, at = sentence.support, sentence.contradiction, sentence.thresholds
+    if support is None or contradiction is None or at is None:
+        return ()
+    supported = (
+        f"supported with support of {at.support:.2f} or more (now {support:.2f}), unless "
+        "contradiction is higher than support"
+    )
+    named = (
+        f"contradicted with contradiction of {at.contradiction:.2f} or more "
+        f"(now {contradiction:.2f}), if it is higher than support"
+    )
+    if verdict is Verdict.SUPPORTED:
+        return (f"unsupported with support below {at.support:.2f} (now {support:.2f})", named)
+    if verdict is Verdict.UNSUPPORTED:
+        return (supported, named)
+    now = f"(now {contradiction:.2f})"
+    if sentence.sure:
+        return (supported, f"only marked with contradiction below {at.removal:.2f} {now}")
+    return (supported, f"acted on with contradiction of {at.removal:.2f} or more {now}")
+
+
+RequestT = TypeVar("RequestT", bound=Value)
+
+
+class CheckRequest(Value):
+    """One answer to check; see ``Guardrail.check``."""
+
+    question: str
+    answer: str
+    evidence: tuple[Evidence, ...] | None = None
+    id: str | None = None
+
+
+class RankRequest(Value):
+    """Several answers to rank; see ``Guardrail.rank``."""
+
+    question: str
+    answers: tuple[str, ...]
+    evidence: tuple[Evidence, ...] | None = None
+    id: str | None = None
+
+
+class AskRequest(Value):
+    """A question to answer; see ``Guardrail.ask``."""
+
+    question: str
+    n: int | None = None
+    evidence: tuple[Evidence, ...] | None = None
+    id: str | None = None
+
+
+def several(answers: Iterable[str]) -> tuple[str, ...]:
+    """The answers to rank.
+
+    Raises:
+        InputError: They are one text, whose characters would pass for answers.
+    """
+    if isinstance(answers, str):
+        raise InputError("answers must be several texts in a list, not one text")
+    return tuple(answers)
+
+
+def all_of(kind: type[RequestT], requests: Iterable[RequestT]) -> list[RequestT]:
+    """The requests of a batch.
+
+    Raises:
+        TypeError: One is something else, such as a dict or a tuple.
+    """
+    found = list(requests)
+    for place, item in enumerate(found):
+        if not isinstance(item, kind):
+            raise TypeError(
+                f"request {place} of the batch is a {type(item).__name__}, not a {kind.__name__}; "
+                f"write guardrail.{kind.__name__}(question=…, …)"
+            )
+    return found

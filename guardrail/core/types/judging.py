@@ -1,31 +1,51 @@
-"""Verdicts of judges, scores, and problems."""
+"""Verdicts of judges and checks, scores, problems, and how probabilities become a verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
-from pydantic import AfterValidator, Field, FiniteFloat, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    ValidationError,
+    model_validator,
+)
 
+from guardrail.core.errors import ConfigError
+from guardrail.core.fields import did_you_mean
 from guardrail.core.secrets import redact
 from guardrail.core.types.value import Probability, Value
 
 __all__ = [
     "Category",
     "Complexity",
+    "Effect",
+    "Finding",
     "Grounding",
     "Judgement",
     "NLIScores",
+    "OwnStrictness",
     "Problem",
     "Score",
     "ScoreCard",
     "SecondOpinion",
     "StatementScore",
+    "Strictness",
+    "StrictnessSetting",
     "Verdict",
     "VerdictThresholds",
+    "Weighed",
+    "Weighing",
     "Weight",
+    "Weights",
     "WordScore",
+    "as_strictness",
+    "features_of",
 ]
 
 
@@ -130,7 +150,7 @@ class Weight(Value):
     """What one thing added to the probabilities of a sentence, in log-odds.
 
     Attributes:
-        name: The feature, as ``guardrail.core.types.weighing.features_of`` names it.
+        name: The feature, as ``guardrail.core.types.judging.features_of`` names it.
         support: Added to support.
         contradiction: Added to contradiction.
     """
@@ -174,6 +194,41 @@ class Grounding(Value):
             return Verdict.NO_CLAIM
         claims = 1.0 - self.no_claim
         return thresholds.verdict(self.supported / claims, self.contradicted / claims)
+
+
+class Effect(StrEnum):
+    """What a check says of a sentence."""
+
+    CARRIES = "carries"
+    MISSING = "missing"
+    CONTRADICTS = "contradicts"
+    NO_CLAIM = "no_claim"
+
+
+class Finding(Value):
+    """What one check found in a sentence, and why.
+
+    Attributes:
+        check: Name of the check, as the configuration switches it.
+        effect: What it says of the sentence.
+        start: Offset of the words it speaks of, in the clean answer.
+        end: Offset past them.
+        because: Its reason, for people.
+        instead: Of a contradiction, what the evidence tells in place of these words, as it stands
+            there; None where that is no one value.
+        decides: True if it settles the verdict, whatever the judge says: a copied sentence, a fact
+            stated or denied in full, a subject that the evidence says nothing about.
+        statements: Numbers of the statements of evidence that support it; never written out.
+    """
+
+    check: str
+    effect: Effect
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    because: str
+    instead: str | None = None
+    decides: bool = False
+    statements: tuple[int, ...] = Field(default=(), exclude=True, repr=False)
 
 
 class SecondOpinion(Value):
@@ -274,3 +329,173 @@ class Problem(Value):
 
     part: str
     message: Annotated[str, AfterValidator(redact)]
+
+
+LEAST = 1e-4
+"""Probabilities are kept this far from 0 and 1 before their logarithm is taken."""
+
+
+class Weighed(NamedTuple):
+    """Probabilities that a sentence is supported, and that it is contradicted."""
+
+    support: float
+    contradiction: float
+
+
+UNFITTED_SUPPORT = {
+    "support": 1.0,
+    "carries": 1.0,
+    "exact_match.carries": -0.5,
+    "missing": -3.0,
+    "contradicts": -4.0,
+}
+UNFITTED_SUPPORT_IN_PROSE = {
+    "support": 1.0,
+    "missing": -3.0,
+    "contradicts": -4.0,
+}
+UNFITTED_CONTRADICTION = {
+    "contradiction": 1.0,
+    "carries": -1.0,
+    "contradicts": 5.0,
+}
+"""Weights for a judge for which none were fitted: its own log-odds, and findings strong enough to
+overrule a judge that is not very sure. That a passage has a value of a sentence says little about
+what it says of that value: of 758 such sentences of the validation rows 52 % were supported, of all
+47 %."""
+
+
+class Weights(Value):
+    """Log-odds by feature, for one kind of statement; see ``features_of``.
+
+    Attributes:
+        support: Of support.
+        contradiction: Of contradiction.
+    """
+
+    support: Mapping[str, FiniteFloat] = Field(default_factory=UNFITTED_SUPPORT.copy)
+    contradiction: Mapping[str, FiniteFloat] = Field(default_factory=UNFITTED_CONTRADICTION.copy)
+
+    def weigh(self, features: Mapping[str, float]) -> Weighed:
+        """The probabilities of a sentence, from its features."""
+        return Weighed(_chance(self.support, features), _chance(self.contradiction, features))
+
+    def parts(self, features: Mapping[str, float]) -> tuple[Weight, ...]:
+        """What each feature of a sentence adds to its log-odds, where it adds anything."""
+        added = [
+            Weight(
+                name=name,
+                support=round(self.support.get(name, 0.0) * value, 2) + 0.0,
+                contradiction=round(self.contradiction.get(name, 0.0) * value, 2) + 0.0,
+            )
+            for name, value in features.items()
+        ]
+        return tuple([weight for weight in added if weight.support or weight.contradiction])
+
+
+class Weighing(Value):
+    """Weights of findings by kind of evidence; by default those of a judge without fitted weights.
+
+    Attributes:
+        triples: Where all statements that findings name, or else all that were read, are triples.
+        passages: Elsewhere.
+    """
+
+    triples: Weights = Weights()
+    passages: Weights = Weights(support=UNFITTED_SUPPORT_IN_PROSE)
+
+
+def features_of(grounding: Grounding, findings: Sequence[Finding]) -> dict[str, float]:
+    """What is weighed of a sentence that claims something.
+
+    ``support`` and ``contradiction`` are log-odds of the judge's calibrated probabilities;
+    ``EFFECT`` is 1 where any check found it, such as ``contradicts``, and ``CHECK.EFFECT`` where
+    that check did, such as ``typed_values.contradicts``; ``agrees`` is 1 where checks found support
+    and nothing missing or in conflict; ``bias`` is 1.
+    """
+    claims = max(LEAST, 1.0 - grounding.no_claim)
+    found = {f"{finding.check}.{finding.effect}" for finding in findings}
+    effects = {finding.effect.value for finding in findings}
+    features = {
+        "bias": 1.0,
+        "support": _log_odds(grounding.supported / claims),
+        "contradiction": _log_odds(grounding.contradicted / claims),
+        "agrees": float(effects == {"carries"}),
+    }
+    return features | dict.fromkeys(sorted(found | effects), 1.0)
+
+
+def _chance(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
+    total = math.fsum([weight * features.get(name, 0.0) for name, weight in weights.items()])
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def _log_odds(chance: float) -> float:
+    inside = min(1.0 - LEAST, max(LEAST, chance))
+    return math.log(inside / (1.0 - inside))
+
+
+class Strictness(StrEnum):
+    """Presets of thresholds."""
+
+    LENIENT = "lenient"
+    BALANCED = "balanced"
+    STRICT = "strict"
+
+    @property
+    def thresholds(self) -> VerdictThresholds:
+        """The preset's thresholds."""
+        return _PRESETS[self]
+
+
+# A threshold on a calibrated probability of support says what an error costs: from two thirds on,
+# a false sentence that passes costs as much as two true ones that are marked; from one third on,
+# half of one. Contradictions are reported and acted on only if certain, by precisions that
+# ``python -m training calibrate`` measured on validation rows.
+_PRESETS = {
+    Strictness.LENIENT: VerdictThresholds(support=1 / 3, contradiction=0.7, removal=0.75),
+    Strictness.BALANCED: VerdictThresholds(support=0.5, contradiction=0.6, removal=0.75),
+    Strictness.STRICT: VerdictThresholds(support=2 / 3, contradiction=0.5, removal=0.75),
+}
+
+
+def as_strictness(value: object) -> Strictness | VerdictThresholds:
+    """Read a strictness: a preset, its name, or thresholds.
+
+    Raises:
+        ConfigError: It is none of these; the message names the nearest preset.
+    """
+    if isinstance(value, Strictness | VerdictThresholds):
+        return value
+    if isinstance(value, str):
+        name = value.strip().lower()
+        if name in list(Strictness):
+            return Strictness(name)
+        hint = did_you_mean(name, [item.value for item in Strictness])
+        raise ConfigError(f"there is no strictness {value!r}; {hint}")
+    if isinstance(value, Mapping):
+        try:
+            return VerdictThresholds.model_validate(dict(value))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            if first["type"] == "extra_forbidden":
+                known = ", ".join(VerdictThresholds.model_fields)
+                raise ConfigError(
+                    f"strictness has no {first['loc'][0]!r}; known: {known}"
+                ) from None
+            raise ConfigError(f"strictness.{first['loc'][0]}: {first['msg']}") from None
+    raise ConfigError(
+        f"strictness is one of {', '.join(Strictness)}, or a table of support, contradiction and "
+        "removal"
+    )
+
+
+def _as_own(value: object) -> Strictness | VerdictThresholds | None:
+    return None if value is None else as_strictness(value)
+
+
+StrictnessSetting = Annotated[Strictness | VerdictThresholds, BeforeValidator(as_strictness)]
+"""The type of a setting that holds one."""
+
+OwnStrictness = Annotated[Strictness | VerdictThresholds | None, BeforeValidator(_as_own)]
+"""The type of a setting that may leave it to another one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from guardrail.core.text.properties import cues, property_name
+from guardrail.core.text.units import cues, property_name
 from guardrail.core.text.words import content_stems
 from guardrail.core.types import Effect, Finding
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.apart import meets
+from guardrail.core.text.dates import timeless
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import find_names
-from guardrail.core.text.validity import timeless
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
-from guardrail.core.text.words import Token, content_stems, copy_key, fold, plain, tokenise
+from guardrail.core.text.words import Token, content_stems, copy_key, fold, meets, plain, tokenise
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
 from guardrail.verdict.checks.validity import applies

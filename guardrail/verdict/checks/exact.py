@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from guardrail.core.apart import Span
 from guardrail.core.text.dates import names_weekday
-from guardrail.core.text.words import fold, plain
+from guardrail.core.text.words import Span, fold, plain
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import NAMED, Context, finding, named_share
 from guardrail.verdict.citations import is_cited

@@ -7,14 +7,13 @@ from functools import cached_property
 from operator import methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.apart import Span, meets
+from guardrail.core.text.dates import timeless
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import label_in, part_of_name_in
-from guardrail.core.text.properties import certain_cues, cues, property_name
 from guardrail.core.text.quantities import Quantity
-from guardrail.core.text.validity import timeless
+from guardrail.core.text.units import certain_cues, cues, property_name
 from guardrail.core.text.values import Agreement, TypedValue, compare
-from guardrail.core.text.words import MIN_STEM, content_stems, plain, property_words
+from guardrail.core.text.words import MIN_STEM, Span, content_stems, meets, plain, property_words
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
 from guardrail.verdict.checks.typed_values import COMPARED

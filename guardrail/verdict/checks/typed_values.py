@@ -15,14 +15,12 @@ from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.cancellation import stop_if_given_up
-from guardrail.core.text.clock_times import ClockTime
-from guardrail.core.text.contacts import WEB
-from guardrail.core.text.dates import names_weekday
+from guardrail.core.text.dates import ClockTime, names_weekday
 from guardrail.core.text.quantities import Bound, Quantity
-from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
+from guardrail.core.text.values import WEB, Agreement, TypedValue, compare, find_values
 from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import Effect, Finding
+from guardrail.core.workers import stop_if_given_up
 from guardrail.verdict.checks.base import NAMED, Context, finding, named_share
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 
 from chains.gateway import GatewaySettings, create_app, requests
 from guardrail import Guardrail, GuardrailConfig, InputError
-from guardrail.core.cancellation import GivenUpError, stop_if_given_up
 from guardrail.core.documents import own_process
+from guardrail.core.workers import GivenUpError, stop_if_given_up
 from tests.clock import PATIENCE_S
 
 ASKED = {"question": "", "answer": "The Lathe 2 costs 5200 euros."}

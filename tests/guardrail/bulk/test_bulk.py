@@ -23,7 +23,7 @@ from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.summary import Counts, summarise
 from guardrail.config import GraphConfig
-from guardrail.core import unpacking
+from guardrail.core import rows as reading
 from guardrail.core.errors import GuardrailError, InputError, JudgeError
 from guardrail.intervals import share
 from guardrail.lines.rows import json_line
@@ -174,7 +174,7 @@ def test_a_line_without_end_is_a_row_that_failed(
     import gzip
     import lzma
 
-    monkeypatch.setattr(unpacking, "LONGEST_LINE", 500)
+    monkeypatch.setattr(reading, "LONGEST_LINE", 500)
     monkeypatch.setattr(inputs, "_SHARD_BYTES", 2_000)
     first, *others = (json.dumps(row) for row in rows(8))
     data = "\n".join([first, "é" * 100_000, *others]).encode()
@@ -200,7 +200,7 @@ def test_a_file_that_unpacks_without_end_is_refused(
     import gzip
     import lzma
 
-    monkeypatch.setattr(unpacking, "LEAST_REFUSED", 1 << 16)
+    monkeypatch.setattr(reading, "LEAST_REFUSED", 1 << 16)
     packed = {"gz": gzip, "bz2": bz2, "xz": lzma}[packing].compress(b" \n" * (1 << 20))
     (tmp_path / f"a.jsonl.{packing}").write_bytes(packed)
     with pytest.raises(InputError, match="times its size"):

@@ -23,10 +23,10 @@ from guardrail.bulk.replay import Flip, Unjudged, flips, replay_log
 from guardrail.cli import app
 from guardrail.config import GraphConfig
 from guardrail.core.types import Category, ScoreCard
+from guardrail.core.types.answers import CheckRequest
 from guardrail.log.entries import Record
 from guardrail.log.fingerprints import HASHES
 from guardrail.log.records import open_log
-from guardrail.requests import CheckRequest
 from kg import TableColumns, load_graph
 
 pytest.importorskip("pyarrow")

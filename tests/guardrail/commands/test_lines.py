@@ -85,7 +85,7 @@ def test_a_file_that_is_missing_is_an_input_error(tmp_path):
 
 
 def test_a_line_without_end_is_refused_and_the_next_one_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("guardrail.core.unpacking.LONGEST_LINE", 24)
+    monkeypatch.setattr("guardrail.core.rows.LONGEST_LINE", 24)
     endless = '{"id": "x", "value": ' + "9" * 100 + "}"
     (tmp_path / "in").write_text(f'{endless}\n{{"id": "b", "value": 3}}\n{endless}')
     failures = run_lines(LineJob(Number, squares), str(tmp_path / "in"), str(tmp_path / "out"))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardrail.core.apart import Apart
+from guardrail.core.text.words import Apart
 
 SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 6)).map(lambda s: (s[0], sum(s))))
 

@@ -4,13 +4,13 @@ import contextvars
 
 import pytest
 
-from guardrail.core import cancellation
-from guardrail.core.cancellation import GivenUpError, stop_if_given_up, time_left, watch, within
+from guardrail.core import workers
+from guardrail.core.workers import GivenUpError, stop_if_given_up, time_left, watch, within
 from tests.clock import HandClock
 
 
 def test_the_time_left_is_that_of_the_nearest_bound(monkeypatch):
-    clock = HandClock().runs(monkeypatch, cancellation)
+    clock = HandClock().runs(monkeypatch, workers)
     assert time_left() == float("inf")
     with within(10.0):
         clock.now += 4.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guardrail.core.closing import Closing
+from guardrail.core.workers import Closing
 
 
 class Held(Closing):

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from guardrail.core.errors import ConfigError, JudgeError, ModelError
-from guardrail.core.openai_client import open_client, openai_errors
+from guardrail.core.http_clients import open_client, openai_errors
 from tests.chains.fake_openai import FakeOpenAI, served
 
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from guardrail.core.reasoning import ReasoningFilter, without_reasoning
+from guardrail.core.incoming import ReasoningFilter, without_reasoning
 
 ANSWER = "The Fjell 3 costs 2,490 euros."
 CASES = [

@@ -2,10 +2,9 @@
 
 import tracemalloc
 
-from guardrail.core.remembered import LONGEST, remembered
 from guardrail.core.text.names import label_in
-from guardrail.core.text.properties import cues
-from guardrail.core.text.words import content_stems, property_words, tokenise
+from guardrail.core.text.units import cues
+from guardrail.core.text.words import LONGEST, content_stems, property_words, remembered, tokenise
 
 
 def test_short_texts_are_remembered_and_long_ones_are_not() -> None:

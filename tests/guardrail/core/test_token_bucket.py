@@ -1,12 +1,12 @@
 """So many calls a second, whatever asks for them."""
 
-from guardrail.core import token_bucket
-from guardrail.core.token_bucket import TokenBucket
+from guardrail.core import http_clients
+from guardrail.core.http_clients import TokenBucket
 from tests.clock import HandClock
 
 
 def test_a_bucket_begins_full_and_fills_with_time(monkeypatch):
-    clock = HandClock().runs(monkeypatch, token_bucket)
+    clock = HandClock().runs(monkeypatch, http_clients)
     bucket = TokenBucket(per_second=2.0, capacity=3.0)
     for _ in range(3):
         assert bucket.wait() == 0.0

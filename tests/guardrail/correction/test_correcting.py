@@ -17,7 +17,7 @@ from guardrail import (
     ModelError,
     Triple,
 )
-from guardrail.core.cancellation import within
+from guardrail.core.workers import within
 from guardrail.engine import flow
 from guardrail.log.entries import from_json, record_of, to_json
 from guardrail.markers.grammar import parse, strip

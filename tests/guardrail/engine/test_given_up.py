@@ -12,8 +12,7 @@ from openai import AsyncOpenAI
 from chains import guard_openai
 from chains.gateway import GatewaySettings, create_app
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig
-from guardrail.core.cancellation import GivenUpError, stop_if_given_up
-from guardrail.core.workers import Workers
+from guardrail.core.workers import GivenUpError, Workers, stop_if_given_up
 from guardrail.verdict.grounder import AT_ONCE
 from tests.chains.scripted import ScriptedJudge
 from tests.clock import PATIENCE_S

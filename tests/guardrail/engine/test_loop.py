@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from guardrail.core.errors import GuardrailError
-from guardrail.engine.loop import run_sync
+from guardrail.core.workers import run_sync
 
 WHO = contextvars.ContextVar("who", default="nobody")
 

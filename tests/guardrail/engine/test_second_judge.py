@@ -17,7 +17,7 @@ from guardrail import (
     Passage,
     Triple,
 )
-from guardrail.core import cancellation
+from guardrail.core import workers
 from guardrail.core.types import Category, Grounding, NLIScores
 from guardrail.log.entries import Record, from_json, to_json
 from judges.base import NLITraits
@@ -248,7 +248,7 @@ def test_no_row_of_a_batch_is_tried_again(batches):
 
 @pytest.mark.parametrize(("timeout_s", "spent_s"), [(0.5, 0.0), (60.0, 59.4)])
 def test_it_is_waited_for_within_its_time_and_the_answer_s(monkeypatch, timeout_s, spent_s):
-    clock = HandClock().runs(monkeypatch, cancellation)
+    clock = HandClock().runs(monkeypatch, workers)
     plain = Scripted.ground
 
     def ground(self, items):

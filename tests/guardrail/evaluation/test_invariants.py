@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from guardrail import Guardrail, GuardrailConfig, Passage, Triple
 from guardrail.cli import app
+from guardrail.core.types.answers import CheckRequest
 from guardrail.evaluation.invariants import GUARANTEES, Tally, Trial, measured, trials_of
-from guardrail.requests import CheckRequest
 
 NAMES = st.sampled_from(["Fjell 3", "Tarn City", "Oddo Loft", "Marl Lane"])
 FACTS = st.dictionaries(

@@ -5,7 +5,7 @@ from contextvars import copy_context
 import pytest
 
 from guardrail import Passage, Table
-from guardrail.core.cancellation import GivenUpError, watch
+from guardrail.core.workers import GivenUpError, watch
 from guardrail.evidence.prepared import prepare
 from guardrail.evidence.statements import statements_of
 from guardrail.sources.items import evidence_items

@@ -6,7 +6,7 @@ import pytest
 
 from guardrail import Action, GuardedAnswer, Guardrail, GuardrailConfig
 from guardrail.core.errors import KnowledgeGraphError
-from guardrail.core.text.properties import tells_place
+from guardrail.core.text.units import tells_place
 from guardrail.core.types import Category, Entity, LinkedEntity, Mention, Sentence, Triple
 from guardrail.evidence.places import with_wider
 from guardrail.evidence.prepared import prepare

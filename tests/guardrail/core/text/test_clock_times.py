@@ -2,7 +2,7 @@
 
 import pytest
 
-from guardrail.core.text.clock_times import find_times
+from guardrail.core.text.dates import find_times
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 import pytest
 
-from guardrail.core.text.contacts import ISBN, MAIL, PHONE, WEB, find_contacts
-from guardrail.core.text.values import find_values
+from guardrail.core.text.values import ISBN, MAIL, PHONE, WEB, find_contacts, find_values
 
 
 @pytest.mark.parametrize(

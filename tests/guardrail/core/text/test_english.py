@@ -2,7 +2,7 @@
 
 import pytest
 
-from guardrail.core.text.english import in_english
+from guardrail.core.text.tagging import in_english
 
 
 @pytest.mark.parametrize(

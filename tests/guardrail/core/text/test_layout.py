@@ -2,7 +2,7 @@
 
 import pytest
 
-from guardrail.core.text.layout import Piece, laid_out
+from guardrail.core.text.sentences import Piece, laid_out
 
 HANDBOOK = """# Storage
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from guardrail.core.text.letters import hides_letters, is_writing
 from guardrail.core.text.sentences import split_sentences
+from guardrail.core.text.words import hides_letters, is_writing
 
 
 @pytest.mark.parametrize("sign", [*"aé東١①ⓐ🅰🇦⠇\ue041\U000e0800\u0378"])

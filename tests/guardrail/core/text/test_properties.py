@@ -2,7 +2,7 @@
 
 import pytest
 
-from guardrail.core.text.properties import cues, property_name, tells_place
+from guardrail.core.text.units import cues, property_name, tells_place
 from guardrail.core.text.words import content_stems
 
 

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from guardrail.core.text.validity import timeless, validity_of
+from guardrail.core.text.dates import timeless, validity_of
 
 
 @pytest.mark.parametrize(

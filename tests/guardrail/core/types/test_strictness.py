@@ -4,7 +4,7 @@ import pytest
 
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import Strictness
-from guardrail.core.types.strictness import as_strictness
+from guardrail.core.types.judging import as_strictness
 
 
 def test_presets_take_more_support_and_tell_contradictions_sooner():

@@ -3,7 +3,7 @@
 import pytest
 
 from guardrail.core.types import Effect, Finding, Grounding
-from guardrail.core.types.weighing import Weighing, Weights, features_of
+from guardrail.core.types.judging import Weighing, Weights, features_of
 
 SAID = Grounding(supported=0.6, unsupported=0.3, contradicted=0.1, no_claim=0.0)
 
