@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 from pydantic import BeforeValidator, Field
 
 from guardrail import GuardedAnswer, Policy
-from guardrail.core.reasoning import without_reasoning
+from guardrail.core.incoming import without_reasoning
 from guardrail.core.types import Evidence, LinkedEntity, Problem, Triple, Value
 
 if TYPE_CHECKING:
