@@ -25,7 +25,7 @@ from chains.styles import MarkerStyle, StreamMode
 from guardrail import ANNOTATE, STRICT, Guardrail, Policy
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import GuardedAnswer, Problem
-from guardrail.evidence.bounds import bounded
+from guardrail.evidence.retrieval import bounded
 
 __all__ = ["MOST_CANDIDATES", "GuardSettings", "GuardedRequest", "requested_choices"]
 

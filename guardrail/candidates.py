@@ -9,23 +9,27 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
-from guardrail.core.errors import GuardrailError
+from guardrail.config import QUESTION_CHARS
+from guardrail.core.errors import GuardrailError, InputError
 from guardrail.core.types import (
     Action,
+    AskRequest,
     AttributedAnswer,
+    CheckRequest,
     FailedSentence,
     GuardedAnswer,
     Problem,
 )
-from guardrail.engine.decision import decide, feedback, ranked
-from guardrail.engine.problems import late, problem_of
+from guardrail.engine.decision import UNUSABLE, decide, feedback, late, problem_of, ranked
+from guardrail.evidence.retrieval import Knowledge
 from guardrail.log.tracing import stage
 from guardrail.policy import Policy
 
-__all__ = ["Attempt", "Check", "Generate", "best_answers", "retry_text"]
+if TYPE_CHECKING:
+    from guardrail.engine.flow import Engine
 
 LAST_ATTEMPT_S = 1.0
 """No further attempt starts with less time than this left, in seconds."""
@@ -188,3 +192,77 @@ def _delivered(
             **dict(last.answer),  # text, marked, sentences
         }
     return answer.model_copy(update=changes)
+
+
+async def answers_of_model(
+    engine: Engine, request: AskRequest, policy: Policy
+) -> list[GuardedAnswer]:
+    """Run the candidate loop over the configured model; all answers, best first."""
+    row = engine.row(
+        CheckRequest(id=request.id, question=request.question, answer="", evidence=request.evidence)
+    )
+    question = row.request.question
+    if not question.strip():
+        raise InputError("the question is empty; there is nothing to ask")
+    if len(question) > QUESTION_CHARS:
+        raise InputError(f"the question has {len(question)} characters, more than {QUESTION_CHARS}")
+    begin = time.monotonic()
+    spent_ms = {"retrieve": 0.0, "generate": 0.0}
+    known: Knowledge | None = row.knowledge
+
+    async def generate(attempt: Attempt) -> Sequence[str]:
+        nonlocal known
+        if attempt.number == 1:
+            known = known or await engine.knowledge(question)
+            spent_ms["retrieve"] = (time.monotonic() - begin) * 1000.0
+        start = time.monotonic()
+        texts = await _sample(
+            engine, question, known or Knowledge(), attempt.samples, attempt.failed
+        )
+        spent_ms["generate"] += (time.monotonic() - start) * 1000.0
+        return texts
+
+    async def check(texts: Sequence[str], policy: Policy) -> list[GuardedAnswer]:
+        # What an answer names besides the question is looked up when it is checked.
+        given = None if row.knowledge is None and engine.reads_answers else known
+        rows = [
+            row.answering(text)._replace(knowledge=given, place=place)
+            for place, text in enumerate(texts)
+        ]
+        return await engine.guard(rows, policy, answers=1)
+
+    problem = Problem(part="model", message="the model gave no answer")
+    try:
+        pool = await best_answers(
+            generate, check, policy, samples=request.n, begin=begin, id=row.request.id
+        )
+    except TimeoutError:
+        pool, problem = [], late(policy, policy.deadline_s)
+    except UNUSABLE as error:
+        pool, problem = [], problem_of(error, "model")
+    spent_ms["total"] = (time.monotonic() - begin) * 1000.0
+    pool = pool or [engine.unavailable(row, [problem], policy, spent_ms["total"])]
+    return [
+        answer.model_copy(
+            update={
+                "timings_ms": {**answer.timings_ms, **spent_ms},
+                "versions": {**answer.versions, **engine.parts.versions()},
+            }
+        )
+        for answer in pool
+    ]
+
+
+async def _sample(
+    engine: Engine,
+    question: str,
+    known: Knowledge,
+    n: int,
+    failed: Sequence[FailedSentence],
+) -> list[str]:
+    from guardrail.models.generation import generate  # who only checks needs no models
+
+    settings = engine.config.model.generation
+    model = await engine.workers.run(lambda: engine.parts.model)
+    answers = await generate(question, known.subgraphs, model, n, settings=settings, failed=failed)
+    return [answer.marked for answer in answers]

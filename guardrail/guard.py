@@ -1,4 +1,4 @@
-"""The guardrail: check and rank, single and in batches, synchronous and not; it inherits ask."""
+"""The guardrail: check, rank and ask, single and in batches, synchronous and not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
-from guardrail.answering import Answering, given_evidence
+from guardrail.candidates import answers_of_model
 from guardrail.config import GuardrailConfig
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import (
@@ -22,18 +22,19 @@ from guardrail.core.types import (
     as_strictness,
 )
 from guardrail.core.types.answers import AskRequest, CheckRequest, RankRequest, all_of, several
-from guardrail.core.workers import off_loop, run_sync
+from guardrail.core.workers import Closing, off_loop, run_sync, within
 from guardrail.engine.decision import ranked
-from guardrail.engine.flow import Engine
+from guardrail.engine.flow import Engine, Row
 from guardrail.engine.parts import Parts
-from guardrail.engine.pipeline import Row
 from guardrail.engine.scoring import Scorer
 from guardrail.engine.session import CheckSession
 from guardrail.evidence.retrieval import Knowledge, given
+from guardrail.log.entries import LOST, tagged
 from guardrail.log.tracing import stage
 from guardrail.models.facts import relevant_triples
 from guardrail.policy import Policy, chosen_policy
 from guardrail.selftest import try_judge
+from guardrail.sources.items import as_evidence
 
 if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog
@@ -49,7 +50,7 @@ AT_ONCE = 1_000
 """Most items of evidence that are read on the event loop, in some milliseconds."""
 
 
-class Guardrail(Answering):
+class Guardrail(Closing):
     """Grounds answers in a knowledge graph, marks what lacks support, scores and decides.
 
     Cheap to make: parts load when first needed, or in ``warm_up``. One guardrail may be used
@@ -254,10 +255,7 @@ class Guardrail(Answering):
         asked = all_of(CheckRequest, requests)
         rows = await self._rows(
             [item.evidence for item in asked],
-            lambda: [
-                self._engine.row(item.id, item.question, item.answer, item.evidence)
-                for item in asked
-            ],
+            lambda: [self._engine.row(item) for item in asked],
         )
         with stage("check", rows=len(rows)):
             checked = await self._engine.guard(rows, self._policy(policy))
@@ -428,7 +426,134 @@ class Guardrail(Answering):
     def _ranked_rows(self, requests: Sequence[RankRequest]) -> Iterator[Row]:
         for request in requests:
             prefix = request.id or uuid4().hex
-            first = self._engine.row(prefix, request.question, "", request.evidence)
+            known = CheckRequest(question=request.question, answer="", evidence=request.evidence)
+            knowledge = self._engine.row(known).knowledge  # read once for all of them
             for place, answer in enumerate(request.answers):
-                row = self._engine.row(f"{prefix}.{place}", request.question, answer, None, place)
-                yield row._replace(knowledge=first.knowledge)  # read once for all of them
+                one = CheckRequest(id=f"{prefix}.{place}", question=request.question, answer=answer)
+                yield self._engine.row(one, place)._replace(knowledge=knowledge)
+
+    # --- ask --------------------------------------------------------------------------
+
+    def ask(
+        self,
+        question: str,
+        *,
+        n: int | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> GuardedAnswer:
+        """Answer a question: retrieve, sample, check, rank, regenerate where needed.
+
+        Args:
+            question: What to answer.
+            n: Answers to sample in each attempt; None for the policy's number.
+            evidence: Triples, passages and tables that replace the graph.
+            policy: A policy or its name; ``attempts`` and ``deadline_s`` bound the work.
+            id: Echoed in the result; made when None.
+
+        Raises:
+            InputError: The question is empty or too long, or the evidence is not evidence.
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
+        return run_sync(self.aask(question=question, n=n, evidence=evidence, policy=policy, id=id))
+
+    async def aask(
+        self,
+        question: str,
+        *,
+        n: int | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> GuardedAnswer:
+        """``ask`` as a coroutine."""
+        return (await self.aask_ranked(question, n=n, evidence=evidence, policy=policy, id=id))[0]
+
+    def ask_ranked(
+        self,
+        question: str,
+        *,
+        n: int | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> list[GuardedAnswer]:
+        """``ask``, with all sampled answers, best first; the log has each with its place."""
+        return run_sync(self.aask_ranked(question, n=n, evidence=evidence, policy=policy, id=id))
+
+    async def aask_ranked(
+        self,
+        question: str,
+        *,
+        n: int | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> list[GuardedAnswer]:
+        """``ask_ranked`` as a coroutine."""
+        request = AskRequest(question=question, n=n, evidence=given_evidence(evidence), id=id)
+        return await self._ask(request, self._policy(policy))
+
+    def ask_batch(
+        self, requests: Sequence[AskRequest], *, policy: Policy | str | None = None
+    ) -> list[GuardedAnswer]:
+        """Answer n questions, in order."""
+        return run_sync(self.aask_batch(requests, policy=policy))
+
+    async def aask_batch(
+        self, requests: Sequence[AskRequest], *, policy: Policy | str | None = None
+    ) -> list[GuardedAnswer]:
+        """``ask_batch`` as a coroutine; as many questions at once as ``limits.concurrency``."""
+        chosen = self._policy(policy)
+        gate = asyncio.Semaphore(self.config.limits.concurrency)
+
+        async def one(request: AskRequest) -> GuardedAnswer:
+            async with gate:
+                return (await self._ask(request, chosen))[0]
+
+        return list(await asyncio.gather(*map(one, all_of(AskRequest, requests))))
+
+    async def _ask(self, request: AskRequest, policy: Policy) -> list[GuardedAnswer]:
+        with stage("ask"):
+            with within(policy.deadline_s):
+                answers = await answers_of_model(self._engine, request, policy)
+            return await self.arecord(answers)
+
+    def record(
+        self, answers: Sequence[GuardedAnswer], *, delivered: int = 1
+    ) -> list[GuardedAnswer]:
+        """Write the candidates of one response to the score log; see ``arecord``."""
+        return run_sync(self.arecord(answers, delivered=delivered))
+
+    async def arecord(
+        self, answers: Sequence[GuardedAnswer], *, delivered: int = 1
+    ) -> list[GuardedAnswer]:
+        """Write the candidates of one response to the score log.
+
+        Args:
+            answers: Best first.
+            delivered: How many of them the caller gets; the others are tagged as lost.
+        """
+        best, lost = await asyncio.gather(
+            self._engine.recorder.record(answers[:delivered]),
+            self._record_lost(answers[delivered:]),
+        )
+        return [*best, *lost]
+
+    async def _record_lost(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
+        if not answers:
+            return []
+        with tagged(**LOST):
+            return await self._engine.recorder.record(answers)
+
+    def _policy(self, policy: Policy | str | None) -> Policy:
+        chosen = chosen_policy(policy, self.config.policy)
+        if chosen.strictness is not None:
+            return chosen
+        return chosen.model_copy(update={"strictness": self.config.strictness})
+
+
+def given_evidence(evidence: Iterable[Evidence | Table] | None) -> tuple[Evidence, ...] | None:
+    """What a call brings to be judged by; None where it brings none, and the graph is asked."""
+    return None if evidence is None else as_evidence(evidence)

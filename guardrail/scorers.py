@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import groupby
-from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING
 
-from guardrail.core.errors import GuardrailError
 from guardrail.core.types import Evidence, Passage, Score, Triple, linearise
 from guardrail.engine.scoring import ScoringRequest
 
@@ -18,19 +15,6 @@ if TYPE_CHECKING:
     from judges.base import NLIJudge, RelevanceModel
     from judges.conner import ConnerInput, ConnerReport, ConnerScorer, ConnerSettings
     from judges.sck import SCKInput, SCKReport, SCKScorer
-
-__all__ = [
-    "ConnerGuardScorer",
-    "RelevanceScorer",
-    "SCKGuardScorer",
-    "conner_input",
-    "conner_scorer",
-    "evidence_texts",
-    "open_conner",
-    "relevance_scorer",
-    "sck_input",
-    "sck_scorer",
-]
 
 FACTS_PER_TEXT = 12
 """Facts of one entity that are read together, so that a sentence with several facts can be
@@ -109,10 +93,6 @@ def open_conner(
     )
 
 
-READ_AHEAD = 4
-"""Most threads that encode ahead of ``score``; one call of the guardrail starts two."""
-
-
 class ConnerGuardScorer:
     """The six perspectives on an answer, which takes the place of the knowledge (CONNER 3)."""
 
@@ -177,7 +157,6 @@ class SCKGuardScorer:
 
     def __init__(self, scorer: SCKScorer) -> None:
         self._scorer = scorer
-        self._ahead = BoundedSemaphore(READ_AHEAD)
 
     def warm_up(self) -> None:
         """Load encoder and judge.
@@ -186,21 +165,6 @@ class SCKGuardScorer:
             JudgeError: A model cannot be loaded.
         """
         self._scorer.warm_up()
-
-    def read_ahead(self, batch: Sequence[ScoringRequest]) -> None:
-        """Encode n answers in the background while they are parsed.
-
-        With many concurrent callers some are skipped, and ``score`` encodes them.
-        """
-        if self._ahead.acquire(blocking=False):
-            Thread(target=self._encode, args=(batch,), name="sck-ahead", daemon=True).start()
-
-    def _encode(self, batch: Sequence[ScoringRequest]) -> None:
-        try:
-            with suppress(GuardrailError):  # ``score`` reports the error
-                self._scorer.read_ahead([sck_input(request) for request in batch])
-        finally:
-            self._ahead.release()
 
     def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
         """Score n answers by what they were judged against, and by how they were parsed."""

@@ -19,7 +19,7 @@ from guardrail.core.incoming import cut_text
 from guardrail.core.rows import cell_text
 from guardrail.core.types import Evidence, Passage, Problem, Triple
 from guardrail.core.workers import stop_if_given_up
-from guardrail.evidence.bounds import MOST_CHARS, too_long
+from guardrail.evidence.retrieval import MOST_CHARS, too_long
 from guardrail.sources.tables import MOST_CELLS, SUBJECT_COLUMNS, row_size
 
 __all__ = ["ToolResult", "evidence_of_tools", "result_evidence"]

@@ -30,7 +30,7 @@ from guardrail.markers.rendering import marked_text
 from guardrail.policy import Policy
 
 if TYPE_CHECKING:
-    from guardrail.engine.pipeline import Checked, Row
+    from guardrail.engine.flow import Checked, Row
     from guardrail.evidence.statements import Statement
     from guardrail.models.base import LanguageModel
 
@@ -116,7 +116,11 @@ class Correcting(NamedTuple):
                 problems[place] = [NOT_ASKED]
         elif left:
             wrong = [
-                Wrong(checked[place].row.question, one.original, tuple(map(_text, one.sources)))
+                Wrong(
+                    checked[place].row.request.question,
+                    one.original,
+                    tuple(map(_text, one.sources)),
+                )
                 for place, one in left
             ]
             replies: Sequence[str | GuardrailError | None]
@@ -214,14 +218,14 @@ def _row(item: Checked, drafts: Sequence[_Draft]) -> Row:
     text = item.answer.text
     for draft in reversed(drafts):
         text = text[: draft.proposal.start] + draft.text + text[draft.proposal.end :]
-    return item.row._replace(answer=text, knowledge=item.knowledge)
+    return item.row.answering(text)._replace(knowledge=item.knowledge)
 
 
 def _sentences(item: Checked, again: Checked, drafts: Sequence[_Draft]) -> list[Sentence | None]:
     """The sentences of drafts as judged; None if the text was split in another way."""
     whole = (
         len(again.answer.sentences) == len(item.answer.sentences)
-        and again.answer.text == again.row.answer
+        and again.answer.text == again.row.request.answer
         and all(problem.part not in ("judge", "checks") for problem in again.problems)
     )
     by_place = {(one.start, one.end): one for one in again.answer.sentences} if whole else {}

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
     from guardrail.core.types import Finding
     from guardrail.evidence.statements import Statement
+    from guardrail.verdict.checks.base import Premises
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.combination import Outcome
-    from guardrail.verdict.premises import Premises
 
 __all__ = ["Edit", "Proposal", "proposed", "replaced", "value_edit"]
 

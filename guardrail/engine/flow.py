@@ -1,12 +1,12 @@
-"""The engine behind ``Guardrail``: rows through the pipeline, scores, policy."""
+"""The engine behind ``Guardrail``: a batch is parsed, given evidence, grounded, scored, decided."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
@@ -16,53 +16,116 @@ from guardrail.core.plugins import foreign
 from guardrail.core.types import (
     Action,
     AttributedAnswer,
+    CheckRequest,
     Evidence,
     GuardedAnswer,
     Problem,
     Score,
     ScoreCard,
+    Strictness,
+    Triple,
+    VerdictThresholds,
 )
 from guardrail.core.workers import Workers, off_loop, within
 from guardrail.correction.correcting import Correcting
-from guardrail.engine.decision import Decision, as_it_came, decide, dry
-from guardrail.engine.parts import Parts
-from guardrail.engine.pipeline import Checked, Pipeline, Row
-from guardrail.engine.problems import (
+from guardrail.engine.decision import (
     ERRORS_OF_PARTS,
     UNUSABLE,
+    Decision,
+    as_judged_first,
     behind_the_bound,
+    decide,
+    dry,
     late,
     notices,
     problem_of,
     unfit,
 )
+from guardrail.engine.parts import Parts
 from guardrail.engine.recording import Recorder
-from guardrail.engine.scoring import (
-    AheadScorer,
-    ScoringRequest,
-    read_ahead,
-    score_answers,
-    sentence_card,
+from guardrail.engine.scoring import ScoringRequest, score_answers, sentence_card
+from guardrail.evidence.retrieval import (
+    GraphRetriever,
+    Knowledge,
+    given,
+    retrieve_passages,
+    with_wider,
 )
-from guardrail.evidence.retrieval import Knowledge, given, retrieve_passages
 from guardrail.log.fingerprints import fingerprints
 from guardrail.log.tracing import stage
+from guardrail.markers.grammar import ParsedText
+from guardrail.markers.grammar import parse as parse_markers
 from guardrail.policy import Policy, Unavailable
 from judges.second_opinion import unheard
 
 if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+    from guardrail.correction.edits import Proposal
     from guardrail.log.records import ScoreLog
     from guardrail.verdict.grounder import Grounder
 
-__all__ = ["Engine"]
-
 ROWS_PER_PASS = 64
-"""Rows of a batch that go through the pipeline together: enough to fill the judge, few enough
-to keep memory flat."""
-
+"""Rows of a batch that are judged together: enough to fill the judge, few enough to keep memory
+flat."""
 
 STUCK_PER_WORKER = 4
 """Abandoned calls that may hang for each concurrent one, before answers return at once."""
+
+PROBES = 3
+"""Rows that fail alone, none having come through, before a part is taken to be down: enough to
+tell a bad row from a dead part, few enough not to keep callers of a dead one waiting."""
+
+UNPLACED = (
+    "which places lie in which is not known, so that a wider place than the graph's may be called "
+    "unsupported or contradicted"
+)
+
+
+class Row(NamedTuple):
+    """One answer to check.
+
+    Attributes:
+        request: Id, question and answer, without control characters; the answer may have markers.
+        knowledge: Evidence that is known already; None to retrieve it.
+        place: Place among the candidates it is ranked with; 0 for an answer alone.
+        since: Offset in the clean answer; what ends before it is context, and gets no verdict.
+        most: Most sentences that are judged; None for the configured bound.
+    """
+
+    request: CheckRequest
+    knowledge: Knowledge | None = None
+    place: int = 0
+    since: int = 0
+    most: int | None = None
+
+    def answering(self, text: str) -> Row:
+        """The row with another answer."""
+        return self._replace(request=self.request.model_copy(update={"answer": text}))
+
+
+class Checked(NamedTuple):
+    """One answer with its verdicts.
+
+    Attributes:
+        row: The original row.
+        knowledge: What it was judged by.
+        answer: The verdicts.
+        problems: What went wrong.
+        timings_ms: Wall time by stage, milliseconds.
+        docs: Its texts that were parsed, by text.
+        first: The verdicts on the original, if sentences of ``answer`` were corrected.
+        proposals: How its contradicted sentences may be corrected, if the policy corrects.
+    """
+
+    row: Row
+    knowledge: Knowledge
+    answer: AttributedAnswer
+    problems: tuple[Problem, ...]
+    timings_ms: dict[str, float]
+    docs: Mapping[str, Doc]
+    first: AttributedAnswer | None = None
+    proposals: tuple[Proposal, ...] = ()
 
 
 class Engine:
@@ -81,7 +144,6 @@ class Engine:
     ) -> None:
         self.config = config
         self.parts = parts
-        self._pipeline = Pipeline(config, parts)
         self._retriever = retriever
         calls = config.limits.concurrency
         self.workers = Workers(calls, STUCK_PER_WORKER * calls)
@@ -100,8 +162,8 @@ class Engine:
         elif self.reads_answers and self.parts.linker is not None:
             self.parts.linker.link(["Ada Lovelace was born in London in 1815."])
         for scorer in self.parts.scorers:
-            if isinstance(scorer, AheadScorer):
-                scorer.warm_up()
+            if callable(load := getattr(scorer, "warm_up", None)):
+                load()
         self.recorder.open()
 
     def close(self) -> None:
@@ -110,20 +172,25 @@ class Engine:
         self.parts.close()
         self.recorder.close()
 
-    def row(
-        self,
-        row_id: str | None,
-        question: str,
-        answer: str,
-        evidence: Sequence[Evidence] | None,
-        place: int = 0,
-    ) -> Row:
-        """A caller's answer as a row of the pipeline."""
-        known = None if evidence is None else given(evidence, self.config.limits)
-        name = without_controls(row_id or "") or uuid4().hex
-        return Row(name, clean_text(question), clean_text(answer), known, place)
+    @property
+    def reads_answers(self) -> bool:
+        """Whether evidence is found by the names of an answer too: in the graph alone."""
+        return self._retriever is None and not self.config.evidence
 
-    # --- check ---------------------------------------------------------------------------
+    @property
+    def _reads_files(self) -> bool:
+        return self._retriever is None and bool(self.config.evidence)
+
+    def row(self, request: CheckRequest, place: int = 0) -> Row:
+        """A caller's answer as a row, with an id."""
+        evidence = request.evidence
+        known = None if evidence is None else given(evidence, self.config.limits)
+        clean = CheckRequest(
+            id=without_controls(request.id or "") or uuid4().hex,
+            question=clean_text(request.question),
+            answer=clean_text(request.answer),
+        )
+        return Row(clean, known, place)
 
     async def guard(
         self,
@@ -149,29 +216,28 @@ class Engine:
         Raises:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        share = 1.0 if answers is None else answers / max(1, len(rows))
+        alone, share = policy.deadline_s, 1.0 if answers is None else answers / max(1, len(rows))
+        tagged = scored and self.parts.scoring
+        check = partial(self._check, grounder=grounder, strictness=policy.strictness, tagged=tagged)
+        recall = {} if recall is None else recall
         guarded: list[GuardedAnswer] = []
         for first in range(0, len(rows), ROWS_PER_PASS):
             some = rows[first : first + ROWS_PER_PASS]
-            seconds = self._allowed(policy, max(1.0, len(some) * share))
+            seconds = alone and min(
+                alone * max(1.0, len(some) * share), max(alone, self.config.limits.batch_s)
+            )
             with within(seconds):
-                guarded += await self._pass(some, policy, seconds, grounder, recall, scored)
+                guarded += await self._pass(some, policy, seconds, check, recall, scored=tagged)
         return guarded
-
-    def _allowed(self, policy: Policy, answers: float) -> float | None:
-        """Seconds for answers that go through together; see ``limits.batch_s``."""
-        alone = policy.deadline_s
-        if alone is None:
-            return None
-        return min(alone * answers, max(alone, self.config.limits.batch_s))
 
     async def _pass(
         self,
         rows: Sequence[Row],
         policy: Policy,
         seconds: float | None,
-        grounder: Callable[[], Grounder] | None,
-        recall: dict[str, Knowledge] | None,
+        check: partial[list[Checked]],
+        recall: dict[str, Knowledge],
+        *,
         scored: bool,
     ) -> list[GuardedAnswer]:
         begin, limits = time.perf_counter(), self.config.limits
@@ -181,40 +247,41 @@ class Engine:
         checked: list[Checked] = []
         cards: list[ScoreCard] = []
         late_part = "deadline"
+        corrects = policy.contradicted is Action.CORRECT
         try:
             async with asyncio.timeout(seconds):
-                sound, more = await self._with_passages(sound, {} if recall is None else recall)
+                sound, more = await self._with_passages(sound, recall)
                 problems += more
-                scored = scored and self.parts.scoring
-                ahead = partial(read_ahead, self.parts.made_scorers) if scored else None
                 if sound:
-                    run = partial(self._pipeline.run, correct=policy.contradicted is Action.CORRECT)
-                    checked = await self.workers.run(run, sound, grounder, ahead, policy.strictness)
-                if policy.contradicted is Action.CORRECT:
+                    checked = await self.workers.run(partial(check, correct=corrects), sound)
+                if corrects:
                     late_part = "correction"
                     with stage("correct"):
-                        checked = await self._correcting(policy, grounder, ahead).correct(
-                            checked, policy
-                        )
-                requests = [
-                    ScoringRequest(
-                        item.row.question,
-                        item.answer,
-                        item.knowledge.evidence,
-                        item.knowledge.entities,
-                        item.docs,
-                    )
-                    for item in checked
-                ]
+                        checked = await Correcting(
+                            judge=partial(self.workers.run, check),
+                            model=lambda: self.workers.run(lambda: self.parts.model),
+                            at_once=limits.concurrency,
+                            verbatim=self.config.citations == "verbatim",
+                        ).correct(checked, policy)
                 late_part = "scorers"
                 scorers = await self.workers.run(lambda: self.parts.scorers) if scored else ()
                 scoring = time.perf_counter()
                 with stage("score"):
+                    requests = [
+                        ScoringRequest(
+                            item.row.request.question,
+                            item.answer,
+                            item.knowledge.evidence,
+                            item.knowledge.entities,
+                            item.docs,
+                        )
+                        for item in checked
+                    ]
                     cards, more = await score_answers(requests, scorers, self.workers.run)
                 problems += more
                 for item in checked:
-                    share = (time.perf_counter() - scoring) * 1000.0 / len(checked)
-                    item.timings_ms["score"] = share
+                    spent = (time.perf_counter() - scoring) * 1000.0 / len(checked)
+                    item.timings_ms["score"] = spent
         except TimeoutError:
             problems.append(late(policy, seconds, late_part))
         except UNUSABLE as error:
@@ -222,70 +289,27 @@ class Engine:
         if checked and not cards:
             # What is late or fails then costs corrections or scores, never the verdict.
             cards = [sentence_card(item.answer.sentences) for item in checked]
-        spent = (time.perf_counter() - begin) * 1000.0 / len(rows)
+        total = (time.perf_counter() - begin) * 1000.0 / len(rows)
         done = iter(zip(checked, cards, strict=False))
 
         def result(place: int, row: Row) -> GuardedAnswer:
             if place in faults:
-                return self.unavailable(row, [faults[place]], policy, spent)
+                return self.unavailable(row, [faults[place]], policy, total)
             item, card = next(done, (None, None))
             reported = [*(item.problems if item else ()), *problems]
             if item is not None:
                 reported += behind_the_bound(item.answer.sentences, limits)
                 reported += unheard(item.answer.sentences)
             if item is None or card is None or any(it.part in ERRORS_OF_PARTS for it in reported):
-                return self.unavailable(row, reported, policy, spent, item, card)
+                return self.unavailable(row, reported, policy, total, item, card)
             decision = decide(policy, item.answer, card)
             if policy.dry_run:
                 decision = dry(decision, item.first or item.answer)
             elif item.first is not None:
-                decision = as_it_came(decision, item.answer, item.first)
-            return self._result(row, item, card, decision, reported, policy, spent)
+                decision = as_judged_first(decision, item.answer, item.first)
+            return self._result(row, item, card, decision, reported, policy, total)
 
         return await off_loop(lambda: [result(place, row) for place, row in enumerate(rows)])
-
-    def _correcting(
-        self,
-        policy: Policy,
-        grounder: Callable[[], Grounder] | None,
-        ahead: Callable[[Sequence[ScoringRequest]], None] | None,
-    ) -> Correcting:
-        return Correcting(
-            judge=lambda rows: self.workers.run(
-                self._pipeline.run, rows, grounder, ahead, policy.strictness
-            ),
-            model=lambda: self.workers.run(lambda: self.parts.model),
-            at_once=self.config.limits.concurrency,
-            verbatim=self.config.citations == "verbatim",
-        )
-
-    async def _with_passages(
-        self, rows: Sequence[Row], recall: dict[str, Knowledge]
-    ) -> tuple[list[Row], list[Problem]]:
-        """Fill in what retriever or files hold for rows without evidence of their own."""
-        if self.reads_answers:
-            return list(rows), []
-        asked = dict.fromkeys(row.question for row in rows if row.knowledge is None)
-        new = [question for question in asked if question not in recall]
-        problems = []
-        if new:
-            try:
-                with stage("retrieve"):
-                    found = await self._without_graph(new)
-                recall.update(zip(new, found, strict=True))
-            except KnowledgeGraphError as error:
-                problems = [Problem(part="kg", message=str(error))]
-        known = [row.knowledge or recall.get(row.question, Knowledge()) for row in rows]
-        filled = [row._replace(knowledge=some) for row, some in zip(rows, known, strict=True)]
-        return filled, problems
-
-    async def _without_graph(self, questions: Sequence[str]) -> list[Knowledge]:
-        """What a retriever finds for n questions, or the files hold, in place of the graph."""
-        if self._retriever is None:
-            own = await self.workers.run(lambda: self.parts.own_evidence)
-            return [own or Knowledge()] * len(questions)
-        limits = self.config.limits
-        return await retrieve_passages(self._retriever, questions, limits, self.workers.run)
 
     def unavailable(
         self,
@@ -305,7 +329,7 @@ class Engine:
             refused = AttributedAnswer(text=policy.refusal, marked=policy.refusal)
             decision = Decision(Action.REFUSE, (reason,), refused)
         else:
-            bare = AttributedAnswer(text=row.answer, marked=row.answer)
+            bare = AttributedAnswer(text=row.request.answer, marked=row.request.answer)
             answer = (checked.first or checked.answer) if checked else bare
             kept = policy.unavailable is Unavailable.RETURN_UNVERIFIED
             would = (Action.UNVERIFIED if kept else Action.REFUSE) if policy.dry_run else None
@@ -326,10 +350,12 @@ class Engine:
         unread = Knowledge(source="files" if self._reads_files else "graph")
         known = checked.knowledge if checked else row.knowledge or unread
         notes = notices(row, checked, known, failed=bool(problems))
+        names = self.parts.versions()
+        judge = self.parts.made("grounding", "nli")
         return GuardedAnswer(
-            id=row.id,
+            id=row.request.id or "",
             index=row.place,
-            question=row.question,
+            question=row.request.question,
             **dict(decision.answer),  # text, marked, sentences
             action=decision.action,
             would=decision.would,
@@ -339,33 +365,182 @@ class Engine:
             evidence=known.evidence,
             evidence_from=(known.source,),
             scorecard=card,
-            original=row.answer,
+            original=row.request.answer,
             versions={
-                **(names := self.parts.versions()),
+                **names,
                 "policy": policy.name,
                 "strictness": str(policy.strictness or self.config.strictness),
-                **fingerprints(
-                    names, self.parts.made("graph"), policy, self.parts.made("grounding", "nli")
-                ),
+                **fingerprints(names, self.parts.made("graph"), policy, judge),
             },
             timings_ms={**(checked.timings_ms if checked else {}), "total": spent},
             errors=tuple(dict.fromkeys([*problems, *notes])),
         )
 
-    # --- retrieve ------------------------------------------------------------------------
-
-    @property
-    def reads_answers(self) -> bool:
-        """Whether evidence is found by the names of an answer too: in the graph alone."""
-        return self._retriever is None and not self.config.evidence
-
-    @property
-    def _reads_files(self) -> bool:
-        return self._retriever is None and bool(self.config.evidence)
+    # --- evidence ------------------------------------------------------------------------
 
     async def knowledge(self, question: str, *, graph: bool = False) -> Knowledge:
         """The graph's facts on a question, or the evidence that replaces the graph."""
         with stage("retrieve"):
             if not (graph or self.reads_answers):
                 return (await self._without_graph([question]))[0]
-            return (await self.workers.run(self._pipeline.knowledge, [question]))[0]
+            return (await self.workers.run(self._from_graph, [(question, "")]))[0]
+
+    async def _with_passages(
+        self, rows: Sequence[Row], recall: dict[str, Knowledge]
+    ) -> tuple[list[Row], list[Problem]]:
+        """Fill in what retriever or files hold for rows without evidence of their own."""
+        if self.reads_answers:
+            return list(rows), []
+        asked = dict.fromkeys(row.request.question for row in rows if row.knowledge is None)
+        problems = []
+        if new := [question for question in asked if question not in recall]:
+            try:
+                with stage("retrieve"):
+                    found = await self._without_graph(new)
+                recall.update(zip(new, found, strict=True))
+            except KnowledgeGraphError as error:
+                problems = [Problem(part="kg", message=str(error))]
+        none = Knowledge()
+        return [
+            row._replace(knowledge=row.knowledge or recall.get(row.request.question, none))
+            for row in rows
+        ], problems
+
+    async def _without_graph(self, questions: Sequence[str]) -> list[Knowledge]:
+        """What a retriever finds for n questions, or the files hold, in place of the graph."""
+        if self._retriever is None:
+            own = await self.workers.run(lambda: self.parts.own_evidence)
+            return [own or Knowledge()] * len(questions)
+        limits = self.config.limits
+        return await retrieve_passages(self._retriever, questions, limits, self.workers.run)
+
+    def _from_graph(
+        self, pairs: Sequence[tuple[str, str]], docs: dict[str, Doc] | None = None
+    ) -> list[Knowledge]:
+        """What the graph knows on n pairs of question and answer."""
+        graph, linker = self.parts.graph, self.parts.linker
+        if graph is None or linker is None:
+            return [Knowledge() for _ in pairs]
+        limit = self.config.limits.evidence
+        return GraphRetriever(graph, linker, self.config.graph, limit).retrieve(pairs, docs)
+
+    # --- verdicts ------------------------------------------------------------------------
+
+    def _check(
+        self,
+        rows: Sequence[Row],
+        *,
+        grounder: Callable[[], Grounder] | None,
+        strictness: Strictness | VerdictThresholds | None,
+        tagged: bool,
+        correct: bool = False,
+    ) -> list[Checked]:
+        """Check n rows together, in a worker thread; a part that fails is one of their problems.
+
+        After a failure every row is checked alone, so that only the rows that cause it go
+        without that part. Where the first few fail alone too, the part is down for all.
+
+        Args:
+            rows: The rows.
+            grounder: Gives what grounds them; None for the one of the parts.
+            strictness: How sure the judge must be; None for the configured strictness.
+            tagged: Whether their texts are parsed for scorers.
+            correct: True to propose corrections of contradicted sentences.
+        """
+        thresholds = (strictness or self.config.strictness).thresholds
+        ground = partial(
+            self._ground,
+            grounder() if grounder else self.parts.grounder,
+            thresholds,
+            tagged,
+            correct,
+        )
+        checked = ground(rows)
+        if len(rows) < 2 or not any(item.problems for item in checked):
+            return checked
+        alone: list[Checked] = []
+        for row in rows:
+            alone += ground([row])
+            if len(alone) == PROBES and all(item.problems for item in alone):
+                return checked
+        return alone
+
+    def _ground(
+        self,
+        grounder: Grounder,
+        thresholds: VerdictThresholds,
+        tagged: bool,
+        correct: bool,
+        rows: Sequence[Row],
+    ) -> list[Checked]:
+        from guardrail.core.text.tagging import parse
+        from guardrail.verdict.claims import GroundingRequest
+
+        laps, last = {}, time.perf_counter()
+        with stage("parse"):
+            answers = [
+                parse_answer(row.request.answer, row.knowledge.evidence if row.knowledge else ())
+                for row in rows
+            ]
+            pairs = [(r.request.question, a.clean) for r, a in zip(rows, answers, strict=True)]
+            # Scorers read parsed texts; else the linker alone tags those it links.
+            texts = dict.fromkeys(text for pair in pairs for text in pair) if tagged else {}
+            docs = dict(zip(texts, parse(list(texts)), strict=True))
+        laps["parse"], last = time.perf_counter() - last, time.perf_counter()
+        failed: list[Problem] = []
+        unplaced: list[Problem] = []
+        known = [row.knowledge or Knowledge() for row in rows]
+        try:
+            with stage("retrieve"):
+                open_ = [place for place, row in enumerate(rows) if row.knowledge is None]
+                if open_:
+                    found = self._from_graph([pairs[place] for place in open_], docs or None)
+                    for place, some in zip(open_, found, strict=True):
+                        known[place] = some
+        except KnowledgeGraphError as error:
+            failed.append(Problem(part="kg", message=str(error)))
+        try:
+            graph = self.parts.graph if any(some.entities for some in known) else None
+            if graph is not None:
+                known = with_wider(graph, [answer.clean for answer in answers], known)
+        except KnowledgeGraphError as error:
+            unplaced = [Problem(part="places", message=f"{error}; {UNPLACED}")]
+        laps["retrieve"], last = time.perf_counter() - last, time.perf_counter()
+        with stage("attribute"):
+            requests = [
+                GroundingRequest(
+                    row.request.question,
+                    answer,
+                    self.parts.evidence.prepare(some.evidence, some.other_names, some.wider),
+                    some.asked,
+                    row.since,
+                    thresholds,
+                    self.config.limits.sentences if row.most is None else row.most,
+                    correct,
+                )
+                for row, answer, some in zip(rows, answers, known, strict=True)
+            ]
+            attributed, proposals, problems = grounder.ground(requests)
+        laps["attribute"] = time.perf_counter() - last
+        return [
+            Checked(
+                row,
+                known[n],
+                attributed[n],
+                (
+                    *(failed if row.knowledge is None else ()),
+                    *(unplaced if known[n].entities else ()),
+                    *problems,
+                ),
+                {name: lap * 1000.0 / len(rows) for name, lap in laps.items()},
+                {text: docs[text] for text in pairs[n] if text in docs},
+                proposals=tuple(proposals[n]),
+            )
+            for n, row in enumerate(rows)
+        ]
+
+
+def parse_answer(raw: str, evidence: Sequence[Evidence]) -> ParsedText:
+    """An answer without its markers; numbers of the evidence that was given are markers, too."""
+    triples = [item for item in evidence if isinstance(item, Triple)]
+    return parse_markers(raw, triples, sources=len(evidence))

@@ -322,12 +322,6 @@ class Parts:
         """Whether there are further scorers, made or not."""
         return bool(self._config.scorers or self._extra_scorers)
 
-    @property
-    def made_scorers(self) -> tuple[Scorer, ...]:
-        """The scorers, once they have been made; before that none."""
-        made: tuple[Scorer, ...] = self._made.get("scorers", ())
-        return made
-
     def made(self, *names: str) -> object:
         """The first of some parts that has been made; None before that."""
         return next((self._made[name] for name in names if name in self._made), None)

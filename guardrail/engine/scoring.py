@@ -28,17 +28,6 @@ from judges.registry import hint
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-__all__ = [
-    "AheadScorer",
-    "Scorer",
-    "ScoringRequest",
-    "create_scorer",
-    "read_ahead",
-    "score_answers",
-    "sentence_card",
-    "sentence_scores",
-]
-
 SCORERS = {
     "sck": "guardrail.scorers:sck_scorer",
     "conner": "guardrail.scorers:conner_scorer",
@@ -91,27 +80,6 @@ class Scorer(Protocol):
         ...
 
 
-@runtime_checkable
-class AheadScorer(Scorer, Protocol):
-    """A scorer that can begin while the answers are still being checked."""
-
-    def warm_up(self) -> None:
-        """Load what the first answer would load.
-
-        Raises:
-            GuardrailError: It cannot be loaded.
-        """
-        ...
-
-    def read_ahead(self, batch: Sequence[ScoringRequest]) -> None:
-        """Begin with n answers, on a thread of its own; returns at once.
-
-        Called before they are parsed, with question and clean text alone, and again when their
-        evidence and entities are known. What fails here fails again in ``score``, which reports it.
-        """
-        ...
-
-
 def create_scorer(name: str, **parts: object) -> Scorer:
     """Make a scorer by its registered name, that of an installed one, or as ``module:factory``.
 
@@ -128,13 +96,6 @@ def create_scorer(name: str, **parts: object) -> Scorer:
     wanted = inspect.signature(factory).parameters
     make = partial(factory, **{key: part for key, part in parts.items() if key in wanted})
     return cast("Scorer", made_part("scorers", name, make, ("name", "score")))
-
-
-def read_ahead(scorers: Sequence[Scorer], batch: Sequence[ScoringRequest]) -> None:
-    """Let scorers that can begin with n answers that are not checked yet."""
-    for scorer in scorers:
-        if isinstance(scorer, AheadScorer):
-            scorer.read_ahead(batch)
 
 
 async def score_answers(

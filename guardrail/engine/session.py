@@ -15,10 +15,10 @@ from uuid import uuid4
 
 from guardrail.core.incoming import clean_text
 from guardrail.core.text.sentences import split_sentences
-from guardrail.core.types import Action, Evidence, GuardedAnswer
+from guardrail.core.types import Action, CheckRequest, Evidence, GuardedAnswer
 from guardrail.core.workers import off_loop, run_sync
-from guardrail.engine.pipeline import parse_answer
-from guardrail.engine.problems import overlong
+from guardrail.engine.decision import overlong
+from guardrail.engine.flow import parse_answer
 from guardrail.evidence.retrieval import Knowledge, given
 from guardrail.log.tracing import stage
 from guardrail.markers.brackets import open_bracket
@@ -192,7 +192,8 @@ class CheckSession:
     async def _checked(
         self, raw: str, policy: Policy, *, scored: bool, since: int = 0, most: int | None = None
     ) -> GuardedAnswer:
-        row = self._engine.row(self._id, self._question, raw, None)
+        request = CheckRequest(id=self._id, question=self._question, answer=raw)
+        row = self._engine.row(request)
         row = row._replace(knowledge=self._knowledge, since=since, most=most)
         if self._too_long:
             problem = overlong("answer", self._engine.config.limits.answer_chars)

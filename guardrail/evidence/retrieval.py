@@ -1,27 +1,28 @@
-"""From texts to evidence: link entities, fetch their subgraphs, or ask a retriever (KaLMA 3.1)."""
+"""Evidence of a text: link entities, fetch their subgraphs, or ask a retriever (KaLMA 3.1).
+
+What comes in is bounded: the length of names, the number of items and their characters. Places of a
+graph are joined by the wider places that hold them.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
-from guardrail.core.errors import KnowledgeGraphError
+from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.incoming import cut_text
 from guardrail.core.plugins import foreign
 from guardrail.core.text.names import NO_NAMES
-from guardrail.core.types import (
-    Entity,
-    Evidence,
-    LinkedEntity,
-    Passage,
-    Subgraph,
-    Triple,
-)
+from guardrail.core.text.sentences import split_sentences
+from guardrail.core.text.units import cues, tells_place
+from guardrail.core.text.words import fold, tokenise
+from guardrail.core.types import Entity, Evidence, LinkedEntity, Passage, Subgraph, Triple
 from guardrail.core.workers import called
-from guardrail.evidence.bounds import bounded, within
+from guardrail.log.tracing import stage
 from guardrail.models.facts import relevant_triples
-from kg.base import KnowledgeGraph
+from kg.base import KnowledgeGraph, PlaceIndex
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -29,13 +30,6 @@ if TYPE_CHECKING:
     from guardrail.config import GraphConfig, LimitsConfig
     from guardrail.core.workers import InThread
     from kg.linking import EntityLinker
-
-__all__ = [
-    "GraphRetriever",
-    "Knowledge",
-    "given",
-    "retrieve_passages",
-]
 
 Item = TypeVar("Item", Triple, Evidence)
 
@@ -242,3 +236,131 @@ async def retrieve_passages(
     by_question = dict(zip(unique, found, strict=True))
     known = (given(by_question[question], limits) for question in questions)
     return [knowledge._replace(source="retriever") for knowledge in known]
+
+
+MOST_CHARS = 2_000
+"""Most characters of a name: a title, an id, an address, a subject, a property. Names are looked
+for in every sentence and written into every reply; texts and values have no such bound."""
+
+OF_PASSAGES = ("id", "title", "url")
+OF_TRIPLES = ("subject", "property", "subject_id", "property_id", "value_id")
+
+
+def too_long(item: Evidence) -> tuple[str, int] | None:
+    """A name of an item that is longer than names are, and its characters; None where none is."""
+    names = OF_PASSAGES if isinstance(item, Passage) else OF_TRIPLES
+    lengths = {name: len(getattr(item, name) or "") for name in names}
+    if not isinstance(item, Passage) and item.row is not None:
+        lengths["row.table"] = len(item.row.table)
+    return next((found for found in lengths.items() if found[1] > MOST_CHARS), None)
+
+
+def bounded(item: Evidence, where: str) -> None:
+    """Check that the names of an item of evidence are no longer than names are.
+
+    Args:
+        item: A triple or a passage.
+        where: What to call it in an error: ``evidence[2]``.
+
+    Raises:
+        InputError: One of its names is longer.
+    """
+    if (found := too_long(item)) is not None:
+        name, length = found
+        raise InputError(
+            f"{where}.{name} has {length:,} characters; a name of evidence has at most "
+            f"{MOST_CHARS:,}: shorten it, and put what it says into the text or the value"
+        )
+
+
+def within(evidence: Sequence[Evidence], chars: int) -> tuple[tuple[Evidence, ...], int]:
+    """Evidence of so many characters at most: the longest passages are cut, others stay whole.
+
+    Returns:
+        The evidence in its order, and the number of items that were cut or left out.
+    """
+    lengths = [len(item.text) for item in evidence]
+    most, room = chars, chars
+    for place, length in enumerate(sorted(lengths)):
+        most = room // (len(lengths) - place)  # for each of those that are as long or longer
+        if length > most:
+            break
+        room -= length
+    else:
+        return tuple(evidence), 0
+    kept: list[Evidence] = []
+    for item, length in zip(evidence, lengths, strict=True):
+        if length <= most:
+            kept.append(item)
+        elif isinstance(item, Passage) and (text := cut_text(item.text, most)):
+            kept.append(item.model_copy(update={"text": text}))
+    return tuple(kept), sum(length > most for length in lengths)
+
+
+MAX_PLACES = 20
+"""Most places of one answer that the graph is asked about, those of its first entities first."""
+
+JOINTS = (", ", " in ", " of ", " (")
+"""Words between a place and the wider one that follows it."""
+
+
+@foreign("the graph", KnowledgeGraphError)
+def with_wider(
+    graph: KnowledgeGraph, answers: Sequence[str], knowledge: Sequence[Knowledge]
+) -> list[Knowledge]:
+    """Add the wider places of n answers' places to what they are judged against, in one call.
+
+    Args:
+        graph: The graph that the knowledge was read from; one that is no ``PlaceIndex`` is not
+            asked.
+        answers: The clean answers, which may be empty.
+        knowledge: What each is judged against.
+
+    Raises:
+        KnowledgeGraphError: The graph cannot answer.
+    """
+    if not isinstance(graph, PlaceIndex):
+        return list(knowledge)
+    asked = [
+        list(islice(dict.fromkeys(_open_places(answer, known)), MAX_PLACES))
+        for answer, known in zip(answers, knowledge, strict=True)
+    ]
+    ids = list(dict.fromkeys(id_ for row in asked for id_ in row))
+    if not ids:
+        return list(knowledge)
+    with stage("locate"):
+        found = dict(zip(ids, map(_names, graph.wider(ids)), strict=True))
+    return [
+        known._replace(wider={id_: found[id_] for id_ in row if found[id_]}) if row else known
+        for row, known in zip(asked, knowledge, strict=True)
+    ]
+
+
+def _names(places: Iterable[Entity]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for place in places for name in (place.label, *place.aliases)))
+
+
+def _open_places(answer: str, known: Knowledge) -> Iterator[str]:
+    """Yield ids of places that a sentence may tell by a wider one: it has their property's word.
+
+    A sentence that names the place itself does so only where another may follow: *Soho, London*.
+    What callers hand in has no entities of the graph, and its ids may be those of another one.
+    """
+    places = [
+        (item.value_id, fold(item.value), cues(item.property))
+        for item in (known.evidence if known.entities else ())
+        if isinstance(item, Triple) and item.value_id and tells_place(item.property)
+    ]
+    if not places:
+        return
+    sentences = [
+        (fold(sentence.text), {token.stem for token in tokenise(sentence.text)})
+        for sentence in split_sentences(answer)
+    ]
+    for value_id, name, words in places:
+        for text, stems in sentences:
+            if words.isdisjoint(stems):
+                continue
+            if name not in text or any(name + joint in text for joint in JOINTS):
+                yield value_id
+                break

@@ -9,12 +9,12 @@ from guardrail.core.text.values import Agreement, compare
 from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import Effect, Finding, Verdict, Weight
 from guardrail.core.types.judging import Weighed, Weighing, features_of
-from guardrail.verdict.checks.validity import applies
+from guardrail.verdict.checks.base import applies
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
+    from guardrail.verdict.checks.base import Premises
     from guardrail.verdict.claims import Claim
-    from guardrail.verdict.premises import Premises
 
 __all__ = ["Outcome", "combine"]
 

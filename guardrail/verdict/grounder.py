@@ -32,14 +32,11 @@ from guardrail.evidence.prepared import PreparedEvidence, Selection
 from guardrail.evidence.statements import Statement
 from guardrail.markers.rendering import marked_text
 from guardrail.verdict.checks import Check, Context, all_checks, guarantees
-from guardrail.verdict.checks.base import finding
+from guardrail.verdict.checks.base import Premises, finding, relevant
 from guardrail.verdict.checks.typed_values import COMPARED
-from guardrail.verdict.citations import against_of, citation_errors, citations_of, note_of
-from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
+from guardrail.verdict.citations import against_of, citation_errors, citations_of, note_of, spans_of
+from guardrail.verdict.claims import Claim, GroundingRequest, claims_of, subjects_of
 from guardrail.verdict.combination import Outcome, combine
-from guardrail.verdict.premises import Premises, relevant
-from guardrail.verdict.spans import spans_of
-from guardrail.verdict.subjects import subjects_of
 from judges.base import GroundingItem, GroundingJudge, NLITraits, traits_of
 from judges.grounding import grounded_by
 from judges.notation import Notation, as_told, notation_of, with_notation

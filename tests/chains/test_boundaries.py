@@ -27,7 +27,7 @@ PUBLIC_MODULES = {
         "core.types",
         "core.workers",
         "evaluation",
-        "evidence.bounds",
+        "evidence.retrieval",
         "log.records",
         "markers.grammar",
         "markers.rendering",

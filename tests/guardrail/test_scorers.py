@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from guardrail import CheckRequest, Guardrail, GuardrailConfig, JudgeError, Triple
+from guardrail import CheckRequest, Guardrail, GuardrailConfig, Triple
 from guardrail.config import GraphConfig
 from guardrail.core.types import AttributedAnswer
 from guardrail.engine.scoring import ScoringRequest
 from guardrail.log.entries import INTENT
 from guardrail.markers.grammar import parse
-from guardrail.scorers import SCKGuardScorer, sck_input, sck_scorer
+from guardrail.scorers import sck_input, sck_scorer
 from judges.encoder import create_encoder
 from judges.sck import SCKScorer
 
@@ -73,12 +73,3 @@ def test_the_guardrails_parse_gives_the_scores_that_the_scorers_own_reading_give
         assert {name: scores[name].value for name in report.scores} == {
             name: score.value for name, score in report.scores.items()
         }
-
-
-def test_a_scorer_that_cannot_begin_early_tells_so_when_it_scores() -> None:
-    scorer = SCKGuardScorer(SCKScorer(create_encoder("no such folder")))
-    answer = AttributedAnswer(text="A poet.", marked="A poet.")
-    request = ScoringRequest("Who was she?", answer, (), ())
-    scorer.read_ahead([request])
-    with pytest.raises(JudgeError, match="no such folder"):
-        scorer.score([request])

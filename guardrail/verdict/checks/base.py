@@ -1,19 +1,24 @@
-"""What a check is: it compares one sentence with its evidence and reports what it finds."""
+"""What a check is, and what it reads: one sentence, and the evidence that it is held against."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from guardrail.core.text.dates import Date
+from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.units import cues, property_name
 from guardrail.core.text.words import content_stems
-from guardrail.core.types import Effect, Finding
+from guardrail.core.types import Effect, Finding, Strictness, VerdictThresholds
 
 if TYPE_CHECKING:
+    from guardrail.core.types import Grounding
+    from guardrail.evidence.prepared import PreparedEvidence, Selection
+    from guardrail.evidence.statements import Statement
     from guardrail.verdict.claims import Claim
-    from guardrail.verdict.premises import Premises
-
-__all__ = ["NAMED", "Check", "Context", "finding", "named_share"]
 
 
 class Context(NamedTuple):
@@ -86,3 +91,119 @@ def named_share(claim: Claim, label: str) -> float:
     share = len(words & claim.stems) / len(words) if words else 0.0
     reworded = (cues(label) - words) & claim.stems
     return max(share, NAMED) if reworded else share
+
+
+@dataclass(eq=False)
+class Premises:
+    """What one sentence is held against.
+
+    Attributes:
+        indexed: All of the evidence.
+        selection: The statements that the judge read.
+        subjects: The subjects that the sentence speaks of.
+        grounding: What the judge says; None without a judge.
+        thresholds: How sure a verdict must be.
+    """
+
+    indexed: PreparedEvidence
+    selection: Selection
+    subjects: frozenset[str]
+    grounding: Grounding | None = None
+    thresholds: VerdictThresholds = Strictness.BALANCED.thresholds
+
+    @cached_property
+    def structured(self) -> bool:
+        """Whether all statements that the judge read are triples."""
+        return all(statement.triple is not None for _, statement in self.chosen)
+
+    @cached_property
+    def chosen(self) -> list[tuple[int, Statement]]:
+        """The statements that the judge read, each with its number among all."""
+        return [(place, self.indexed.statements[place]) for place in self.selection.places]
+
+    @cached_property
+    def _scores(self) -> dict[int, tuple[float, float]]:
+        scores = self.grounding.statements if self.grounding else ()
+        return {
+            place: (score.carries, score.conflicts)
+            for place, score in zip(self.selection.places, scores, strict=False)
+            if score is not None
+        }
+
+    def carries(self, number: int) -> float:
+        """Probability that a statement carries a part of the sentence; 0 where it was not read."""
+        return self._scores.get(number, (0.0, 0.0))[0]
+
+    def conflicts(self, number: int) -> float:
+        """Probability that a statement conflicts with the sentence; 0 where it was not read."""
+        return self._scores.get(number, (0.0, 0.0))[1]
+
+    def speaks_of(self, statement: Statement) -> bool:
+        """Whether the sentence speaks of a statement's subject; of one without any it may."""
+        return not statement.subject or statement.subject in self.subjects
+
+
+def relevant(
+    claim: Claim, indexed: PreparedEvidence, subjects: frozenset[str], places: Sequence[int]
+) -> frozenset[int]:
+    """Indices of the statements that may support or contradict a sentence.
+
+    What holds at another time does neither. If the sentence is about somebody whom the facts know
+    only as a value, the facts that name them are left, and not those of their relatives.
+    """
+    statements = indexed.statements
+    others = subjects.difference(indexed.labels)
+    foreign = bool(others) and subjects == others
+    return frozenset(
+        place
+        for place in places
+        if applies(claim, statements[place])
+        and not statements[place].is_missing
+        and (
+            not foreign
+            or statements[place].triple is None
+            or any(name in statements[place].value_text for name in others)
+        )
+    )
+
+
+SURE = 0.5
+"""Least probability at which the judge's opinion on a statement counts."""
+
+
+class ValidInTime:
+    """Finds sentences that only statements support that do not hold at their time."""
+
+    name = "valid_in_time"
+
+    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
+        """Find that what carries the sentence has ended or has not begun."""
+        carrying = [s for number, s in evidence.chosen if evidence.carries(number) >= SURE]
+        ended = [statement for statement in carrying if not applies(claim, statement)]
+        if not ended or len(ended) < len(carrying):
+            return ()
+        because = f"at another time: {ended[0].text}"
+        span = (0, len(claim.text))
+        return (finding(self.name, Effect.MISSING, claim, span, because, decides=True),)
+
+
+def applies(claim: Claim, statement: Statement) -> bool:
+    """True if a statement holds at the time that a sentence speaks of.
+
+    That is a date of the sentence or, in the present tense, today. A sentence in the past tense
+    without a date may speak of any time.
+    """
+    valid = statement.validity
+    if valid is None and not statement.label_dates:
+        return True
+    dates = [value.value for value in claim.values if isinstance(value.value, Date)]
+    dates = [when for when in dates if when.year is not None]
+    if valid is None or (statement.label_dates and dates):
+        years = [(when.year, held.year) for when in dates for held in statement.label_dates]
+        return not years or any(mine == held for mine, held in years)
+    if dates:
+        return any(valid.meets(when) for when in dates)
+    past = lexicon_set("grammar", "past")
+    if any(token.folded in past or token.folded.endswith("ed") for token in claim.tokens):
+        return True
+    return valid.holds(datetime.now(UTC).date())

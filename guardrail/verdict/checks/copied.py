@@ -13,14 +13,13 @@ from guardrail.core.text.names import find_names
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
 from guardrail.core.text.words import Token, content_stems, copy_key, fold, meets, plain, tokenise
 from guardrail.core.types import Effect, Finding
-from guardrail.verdict.checks.base import Context, finding
-from guardrail.verdict.checks.validity import applies
-from guardrail.verdict.subjects import named_runs
+from guardrail.verdict.checks.base import Context, applies, finding
+from guardrail.verdict.claims import named_runs
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
+    from guardrail.verdict.checks.base import Premises
     from guardrail.verdict.claims import Claim
-    from guardrail.verdict.premises import Premises
 
 __all__ = ["Copied"]
 

@@ -11,11 +11,11 @@ from guardrail.core.text.units import is_unit_name
 from guardrail.core.text.words import Token, content_stems, fold, plain, tokenise
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
-from guardrail.verdict.subjects import opening_name
+from guardrail.verdict.claims import opening_name
 
 if TYPE_CHECKING:
+    from guardrail.verdict.checks.base import Premises
     from guardrail.verdict.claims import Claim
-    from guardrail.verdict.premises import Premises
 
 __all__ = ["KnownSubject", "UnknownNames"]
 

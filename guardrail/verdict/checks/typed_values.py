@@ -25,8 +25,8 @@ from guardrail.verdict.checks.base import NAMED, Context, finding, named_share
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
+    from guardrail.verdict.checks.base import Premises
     from guardrail.verdict.claims import Claim
-    from guardrail.verdict.premises import Premises
 
 __all__ = ["COMPARED", "TypedValues"]
 

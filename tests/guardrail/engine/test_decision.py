@@ -4,7 +4,7 @@ import pytest
 
 from guardrail import ANNOTATE, STRICT, Action, Score, Sentence
 from guardrail.core.types import AttributedAnswer, Category, ScoreCard, Span, SpanKind
-from guardrail.engine.decision import as_it_came, decide, dry, feedback
+from guardrail.engine.decision import as_judged_first, decide, dry, feedback
 
 TRUE, FALSE, UNTOLD = "The pool is warm.", "The pool is green.", "The pool is large."
 KINDS = {
@@ -86,7 +86,7 @@ def test_a_dry_run_tells_and_does_nothing():
 
 def test_removed_sentences_are_those_that_came():
     came, shown = answer(TRUE, UNTOLD), answer(TRUE, FALSE)
-    decision = as_it_came(decide(STRICT, shown, card(1.0)), shown, came)
+    decision = as_judged_first(decide(STRICT, shown, card(1.0)), shown, came)
     assert [item.text for item in decision.removed] == [UNTOLD]
 
 

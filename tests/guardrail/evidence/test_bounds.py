@@ -8,7 +8,7 @@ from guardrail.core.text.names import label_in, part_of_name_in
 from guardrail.core.text.values import find_values
 from guardrail.core.text.words import tokenise
 from guardrail.core.types import TableRow
-from guardrail.evidence.bounds import MOST_CHARS
+from guardrail.evidence.retrieval import MOST_CHARS
 from tests.growth import is_linear
 from tests.guardrail.scripted import Overlap
 

@@ -8,9 +8,8 @@ from guardrail import Action, GuardedAnswer, Guardrail, GuardrailConfig
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.text.units import tells_place
 from guardrail.core.types import Category, Entity, LinkedEntity, Mention, Sentence, Triple
-from guardrail.evidence.places import with_wider
 from guardrail.evidence.prepared import prepare
-from guardrail.evidence.retrieval import Knowledge
+from guardrail.evidence.retrieval import Knowledge, with_wider
 from guardrail.markers.grammar import parse
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 from kg import OxigraphGraph

@@ -3,8 +3,7 @@
 import pytest
 
 from guardrail import Guardrail, GuardrailConfig, Passage
-from guardrail.markers.grammar import parse, render
-from guardrail.markers.references import source_numbers, without_references
+from guardrail.markers.grammar import parse, render, source_numbers, without_references
 from tests.growth import is_linear
 
 SOURCES = 3

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guardrail.markers.references import without_ruins
+from guardrail.markers.grammar import without_ruins
 
 BORN = "[Ada Lovelace, place of birth: London"
 
