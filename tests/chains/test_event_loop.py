@@ -2,21 +2,16 @@
 
 import json
 import sys
-import threading
 from collections.abc import Awaitable, Callable
-from types import FrameType, ModuleType
+from types import FrameType
 
 import pytest
 
-from chains import streaming
-from chains.evidence.base import Case
 from chains.gateway.protocols.litellm import LiteLLMGuardrail
 from chains.openai_exchange import Endpoint, Exchange, Reply
 from chains.openai_request import GuardSettings
-from chains.streaming import SentenceGate
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig
 from guardrail.core.types import Action
-from guardrail.engine import flow, session
 from tests.chains.conftest import FACTS, QUESTION
 
 SENTENCES = (
@@ -88,28 +83,3 @@ async def test_a_long_answer_is_worked_on_elsewhere(work: Work) -> None:
         short = await calls_of_loop(work, guard, SENTENCES)
         long = await calls_of_loop(work, guard, SENTENCES * TIMES)
     assert (long - short) / (3 * (TIMES - 1)) < MOST
-
-
-async def test_a_streamed_sentence_is_worked_on_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads: dict[str, set[int]] = {}
-
-    def noted(module: ModuleType, name: str) -> None:
-        function = getattr(module, name)
-
-        def call(*given: object, **named: object) -> object:
-            threads.setdefault(name, set()).add(threading.get_ident())
-            return function(*given, **named)
-
-        monkeypatch.setattr(module, name, call)
-
-    noted(streaming, "render_sentences")
-    noted(session, "parse_answer")
-    noted(session, "marked_text")
-    noted(flow, "decide")
-    with Guardrail(GuardrailConfig(judge="none")) as guard:
-        gate = SentenceGate(guard, Case(QUESTION, tuple(FACTS)), policy=ANNOTATE)
-        for start in range(0, len(SENTENCES), 8):
-            await gate.feed(SENTENCES[start : start + 8])
-        assert (await gate.finish()).answer is not None
-    assert set(threads) == {"render_sentences", "parse_answer", "marked_text", "decide"}
-    assert not any(threading.get_ident() in found for found in threads.values())

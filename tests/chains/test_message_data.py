@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 
 import pytest
-from langchain.agents import create_agent
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
-from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
@@ -14,12 +12,11 @@ from pydantic import BaseModel
 from chains import GuardedChatModel, GuardrailMiddleware, GuardrailRunnable, WithheldError
 from guardrail import STRICT
 from tests.chains.conftest import CANARY, QUESTION, TRUE_START
+from tests.chains.models import ASKED, WAYS, agent, model, run, verdict
 
 JUDGED = STRICT.changed(structured=True, needs_support=False)
 TRUE = {"person": {"occupation": "Mary Shelley was a writer"}, "known": True}
 FALSE = {"occupation": "Mary Shelley was a writer", "born_in": f"4 May 1999 in {CANARY}"}
-WAYS = ["invoke", "ainvoke", "batch", "stream", "astream"]
-ASKED = {"messages": [("user", QUESTION)]}
 
 
 def calling(*arguments, text=""):
@@ -30,31 +27,20 @@ def calling(*arguments, text=""):
 
 async def said(guard, output, way="invoke", policy=JUDGED):
     guarded = GuardrailRunnable(guard, RunnableLambda(lambda _: output), policy=policy)
-    match way:
-        case "invoke":
-            return guarded.invoke(QUESTION)
-        case "ainvoke":
-            return await guarded.ainvoke(QUESTION)
-        case "batch":
-            return guarded.batch([QUESTION])[0]
-        case "stream":
-            first, *rest = guarded.stream(QUESTION)
-        case _:
-            first, *rest = [piece async for piece in guarded.astream(QUESTION)]
-    return sum(rest, first)
+    return await run(guarded, QUESTION, way)
 
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_calls_are_judged_and_withheld_together(guard, way):
     found = await said(guard, calling(TRUE), way)
     assert [call["args"] for call in found.tool_calls] == [TRUE]
-    (verdict,) = found.response_metadata["guardrail"]["structured"]
-    assert (verdict["of"], verdict["withheld"]) == ("0", False)
+    (judged,) = verdict(found)["structured"]
+    assert (judged["of"], judged["withheld"]) == ("0", False)
     found = await said(guard, calling(TRUE, FALSE), way)
     assert CANARY not in str(found)
     assert found.text == JUDGED.refusal
     assert not found.tool_calls
-    assert len(found.response_metadata["guardrail"]["structured"]) == 2
+    assert len(verdict(found)["structured"]) == 2
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -63,15 +49,15 @@ async def test_words_beside_withheld_calls_stay(guard, way):
     assert CANARY not in str(found)
     assert found.text.startswith("Mary Shelley was a writer")
     assert JUDGED.refusal not in found.text
-    assert found.response_metadata["guardrail"].keys() >= {"action", "structured"}
+    assert verdict(found).keys() >= {"action", "structured"}
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_calls_that_nobody_judges_are_named(guard, way):
+async def test_calls_without_a_verdict_are_named(guard, way):
     for message, action in ((calling(FALSE), False), (calling(FALSE, text=TRUE_START), True)):
         found = await said(guard, message, way, STRICT)
         assert found.tool_calls
-        told = found.response_metadata["guardrail"]
+        told = verdict(found)
         assert told["unjudged"] == ["tool call save"]
         assert ("action" in told) == action
     assert await said(guard, TRUE, way, STRICT) == TRUE
@@ -81,8 +67,8 @@ async def test_calls_that_nobody_judges_are_named(guard, way):
 async def test_a_dry_run_withholds_nothing(guard, way):
     found = await said(guard, calling(FALSE), way, JUDGED.changed(dry_run=True))
     assert [call["args"] for call in found.tool_calls] == [FALSE]
-    (verdict,) = found.response_metadata["guardrail"]["structured"]
-    assert (verdict["would"], verdict["withheld"]) == ("filter", False)
+    (judged,) = verdict(found)["structured"]
+    assert (judged["would"], judged["withheld"]) == ("filter", False)
     assert await said(guard, FALSE, way, JUDGED.changed(dry_run=True)) == FALSE
 
 
@@ -97,7 +83,7 @@ async def test_calls_in_other_places_are_judged(guard):
     ):
         assert CANARY not in str(await said(guard, message))
         assert CANARY in str(found := await said(guard, message, policy=STRICT))
-        assert found.response_metadata["guardrail"]["unjudged"]
+        assert verdict(found)["unjudged"]
 
 
 class Person(BaseModel):
@@ -131,17 +117,10 @@ def test_a_row_whose_data_are_withheld_fails_alone(guard):
     assert sorted(type(row).__name__ for row in found) == ["WithheldError", "dict"]
 
 
-class Model(GenericFakeChatModel):
-    """Gives its answers in turn; calls of tools are whole in it."""
-
-    def bind_tools(self, tools, **kwargs):
-        return self.bind(tools=tools)
-
-
 def test_structured_output_of_a_chat_model_is_judged(guard):
     for policy, withheld in ((JUDGED, True), (STRICT, False)):
         call = AIMessage(content="", tool_calls=[{"name": "Person", "args": FALSE, "id": "1"}])
-        guarded = GuardedChatModel(guard, Model(messages=iter([call])), policy=policy)
+        guarded = GuardedChatModel(guard, model(call), policy=policy)
         chain = guarded.with_structured_output(Person)
         if withheld:
             with pytest.raises(WithheldError):
@@ -159,22 +138,21 @@ def save(born_in: str = "", occupation: str = "") -> str:
     return "saved"
 
 
-def run(guard, policy, *answers, **options):
-    model = Model(messages=iter(answers))
+def state_of(guard, policy, *answers, **options):
     middleware = [GuardrailMiddleware(guard, policy=policy)]
-    return create_agent(model, [save], middleware=middleware, **options).invoke(ASKED)
+    return agent(*answers, middleware=middleware, tools=[save], **options).invoke(ASKED)
 
 
 def test_an_agents_call_that_is_withheld_is_never_made(guard):
-    state = run(guard, JUDGED, calling(FALSE))
+    state = state_of(guard, JUDGED, calling(FALSE))
     assert [message.type for message in state["messages"]] == ["human", "ai"]
     assert state["messages"][-1].text == JUDGED.refusal
     assert CANARY not in str(state)
     kept = {"occupation": "Mary Shelley was a writer"}
-    state = run(guard, JUDGED, calling(kept), AIMessage(content=TRUE_START))
+    state = state_of(guard, JUDGED, calling(kept), AIMessage(content=TRUE_START))
     assert state["messages"][2].content == "saved"
     assert state["messages"][1].response_metadata["guardrail"].keys() == {"structured"}
-    state = run(guard, STRICT, calling(kept), AIMessage(content=TRUE_START))
+    state = state_of(guard, STRICT, calling(kept), AIMessage(content=TRUE_START))
     said = state["messages"][1].response_metadata["guardrail"]
     assert said == {"unjudged": ["tool call save"]}
 
@@ -188,16 +166,16 @@ def test_an_agents_structured_response_is_judged_or_named(guard, strategy):
         call = {"name": "Person", "args": person.model_dump(), "id": "1"}
         return AIMessage(content="", tool_calls=[call])
 
-    state = run(guard, JUDGED, answer(FALSE), response_format=strategy(Person))
+    state = state_of(guard, JUDGED, answer(FALSE), response_format=strategy(Person))
     assert CANARY not in str(state)
     assert state.get("structured_response") is None
     assert state["messages"][-1].text == JUDGED.refusal
     assert any(one["withheld"] for one in state["guardrail"]["structured"])
     kept = {"occupation": "Mary Shelley was a writer"}
-    state = run(guard, JUDGED, answer(kept), response_format=strategy(Person))
+    state = state_of(guard, JUDGED, answer(kept), response_format=strategy(Person))
     assert state["structured_response"] == Person(**kept)
     assert not any(one["withheld"] for one in state["guardrail"]["structured"])
-    state = run(guard, STRICT, answer(FALSE), response_format=strategy(Person))
+    state = state_of(guard, STRICT, answer(FALSE), response_format=strategy(Person))
     assert state["structured_response"] == Person(**FALSE)
     assert "structured response" in state["guardrail"]["unjudged"]
 
@@ -205,6 +183,6 @@ def test_an_agents_structured_response_is_judged_or_named(guard, strategy):
 def test_words_beside_a_structured_response_are_judged(guard):
     call = {"name": "Person", "args": {"occupation": "writer"}, "id": "1"}
     message = AIMessage(content=f"She was born in 1999 in {CANARY}.", tool_calls=[call])
-    state = run(guard, STRICT, message, response_format=ToolStrategy(Person))
+    state = state_of(guard, STRICT, message, response_format=ToolStrategy(Person))
     assert CANARY not in str(state)
     assert state["structured_response"].occupation == "writer"

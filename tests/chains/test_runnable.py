@@ -1,62 +1,90 @@
-"""A guarded Runnable is a drop-in: same types, same configuration, judged text only."""
+"""A guarded Runnable or chat model is a drop-in: same types, same configuration, judged text."""
 
 import asyncio
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableGenerator, RunnableLambda
+from langchain_openai import ChatOpenAI
+from langchain_tests.unit_tests import ChatModelUnitTests
 
-from chains import GuardrailRunnable
+from chains import GuardedChatModel, GuardrailRunnable
 from guardrail import STRICT, InputError, KnowledgeGraphError
 from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION, TRUE_START, scripted_guard
+from tests.chains.models import USAGE, WAYS, model, run, verdict
 from tests.clock import PATIENCE_S
 
-USAGE = {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8}
+CLEAN = "Mary Shelley was a writer. Her mother was Mary Wollstonecraft."
+PROMPT = ChatPromptTemplate.from_template("{question}")
+KINDS = [GuardrailRunnable, GuardedChatModel]
 
 
-def model(*answers):
-    """A chat model that gives the answers in turn, word by word when streamed."""
-    messages = [
-        answer if isinstance(answer, AIMessage) else AIMessage(content=answer, usage_metadata=USAGE)
-        for answer in answers or [ANSWER]
-    ]
-    return GenericFakeChatModel(messages=iter(messages))
+class TestStandard(ChatModelUnitTests):
+    """LangChain's standard unit tests, over a guarded ChatOpenAI."""
+
+    @pytest.fixture(autouse=True)
+    def _guard(self, guard):
+        self._guardrail = guard
+
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return GuardedChatModel
+
+    @property
+    def chat_model_params(self) -> dict:
+        return {
+            "guard": self._guardrail,
+            "bound": ChatOpenAI(model="gpt-4o-mini", api_key="unused", max_retries=0),
+        }
+
+    @pytest.fixture
+    def model(self, request) -> BaseChatModel:
+        return self.chat_model_class(**self.chat_model_params)
 
 
-def test_a_message_comes_back_as_a_message(guard):
-    message = GuardrailRunnable(guard, model()).invoke(QUESTION)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_message_keeps_its_usage_and_gets_verdict_and_citations(guard, kind, way):
+    message = await run(kind(guard, model()), way=way)
     assert isinstance(message, AIMessage)
     assert CANARY not in str(message)
-    assert message.usage_metadata == USAGE
-    assert message.response_metadata["guardrail"]["action"] == "filter"
-    assert isinstance(message.content, str)
-    cited = message.response_metadata["guardrail"]["citations"][0]
+    assert message.text.startswith("Mary Shelley was a writer [")
+    assert message.usage_metadata == USAGE or way.endswith("stream")
+    assert verdict(message)["action"] == "filter"
+    cited = verdict(message)["citations"][0]
     assert message.text[cited["start_index"] : cited["end_index"]] == "writer"
     assert cited["extras"]["triple"]["property"] == "occupation"
 
 
-def test_an_annotation_names_what_goes_in_and_comes_out():
-    assert issubclass(GuardrailRunnable[str, AIMessage], GuardrailRunnable)
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+@pytest.mark.parametrize("stream_mode", ["sentence", "buffer"])
+async def test_a_text_stays_a_text(guard, way, stream_mode):
+    chain = PROMPT | model() | StrOutputParser()
+    guarded = GuardrailRunnable(guard, chain, style="none", stream_mode=stream_mode)
+    assert await run(guarded, {"question": QUESTION}, way) == CLEAN
+    step = PROMPT | GuardrailRunnable(guard, model(), style="none") | StrOutputParser()
+    assert await run(step, {"question": QUESTION}, way) == CLEAN
 
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])
-def test_reasoning_and_token_probabilities_do_not_carry_unjudged_text_out(guard, way):
-    told = {"content": [{"token": CANARY, "logprob": -0.1}]}
+async def test_reasoning_and_token_probabilities_carry_no_unjudged_text(guard, way):
     said = AIMessage(
         content=[
             {"type": "reasoning", "reasoning": f"Perhaps {CANARY}."},
             {"type": "text", "text": ANSWER},
         ],
-        response_metadata={"logprobs": told, "finish_reason": "stop"},
+        response_metadata={
+            "logprobs": {"content": [{"token": CANARY, "logprob": -0.1}]},
+            "finish_reason": "stop",
+        },
     )
-    guarded = GuardrailRunnable(guard, RunnableLambda(lambda _: said))
-    found = list(guarded.stream(QUESTION)) if way == "stream" else [guarded.invoke(QUESTION)]
+    found = await run(GuardrailRunnable(guard, RunnableLambda(lambda _: said)), way=way)
     assert CANARY not in str(found)
-    assert found[-1].response_metadata["finish_reason"] == "stop"
+    assert found.response_metadata["finish_reason"] == "stop"
 
 
 def test_citations_of_an_openai_message_are_not_translated_twice(guard):
@@ -68,129 +96,64 @@ def test_citations_of_an_openai_message_are_not_translated_twice(guard):
     assert citation["title"] == "Mary Shelley, occupation: writer"
 
 
-def test_a_string_comes_back_as_a_string(guard):
-    chain = ChatPromptTemplate.from_template("{question}") | model() | StrOutputParser()
-    text = GuardrailRunnable(guard, chain, style="none").invoke({"question": QUESTION})
-    assert text == "Mary Shelley was a writer. Her mother was Mary Wollstonecraft."
-
-
-def test_a_guarded_step_fits_into_a_chain(guard):
-    chain = ChatPromptTemplate.from_template("{question}") | GuardrailRunnable(guard, model())
-    assert CANARY not in (chain | StrOutputParser()).invoke({"question": QUESTION})
-
-
-def test_tool_calls_and_data_pass_untouched(guard):
-    call = AIMessage(content="", tool_calls=[{"name": "look", "args": {"at": CANARY}, "id": "1"}])
-    found = GuardrailRunnable(guard, model(call)).invoke(QUESTION)
-    assert found.tool_calls == call.tool_calls
-    assert found.response_metadata == {"guardrail": {"unjudged": ["tool call look"]}}
-    data = RunnableLambda(lambda _: {"rows": [1, 2]})
-    assert GuardrailRunnable(guard, data).invoke(QUESTION) == {"rows": [1, 2]}
-
-
 CALL = {"name": "look", "args": {"at": CANARY}, "id": "1", "type": "tool_call"}
 SIGNED = {"type": "thinking", "thinking": "hm", "signature": "s"}
 
 
 @pytest.mark.parametrize("way", ["invoke", "batch", "stream"])
-@pytest.mark.parametrize("content", [ANSWER, [SIGNED, {"type": "text", "text": ANSWER}]])
-def test_text_beside_a_tool_call_is_judged(guard, way, content):
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (ANSWER, CLEAN),
+        ([SIGNED, {"type": "text", "text": ANSWER}], CLEAN),
+        (f"She was born on 4 May 1999 in {CANARY}.", ""),
+    ],
+)
+async def test_text_next_to_a_tool_call_is_judged(guard, way, content, text):
     said = AIMessage(content=content, tool_calls=[CALL])
     guarded = GuardrailRunnable(guard, RunnableLambda(lambda _: said), style="none")
-    if way == "stream":
-        first, *rest = guarded.stream(QUESTION)
-        found = sum(rest, first)
-    else:
-        found = guarded.invoke(QUESTION) if way == "invoke" else guarded.batch([QUESTION])[0]
-    assert found.text == "Mary Shelley was a writer. Her mother was Mary Wollstonecraft."
+    found = await run(guarded, way=way)
+    assert found.text == text
     assert found.tool_calls == said.tool_calls
-    assert found.response_metadata["guardrail"]["action"] == "filter"
+    assert verdict(found)["action"] == ("filter" if text else "refuse")
     if way != "stream" and isinstance(content, list):
-        assert found.content[0] == SIGNED  # the provider wants it back with the tool's result
+        assert found.content[0] == SIGNED  # the provider needs it with the tool's result
 
 
-@pytest.mark.parametrize("way", ["invoke", "stream"])
-def test_refused_text_beside_a_tool_call_is_left_out(guard, way):
-    said = AIMessage(content=f"She was born on 4 May 1999 in {CANARY}.", tool_calls=[CALL])
-    guarded = GuardrailRunnable(guard, RunnableLambda(lambda _: said))
-    if way == "invoke":
-        found = guarded.invoke(QUESTION)
-    else:
-        first, *rest = guarded.stream(QUESTION)
-        found = sum(rest, first)
-    assert found.text == ""
-    assert found.tool_calls == said.tool_calls
+async def test_every_row_of_a_batch_has_its_own_error():
+    """In the Runnable, in reading its evidence, or in judging if the policy says ``raise``."""
 
+    def answer(value):
+        if value.get("fails"):
+            raise ValueError
+        return {"answer": TRUE_START, **value}
 
-def test_a_streamed_tool_call_keeps_its_parts(guard):
-    call = AIMessage(content="", tool_calls=[{"name": "look", "args": {"at": "sea"}, "id": "1"}])
-    bound = RunnableLambda(lambda _: call)
-    pieces = list(GuardrailRunnable(guard, bound).stream(QUESTION))
-    (whole,) = pieces
-    assert whole.tool_calls[0]["args"] == {"at": "sea"}
+    def retrieved(question):
+        if "Nobody" in question:
+            raise RuntimeError("no such index")
+        return FACTS
 
-
-def test_a_batch_is_judged_together_and_keeps_its_order(guard):
-    runnable = GuardrailRunnable(guard, RunnableLambda(lambda q: f"{q} was a writer."))
-    found = runnable.batch(["Mary Shelley", "Mary"])
-    assert [text.split(" was")[0] for text in found] == ["Mary Shelley", "Mary"]
-
-
-def test_a_failing_row_of_a_batch_fails_alone(guard):
-    def answer(question: str) -> str:
-        if question == "bad":
-            raise ValueError("no answer")
-        return "Mary Shelley was a writer."
-
-    runnable = GuardrailRunnable(guard, RunnableLambda(answer))
-    good, bad = runnable.batch([QUESTION, "bad"], return_exceptions=True)
-    assert good.startswith("Mary Shelley")
-    assert isinstance(bad, ValueError)
-    with pytest.raises(ValueError, match="no answer"):
-        runnable.batch([QUESTION, "bad"])
-
-
-def retrieved(question):
-    """Stands in for a retriever that knows one question, and fails on another."""
-    if "Nobody" in question:
-        raise RuntimeError("no such index")
-    return FACTS
-
-
-@pytest.mark.parametrize("way", ["batch", "abatch"])
-async def test_every_row_of_a_batch_has_its_own_error(way):
-    """In reading what it is judged against, or in judging where the policy says so."""
-    said = RunnableLambda(lambda value: {"answer": "Mary Shelley was a writer.", **value})
     rows = [
         {"question": QUESTION, "context": FACTS},
         {"question": QUESTION},
         {"question": "Who was Nobody?", "context": FACTS},
+        {"question": QUESTION, "context": FACTS, "fails": True},
     ]
-    raising = STRICT.changed(unavailable="raise")
+    errors = [None, InputError, KnowledgeGraphError, ValueError]
     with scripted_guard(retriever=retrieved) as guard:
-        handed = GuardrailRunnable(
-            guard, said, evidence="context", evidence_mode="both", style="none"
-        )
-        asked = GuardrailRunnable(
-            guard, RunnableLambda(lambda _: TRUE_START),
-            policy=raising, style="none",
+        guarded = GuardrailRunnable(
+            guard, RunnableLambda(answer), evidence="context", evidence_mode="both",
+            policy=STRICT.changed(unavailable="raise"), style="none",
         )  # fmt: skip
-        for runnable, inputs, failed in (
-            (handed, rows, [None, InputError, KnowledgeGraphError]),
-            (asked, ["Who was Nobody?", QUESTION], [KnowledgeGraphError, None]),
+        for found in (
+            guarded.batch(rows, return_exceptions=True),
+            await guarded.abatch(rows, return_exceptions=True),
         ):
-            if way == "batch":
-                found = runnable.batch(inputs, return_exceptions=True)
-            else:
-                found = await runnable.abatch(inputs, return_exceptions=True)
-            for item, error in zip(found, failed, strict=True):
-                assert isinstance(item, error or str | dict)
-                if error is None:
-                    assert (item if isinstance(item, str) else item["answer"]) == TRUE_START
-        with pytest.raises(KnowledgeGraphError):
-            asked.invoke("Who was Nobody?")
+            for item, error in zip(found, errors, strict=True):
+                assert isinstance(item, error or dict)
+            assert found[0]["answer"] == TRUE_START
         with pytest.raises(InputError):
-            handed.batch(rows)
+            guarded.batch(rows[:2])
 
 
 async def test_the_evidence_of_a_batch_is_read_at_once():
@@ -211,35 +174,13 @@ async def test_the_evidence_of_a_batch_is_read_at_once():
         assert await asyncio.wait_for(chain.abatch(questions), PATIENCE_S) == [TRUE_START] * 3
 
 
-async def test_sync_and_async_agree(guard):
-    def guarded():
-        return GuardrailRunnable(guard, model())
-
-    single = guarded().invoke(QUESTION).text
-    assert (await guarded().ainvoke(QUESTION)).text == single
-    assert guarded().batch([QUESTION])[0].text == single
-    assert (await guarded().abatch([QUESTION]))[0].text == single
-    assert "".join(chunk.text for chunk in guarded().stream(QUESTION)) == single
-    assert "".join([chunk.text async for chunk in guarded().astream(QUESTION)]) == single
-
-
-@pytest.mark.parametrize("stream_mode", ["sentence", "buffer"])
-def test_streamed_chunks_add_up_to_a_message_with_usage_and_verdict(guard, stream_mode):
-    chunks = list(GuardrailRunnable(guard, model(), stream_mode=stream_mode).stream(QUESTION))
-    whole = sum(chunks[1:], chunks[0])
-    assert CANARY not in str(chunks)
-    assert whole.response_metadata["guardrail"]["citations"]
-    assert len({chunk.id for chunk in chunks}) == 1
-
-
-async def test_events_show_no_unjudged_text(guard):
-    """What astream_events gives a consumer, with the guardrail and without."""
-
+@pytest.mark.parametrize("kind", KINDS)
+async def test_events_show_no_unjudged_text(guard, kind):
     async def seen(runnable):
         return str([event async for event in runnable.astream_events(QUESTION, version="v2")])
 
     assert CANARY in await seen(model())
-    assert CANARY not in await seen(GuardrailRunnable(guard, model()))
+    assert CANARY not in await seen(kind(guard, model()))
 
 
 def test_other_callbacks_tags_and_metadata_reach_the_model(guard):
@@ -255,11 +196,10 @@ def test_other_callbacks_tags_and_metadata_reach_the_model(guard):
     GuardrailRunnable(guard, model()).invoke(QUESTION, config)
     assert "mine" in recorder.tags
     assert recorder.metadata["user"] == "u1"
-    assert CANARY in recorder.text  # a tracer must see what the model really said
+    assert CANARY in recorder.text  # a tracer sees the model's own answer
 
 
 def test_the_question_of_a_conversation_is_resolved(exact_guard):
-    """The name stands in an earlier turn only, and still its facts are found."""
     conversation = [
         HumanMessage("Who was Ada Lovelace?"),
         AIMessage("A mathematician."),
@@ -267,3 +207,93 @@ def test_the_question_of_a_conversation_is_resolved(exact_guard):
     ]
     message = GuardrailRunnable(exact_guard, model("She was born in London.")).invoke(conversation)
     assert "place of birth: London" in message.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_run_brings_its_own_evidence_and_policy(guard, kind, way):
+    field = {"evidence": ["The Kestrel has 42 rooms."], "policy": "annotate"}
+    guarded = kind(guard, model("The Kestrel has 42 rooms. She was a writer."))
+    config = {"metadata": {"guardrail": field}}
+    message = await run(guarded, "How many rooms has the Kestrel?", way, config)
+    assert verdict(message)["action"] == "annotate"
+    assert verdict(message)["evidence"] == {"from": ["caller"], "count": 1}
+
+
+# --- the answer in an output -------------------------------------------------------------
+
+TURNS = [
+    HumanMessage(QUESTION),
+    AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1"}]),
+    ToolMessage("She was a writer.", tool_call_id="1"),
+    AIMessage(ANSWER, id="last"),
+]
+
+
+def returning(guard, output, key=None):
+    return GuardrailRunnable(guard, RunnableLambda(lambda _: output), answer_key=key, style="none")
+
+
+@pytest.mark.parametrize("way", ["invoke", "batch", "stream"])
+@pytest.mark.parametrize(
+    ("output", "key"),
+    [
+        ({"answer": ANSWER}, "answer"),
+        ({"out": {"answer": ANSWER}}, "out.answer"),
+        ({"out.answer": ANSWER}, "out.answer"),
+        ({"out": {"answer": AIMessage(ANSWER)}}, "out.answer"),
+        ({"messages": TURNS}, "messages"),
+        ({"messages": TURNS}, None),
+        ({"model": {"messages": TURNS[-1:]}}, None),
+        (TURNS, None),
+        (TURNS, "answer"),
+        (AIMessage(ANSWER), "answer"),
+        (ANSWER, "answer"),
+    ],
+)
+async def test_the_answer_is_judged_where_it_stands(guard, output, key, way):
+    found = await run(returning(guard, output, key), {"question": QUESTION}, way)
+    assert CANARY not in str(found)
+    assert "Mary Shelley was a writer." in str(found)
+
+
+@pytest.mark.parametrize("way", ["invoke", "batch", "stream"])
+@pytest.mark.parametrize(
+    ("output", "key"),
+    [
+        ({"answer": ANSWER}, "answr"),
+        ({"out": {"answer": ANSWER}}, "out.text"),
+        ({"out": {"answer": ANSWER}}, "out"),
+        ({"answer": [ANSWER]}, "answer"),
+        ({"answer": None}, "answer"),
+        ({"answer": {"text": ANSWER}}, "answer"),
+        ({"messages": [HumanMessage(QUESTION)]}, "messages"),
+        ([1, 2], "answer"),
+    ],
+)
+async def test_a_key_without_an_answer_is_an_error(guard, output, key, way):
+    with pytest.raises(InputError):
+        await run(returning(guard, output, key), {"question": QUESTION}, way)
+
+
+def test_the_other_messages_of_an_agent_stay(guard):
+    found = returning(guard, {"messages": TURNS, "steps": 2}).invoke({"question": QUESTION})
+    assert found["messages"][:-1] == TURNS[:-1]
+    assert found["messages"][-1].id == "last"
+    assert verdict(found["messages"][-1])["action"] == "filter"
+    assert found["steps"] == 2
+
+
+def test_the_key_of_a_streamed_mapping(guard):
+    def pieces(_):
+        yield {"context": "notes"}
+        yield {"answer": ANSWER[:20]}
+        yield {"answer": ANSWER[20:]}
+
+    def streamed(key):
+        chain = GuardrailRunnable(guard, RunnableGenerator(pieces), answer_key=key, style="none")
+        return list(chain.stream({"question": QUESTION}))
+
+    assert CANARY not in str(streamed("answer"))
+    with pytest.raises(InputError):
+        streamed("answr")
