@@ -24,8 +24,7 @@ from judges.conner import (
     ConnerInput,
     ConnerReport,
     ConnerScorer,
-    select_demonstrations,
-    select_knowledge,
+    rank,
 )
 
 __all__ = ["Generator", "Plan", "Scored", "Setting", "read_scored", "retrieved"]
@@ -175,7 +174,7 @@ class Generator:
             prompt = ZERO_SHOT.format(topic=text.topic, query=_last(text))
             found = self._sample(prompt, n=self._plan.samples, seed=self._plan.seed)
             rows = [self._input(text, sample) for sample in found]
-            return found[select_knowledge(self._scorer, rows).index]
+            return found[rank(self._scorer.score(rows))[0]]
         shown = self._demonstrations(selected=setting is Setting.SELECTED_PROMPT)
         blocks = [f"{FEW_SHOT.format(topic=t.topic, query=_last(t))} {_short(t)}" for t in shown]
         blocks.append(FEW_SHOT.format(topic=text.topic, query=_last(text)))
@@ -187,8 +186,8 @@ class Generator:
             return pool[: self._plan.shown]
         if not hasattr(self, "_best"):
             rows = [self._input(text, _short(text)) for text in pool]
-            chosen = select_demonstrations(self._scorer, rows, self._plan.shown)
-            self._best = [pool[row.index] for row in chosen]
+            chosen = rank(self._scorer.score(rows))[: self._plan.shown]
+            self._best = [pool[place] for place in chosen]
         return self._best
 
     def _answer(self, text: Text, knowledge: str) -> str:

@@ -284,7 +284,7 @@ def _table(
 def _best(group: Sequence[ConnerReport], key: Callable[[ConnerReport], float | None]) -> int:
     """Place of the report with the highest value; the first of equals."""
     if key is PARTS["Q_know"]:
-        return rank(group)[0].index
+        return rank(group)[0]
     found = [key(report) for report in group]
     values = [float("-inf") if value is None else value for value in found]
     return values.index(max(values))

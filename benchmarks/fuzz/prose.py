@@ -16,7 +16,7 @@ from guardrail.markers.grammar import parse
 from guardrail.models.base import Completion, SampleRequest
 from guardrail.models.generation import generate
 from guardrail.verdict.claims import GroundingRequest, claims_of
-from judges.sck import layout
+from judges.sck import structure
 
 __all__ = ["PROSE"]
 
@@ -99,7 +99,7 @@ PROSE: dict[str, Target] = {
     "claims": _target(_claims),
     "sections": _target(_sections),
     "values": _target(find_values),
-    "sck layout": _target(layout.detect),
+    "sck layout": _target(structure.detect),
     "model replies": _target(_reply),
 }
 """By name."""

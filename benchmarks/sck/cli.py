@@ -18,7 +18,7 @@ from benchmarks.sck.tables import labelled_answers, table_2, table_3, table_5
 from judges.encoder import create_encoder
 from judges.registry import create_nli
 from judges.sck import Intent, SCKScorer, SCKSettings
-from judges.sck.weights import load_weights
+from judges.sck.report import load_weights
 
 __all__ = ["app"]
 
@@ -40,7 +40,7 @@ def tables(
     rows: Rows = None,
     judge: Judge = "onnx",
     weights: Annotated[
-        Path | None, typer.Option(help="Weights that judges.sck.learning wrote.")
+        Path | None, typer.Option(help="Weights that training.sck_weights wrote.")
     ] = None,
 ) -> None:
     """Print Tables 2, 3 and 5 (average SCK by intent, on labelled answers)."""

@@ -21,7 +21,7 @@ from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Mention, Passage, Value
 from judges.sck import Intent, SCKInput, SCKReport, SCKScorer
 from judges.sck.language import read
-from judges.sck.layout import Format
+from judges.sck.structure import Format
 
 __all__ = ["Measured", "Pair", "Rate", "Spoilt", "rates", "sensitivity", "spoil"]
 

@@ -14,8 +14,8 @@ from benchmarks.conner.tables import auc
 from benchmarks.provenance import Provenance, markdown
 from guardrail.core.types import Evidence, Passage, Triple
 from judges.sck import Intent, SCKInput, SCKReport
+from judges.sck.report import TABLE_3
 from judges.sck.structure import ENOUGH_KEYWORDS, EXPECTATIONS
-from judges.sck.weights import TABLE_3
 
 __all__ = ["LabelledAnswer", "labelled_answers", "table_2", "table_3", "table_5"]
 

@@ -165,7 +165,7 @@ def score(
     sck_weights: Annotated[
         Path | None,
         typer.Option(
-            "--sck-weights", metavar="FILE", help="SCK weights from judges.sck.learning --out."
+            "--sck-weights", metavar="FILE", help="SCK weights from training.sck_weights --out."
         ),
     ] = None,
 ) -> None:

@@ -129,7 +129,7 @@ def score_job(
 
     Args:
         guard: The guardrail; ``model.causal_lm`` of its configuration computes likelihoods.
-        sck_weights: File of weights by intent, written by ``judges.sck.learning``; None for the
+        sck_weights: File of weights by intent, written by ``training.sck_weights``; None for the
             paper's.
         pool: File of irrelevant knowledge for helpfulness, one text per line; None for the
             built-in handbook.
@@ -140,9 +140,8 @@ def score_job(
     """
     from judges.encoder import create_encoder
     from judges.registry import create_nli
-    from judges.sck import SCKScorer
-    from judges.sck.scorer import SCKSettings
-    from judges.sck.weights import load_weights
+    from judges.sck import SCKScorer, SCKSettings
+    from judges.sck.report import load_weights
 
     weights = SCKSettings() if sck_weights is None else SCKSettings(load_weights(sck_weights))
     nli = create_nli(guard.config.judge)

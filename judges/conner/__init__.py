@@ -8,9 +8,9 @@ from judges.conner.report import (
     Perspective,
     QualityWeights,
     SentenceFactuality,
+    rank,
 )
 from judges.conner.scorer import ConnerModels, ConnerScorer
-from judges.conner.selection import Selected, quality, rank, select_demonstrations, select_knowledge
 
 __all__ = [
     "Aggregation",
@@ -21,10 +21,6 @@ __all__ = [
     "ConnerSettings",
     "Perspective",
     "QualityWeights",
-    "Selected",
     "SentenceFactuality",
-    "quality",
     "rank",
-    "select_demonstrations",
-    "select_knowledge",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
@@ -17,6 +18,7 @@ __all__ = [
     "Perspective",
     "QualityWeights",
     "SentenceFactuality",
+    "rank",
 ]
 
 
@@ -166,3 +168,17 @@ class ConnerReport(Value):
     helpfulness_unclipped: Score
     validity: Score
     quality: Score
+
+
+def rank(reports: Sequence[ConnerReport]) -> list[int]:
+    """Places of n reports by Q_know, best first (CONNER 5).
+
+    The first is the knowledge to choose, and the first n the demonstrations. Equals stay in order;
+    reports without a value go last.
+    """
+    values = [report.quality.value for report in reports]
+    return sorted(
+        range(len(values)),
+        key=lambda place: -float("inf") if (value := values[place]) is None else value,
+        reverse=True,
+    )

@@ -1,9 +1,15 @@
 """SCK: interpretable scoring of answers by structure, content and knowledge (Alonso et al.)."""
 
-from judges.sck.intents import Intent
-from judges.sck.report import SCKInput, SCKReport
-from judges.sck.scorer import SCKScorer, SCKSettings
-from judges.sck.weights import FeatureWeights, KnowledgeWeights, PartWeights
+from judges.sck.report import (
+    FeatureWeights,
+    Intent,
+    KnowledgeWeights,
+    PartWeights,
+    SCKInput,
+    SCKReport,
+    SCKSettings,
+)
+from judges.sck.scorer import SCKScorer
 
 __all__ = [
     "FeatureWeights",

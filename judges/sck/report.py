@@ -1,11 +1,16 @@
-"""Input and report of SCK; every number comes with what it was computed from."""
+"""Input, weights and report of SCK; every number comes with what it was computed from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 
+from guardrail.core.errors import ConfigError
 from guardrail.core.types import (
     Evidence,
     LinkedEntity,
@@ -16,21 +21,41 @@ from guardrail.core.types import (
     Triple,
     Value,
 )
-from judges.sck.intents import Intent
 
 __all__ = [
+    "TABLE_3",
     "ContentReport",
     "EntityRelevance",
     "Feature",
+    "FeatureWeights",
+    "Intent",
     "KeyEntity",
     "KnowledgeReport",
+    "KnowledgeWeights",
     "NamedEntity",
+    "PartWeights",
     "SCKInput",
     "SCKReport",
+    "SCKSettings",
     "SentenceVerdict",
     "StructureReport",
     "Weighted",
+    "combine",
+    "load_weights",
 ]
+
+
+class Intent(StrEnum):
+    """What a question asks for (the NFQA taxonomy and factoid); ``NONE``: it is no question."""
+
+    INSTRUCTION = "instruction"
+    REASON = "reason"
+    EVIDENCE = "evidence-based"
+    COMPARISON = "comparison"
+    EXPERIENCE = "experience"
+    DEBATE = "debate"
+    FACTOID = "factoid"
+    NONE = "not-a-question"
 
 
 class SCKInput(Value):
@@ -54,6 +79,91 @@ class SCKInput(Value):
     reference: str | None = None
 
 
+# --- Weights ------------------------------------------------------------------------------------
+
+
+class PartWeights(Value):
+    """Weights of S, C and K in SCK (eq. 5), not all zero.
+
+    Attributes:
+        structure: α.
+        content: β.
+        knowledge: γ.
+        reason: The rationale.
+    """
+
+    structure: float = Field(ge=0)
+    content: float = Field(ge=0)
+    knowledge: float = Field(ge=0)
+    reason: str = ""
+
+
+class KnowledgeWeights(Value):
+    """Weights of VE, ER and KG-Attr in K (eq. 3); the paper's are equal."""
+
+    ve: float = Field(default=1 / 3, ge=0)
+    er: float = Field(default=1 / 3, ge=0)
+    kg_attr: float = Field(default=1 / 3, ge=0)
+
+
+class FeatureWeights(Value):
+    """Weights of the features in S; equal by default, since the paper gives none."""
+
+    length: float = Field(default=1 / 6, ge=0)
+    tense: float = Field(default=1 / 6, ge=0)
+    keywords: float = Field(default=1 / 6, ge=0)
+    pronoun: float = Field(default=1 / 6, ge=0)
+    format: float = Field(default=1 / 6, ge=0)
+    alignment: float = Field(default=1 / 6, ge=0)
+
+
+def _row(structure: float, content: float, knowledge: float, reason: str) -> PartWeights:
+    return PartWeights(structure=structure, content=content, knowledge=knowledge, reason=reason)
+
+
+TABLE_3: Mapping[Intent, PartWeights] = {
+    Intent.INSTRUCTION: _row(0.5, 0.2, 0.3, "answer structure > KG matching > entity mentioning"),
+    Intent.REASON: _row(0.5, 0.3, 0.2, "keywords of the feature table are useful"),
+    Intent.EVIDENCE: _row(0.2, 0.3, 0.5, "no salient structure, knowledge is more important"),
+    Intent.COMPARISON: _row(0.5, 0.3, 0.2, "the structure of a comparison is easy to capture"),
+    Intent.EXPERIENCE: _row(0.4, 0.5, 0.1, "entity matching > structure > KG matching"),
+    Intent.DEBATE: _row(0.4, 0.4, 0.2, "can hardly be grounded by a KG"),
+    Intent.FACTOID: _row(0.1, 0.1, 0.8, "KG matching > others"),
+    Intent.NONE: _row(1 / 3, 1 / 3, 1 / 3, "no intent was found, so all parts count alike"),
+}
+"""The paper's heuristic weights by intent; equal ones without an intent."""
+
+
+class SCKSettings(NamedTuple):
+    """Weights; the defaults are the paper's.
+
+    Attributes:
+        parts: Weights of S, C and K by intent; equal ones for an intent that is missing.
+        knowledge: Weights of VE, ER and KG-Attr.
+        features: Weights of the structure features.
+    """
+
+    parts: Mapping[Intent, PartWeights] = TABLE_3
+    knowledge: KnowledgeWeights = KnowledgeWeights()
+    features: FeatureWeights = FeatureWeights()
+
+
+def load_weights(path: Path) -> dict[Intent, PartWeights]:
+    """Read weights by intent, as written by ``training.sck_weights --out``.
+
+    Raises:
+        ConfigError: The file cannot be read, or an intent or a weight is wrong.
+    """
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return {Intent(name): PartWeights.model_validate(row) for name, row in rows.items()}
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise ConfigError(f"{path} holds no SCK weights: {error}") from error
+
+
+# --- Report -------------------------------------------------------------------------------------
+
+
 class Weighted(Value):
     """A part of a score.
 
@@ -69,6 +179,41 @@ class Weighted(Value):
     score: Score
     weight: float = Field(ge=0)
     share: Probability
+
+
+def combine(
+    parts: Sequence[tuple[str, Score, float]], *, what: str
+) -> tuple[Score, tuple[Weighted, ...]]:
+    """Weighted mean of the parts that have a value.
+
+    Args:
+        parts: Name, score and weight of each part.
+        what: Name of the whole, for the reason if no part has a value.
+
+    Returns:
+        The mean, and each part with its share of the total weight.
+    """
+    total = sum(weight for _, score, weight in parts if score.value is not None)
+    weighted = tuple(
+        Weighted(
+            name=name,
+            score=score,
+            weight=weight,
+            share=weight / total if total > 0 and score.value is not None else 0.0,
+        )
+        for name, score, weight in parts
+    )
+    if total <= 0:
+        reasons = "; ".join(f"{name}: {score.reason or 'weight 0'}" for name, score, _ in parts)
+        return Score(reason=f"no part of {what} has a value ({reasons})"), weighted
+    present = [
+        (part.name, part.share, part.score.value)
+        for part in weighted
+        if part.score.value is not None
+    ]
+    value = sum(share * value for _, share, value in present)
+    terms = tuple(f"{share:.3f} x {name} {value:.3f}" for name, share, value in present)
+    return Score(value=min(1.0, max(0.0, value)), evidence=terms), weighted
 
 
 class NamedEntity(Value):
@@ -147,6 +292,12 @@ class KnowledgeReport(Value):
     names: tuple[NamedEntity, ...]
     entities: tuple[EntityRelevance, ...]
     sentences: tuple[SentenceVerdict, ...]
+
+    @property
+    def unsupported(self) -> bool:
+        """True if the sentences were judged, some make claims, and the evidence supports none."""
+        claims = [verdict for verdict in self.sentences if verdict.support is not None]
+        return bool(claims) and not any(verdict.support for verdict in claims)
 
 
 class Feature(Value):
@@ -241,8 +392,5 @@ class SCKReport(Value):
         }
         named |= {f"sck.{part.name}": part.score for part in self.parts}
         named |= {f"sck.knowledge.{part.name}": part.score for part in self.knowledge.parts}
-        named |= {
-            f"sck.structure.{feature.name}": feature.part.score
-            for feature in self.structure.features
-        }
-        return named
+        features = [feature.part for feature in self.structure.features]
+        return named | {f"sck.structure.{part.name}": part.score for part in features}

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from guardrail.core.types import Score
 from judges.base import NLIJudge, SentenceEncoder
-from judges.sck.attribution import attribute
-from judges.sck.content import key_names, names_in, score_content
-from judges.sck.intents import Intent
 from judges.sck.knowledge import (
     UNSUPPORTED,
     DescribedEntity,
+    attribute,
     described,
     score_knowledge,
-    unsupported,
     verified,
 )
-from judges.sck.language import Reading, read, reading_of
-from judges.sck.layout import Format, Layout, detect
+from judges.sck.language import Reading, key_names, names_in, read, reading_of, score_content
 from judges.sck.report import (
+    TABLE_3,
     ContentReport,
+    Intent,
     KnowledgeReport,
+    PartWeights,
     SCKInput,
     SCKReport,
+    SCKSettings,
     StructureReport,
     Weighted,
+    combine,
 )
-from judges.sck.structure import score_structure
-from judges.sck.weights import TABLE_3, FeatureWeights, KnowledgeWeights, PartWeights, combine
+from judges.sck.structure import Format, detect, score_structure
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-__all__ = ["SCKScorer", "SCKSettings", "total"]
+__all__ = ["SCKScorer", "total"]
 
 ANSWER_CHARS = 250
 """The opening of an answer shows its intent; reading no more bounds the time."""
@@ -47,7 +47,7 @@ NO_INTENT: Mapping[str, float] = {Intent.NONE.value: 1.0}
 
 
 class Encoder(SentenceEncoder, Protocol):
-    """A sentence encoder with intent heads and a memory of recent texts."""
+    """A sentence encoder with intent heads and a cache of recent texts; see ``OnnxEncoder``."""
 
     def intents(self, questions: Sequence[str]) -> list[dict[str, float]]:
         """Probability of each intent, by name, for n questions."""
@@ -58,22 +58,8 @@ class Encoder(SentenceEncoder, Protocol):
         ...
 
     def read_ahead(self, texts: Sequence[str]) -> None:
-        """Encode n texts in one batch and remember the result."""
+        """Encode n texts in one batch and cache the result."""
         ...
-
-
-class SCKSettings(NamedTuple):
-    """Weights; the defaults are the paper's.
-
-    Attributes:
-        parts: Weights of S, C and K by intent; equal ones for an intent that is missing.
-        knowledge: Weights of VE, ER and KG-Attr.
-        features: Weights of the structure features.
-    """
-
-    parts: Mapping[Intent, PartWeights] = TABLE_3
-    knowledge: KnowledgeWeights = KnowledgeWeights()
-    features: FeatureWeights = FeatureWeights()
 
 
 class SCKScorer:
@@ -151,17 +137,18 @@ class SCKScorer:
             names_in(item.answer, readings[item.answer].names, item.entities) for item in batch
         ]
         entities = [described(item, found) for item, found in zip(batch, names, strict=True)]
-        asked = self._question_intents(batch)
+        questions = list(dict.fromkeys(item.question for item in batch if item.question.strip()))
+        intents = self._encoder.intents(questions) if questions else []
+        asked = dict(zip(questions, intents, strict=True))
         answered = self._encoder.answer_intents([item.answer[:ANSWER_CHARS] for item in batch])
         cosines = self._cosines(batch, entities)
         reports = []
         for row, item in enumerate(batch):
-            reading, layout = readings[item.answer], detect(item.answer)
+            reading = readings[item.answer]
             structure = score_structure(
                 item.answer,
                 reading,
-                layout,
-                asked[row],
+                asked.get(item.question, NO_INTENT),
                 answered[row],
                 self._settings.features,
             )
@@ -184,16 +171,10 @@ class SCKScorer:
                     structure=structure,
                     content=content,
                     knowledge=knowledge,
-                    warnings=_warnings(item, reading, layout, structure),
+                    warnings=_warnings(item, reading, structure),
                 )
             )
         return reports
-
-    def _question_intents(self, batch: Sequence[SCKInput]) -> list[Mapping[str, float]]:
-        questions = list(dict.fromkeys(item.question for item in batch if item.question.strip()))
-        intents = self._encoder.intents(questions) if questions else []
-        known = dict(zip(questions, intents, strict=True))
-        return [known.get(item.question, NO_INTENT) for item in batch]
 
     def _cosines(
         self, batch: Sequence[SCKInput], entities: Sequence[Sequence[DescribedEntity]]
@@ -231,7 +212,7 @@ def total(
         ],
         what="SCK",
     )
-    if unsupported(knowledge.sentences):
+    if knowledge.unsupported:
         score = Score(value=0.0, evidence=(UNSUPPORTED,))
     paper = (
         weights.structure * (structure.score.value or 0.0)
@@ -245,12 +226,9 @@ def _readings(batch: Sequence[SCKInput], docs: Mapping[str, Doc]) -> dict[str, R
     """Readings of the different answers, questions and references."""
     texts = [item.answer for item in batch] + [item.question for item in batch]
     texts += [item.reference for item in batch if item.reference]
-    different = list(dict.fromkeys(texts))
-    found = {text: reading_of(text, docs[text]) for text in different if text in docs}
-    left = [text for text in different if text not in docs]
-    if left:
-        found |= zip(left, read(left), strict=True)
-    return found
+    left = list(dict.fromkeys(text for text in texts if text not in docs))
+    found = dict(zip(left, read(left) if left else (), strict=True))
+    return found | {text: reading_of(text, docs[text]) for text in texts if text in docs}
 
 
 def _content(item: SCKInput, readings: Mapping[str, Reading]) -> ContentReport:
@@ -262,20 +240,19 @@ def _content(item: SCKInput, readings: Mapping[str, Reading]) -> ContentReport:
     return score_content(item.answer, key, source=source)
 
 
-def _warnings(
-    item: SCKInput, reading: Reading, layout: Layout, structure: StructureReport
-) -> tuple[str, ...]:
-    warnings = []
-    if not item.question.strip():
-        warnings.append("there is no question")
-    elif structure.intent is Intent.NONE:
-        warnings.append("no intent was found in the question; all parts count alike")
-    if layout.format is Format.EMPTY:
-        warnings.append("the answer is empty")
-    elif layout.format is Format.CODE:
-        warnings.append("the answer is only code")
-    if not reading.english:
-        warnings.append("the answer does not read like English, which tagger and encoder expect")
-    if item.reference is not None and not item.reference.strip():
-        warnings.append("the reference is empty; the question's entities are used")
-    return tuple(warnings)
+def _warnings(item: SCKInput, reading: Reading, structure: StructureReport) -> tuple[str, ...]:
+    layout = detect(item.answer).format
+    no_question = not item.question.strip()
+    signs = {
+        "there is no question": no_question,
+        "no intent was found in the question; all parts count alike": not no_question
+        and structure.intent is Intent.NONE,
+        "the answer is empty": layout is Format.EMPTY,
+        "the answer is only code": layout is Format.CODE,
+        "the answer does not read like English, which tagger and encoder expect": (
+            not reading.english
+        ),
+        "the reference is empty; the question's entities are used": item.reference is not None
+        and not item.reference.strip(),
+    }
+    return tuple(warning for warning, holds in signs.items() if holds)

@@ -1,20 +1,45 @@
-"""Structure score: features that the question's intent expects (SCK 2.2, Table 2)."""
+"""Structure score: what a question's intent expects of layout, length and words (SCK 2.2)."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.types import Score
-from judges.sck.intents import Intent, agreement, likeliest, seven
 from judges.sck.language import Reading
-from judges.sck.layout import Format, Layout
-from judges.sck.report import Feature, StructureReport
-from judges.sck.weights import FeatureWeights, combine
+from judges.sck.report import Feature, FeatureWeights, Intent, StructureReport, combine
 
-__all__ = ["EXPECTATIONS", "Expectation", "score_structure"]
+__all__ = [
+    "EXPECTATIONS",
+    "Expectation",
+    "Format",
+    "Layout",
+    "agreement",
+    "detect",
+    "score_structure",
+    "seven",
+]
+
+
+class Format(StrEnum):
+    """Layouts of SCK's Table 2, and those it does not list."""
+
+    STEP_LIST = "step-by-step list"
+    BULLET_LIST = "list"
+    SIDE_BY_SIDE = "side-by-side list"
+    POINT_COUNTERPOINT = "point-counterpoint paragraphs"
+    PARAGRAPHS = "paragraphs"
+    PARAGRAPH = "paragraph"
+    SENTENCES = "sentences"
+    CODE = "code"
+    BROKEN = "broken layout"
+    EMPTY = "empty"
 
 
 class Expectation(NamedTuple):
@@ -86,10 +111,15 @@ EXPECTATIONS: Mapping[Intent, Expectation] = {intent: _expectation(intent) for i
 """Table 2 with graded layouts and the keywords of the lexicon."""
 
 
+class _Row(NamedTuple):
+    found: str
+    expected: str
+    score: Score
+
+
 def score_structure(
     answer: str,
     reading: Reading,
-    layout: Layout,
     question_intents: Mapping[str, float],
     answer_intents: Mapping[str, float],
     weights: FeatureWeights,
@@ -99,47 +129,34 @@ def score_structure(
     Args:
         answer: The answer.
         reading: Its words.
-        layout: Its layout.
         question_intents: Distribution of the question's intent over all eight classes.
         answer_intents: The same for the answer after alignment.
         weights: Weights of the features.
     """
-    intent = likeliest(question_intents)
+    intent = max(Intent, key=lambda item: question_intents.get(item, 0.0))
     expected = EXPECTATIONS[intent]
     rows = {
         "length": _length(reading, expected),
         "tense": _share(reading.tenses, expected.tenses, "the answer has no finite verb"),
         "keywords": _keywords(answer, expected),
         "pronoun": _pronoun(reading, expected),
-        "format": _format(layout, expected),
+        "format": _format(detect(answer), expected),
         "alignment": _alignment(intent, question_intents, answer_intents),
     }
     score, parts = combine(
         [(name, row.score, getattr(weights, name)) for name, row in rows.items()],
         what="the structure score",
     )
-    features = tuple(
-        Feature(
-            name=part.name,
-            found=rows[part.name].found,
-            expected=rows[part.name].expected,
-            part=part,
-        )
-        for part in parts
-    )
     return StructureReport(
         score=score,
         intent=intent,
         question_intents=dict(question_intents),
         answer_intents=dict(answer_intents),
-        features=features,
+        features=tuple(
+            Feature(name=part.name, found=row.found, expected=row.expected, part=part)
+            for part, row in zip(parts, rows.values(), strict=True)
+        ),
     )
-
-
-class _Row(NamedTuple):
-    found: str
-    expected: str
-    score: Score
 
 
 def _length(reading: Reading, expected: Expectation) -> _Row:
@@ -152,19 +169,16 @@ def _length(reading: Reading, expected: Expectation) -> _Row:
 def _share(counts: Mapping[str, int], wanted: tuple[str, ...], nothing: str) -> _Row:
     total = sum(counts.values())
     found = ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "none"
-    if not total:
-        return _Row(found, " or ".join(wanted), Score(reason=nothing))
-    value = sum(counts.get(name, 0) for name in wanted) / total
-    return _Row(found, " or ".join(wanted), Score(value=value))
+    share = sum(counts.get(name, 0) for name in wanted) / max(1, total)
+    score = Score(value=share) if total else Score(reason=nothing)
+    return _Row(found, " or ".join(wanted), score)
 
 
 def _pronoun(reading: Reading, expected: Expectation) -> _Row:
-    if not reading.words:
-        return _Row("none", " or ".join(expected.persons), Score(reason="the answer has no words"))
-    if not sum(reading.persons.values()):
-        value = 1.0 if "3rd" in expected.persons else 0.0
-        return _Row("impersonal", " or ".join(expected.persons), Score(value=value))
-    return _share(reading.persons, expected.persons, "")
+    if not reading.words or any(reading.persons.values()):
+        return _share(reading.persons, expected.persons, "the answer has no words")
+    score = Score(value=1.0 if "3rd" in expected.persons else 0.0)
+    return _Row("impersonal", " or ".join(expected.persons), score)
 
 
 def _keywords(answer: str, expected: Expectation) -> _Row:
@@ -192,3 +206,141 @@ def _alignment(intent: Intent, question: Mapping[str, float], answer: Mapping[st
     value = agreement(seven(question), reads)
     found = f"reads like {best} ({reads[best]:.2f})"
     return _Row(found, f"reads like {intent}", Score(value=value))
+
+
+def seven(scores: Mapping[str, float]) -> dict[str, float]:
+    """The distribution over the seven intents alone, given that there is one."""
+    kept = {intent.value: scores.get(intent, 0.0) for intent in Intent if intent != Intent.NONE}
+    total = sum(kept.values())
+    if total <= 0:
+        return dict.fromkeys(kept, 1 / len(kept))
+    return {name: share / total for name, share in kept.items()}
+
+
+def agreement(question: Mapping[str, float], answer: Mapping[str, float]) -> float:
+    """Agreement of two intent distributions: 1 - Jensen-Shannon divergence in bits, in [0, 1]."""
+    divergence = 0.0
+    for name in {**question, **answer}:  # in a fixed order: sums depend on it
+        left, right = question.get(name, 0.0), answer.get(name, 0.0)
+        middle = (left + right) / 2
+        for share in (left, right):
+            if share > 0:
+                divergence += share * math.log2(share / middle) / 2
+    return min(1.0, max(0.0, 1.0 - divergence))
+
+
+# --- Layout -------------------------------------------------------------------------------------
+
+
+class Layout(NamedTuple):
+    """A format and the signs of it."""
+
+    format: Format
+    signs: tuple[str, ...]
+
+
+class _Line(NamedTuple):
+    """A line by its marker: ``number``, ``bullet``, ``row``, ``heading``, ``text``."""
+
+    kind: str
+    number: int
+    text: str
+
+
+FEW_SENTENCES = 2
+"""Most sentences of a text that is not yet a paragraph."""
+
+_FENCES = ("```", "~~~")
+_NUMBER = re.compile(
+    r"\s*(?:\*\*)?(?:step\s+)?\(?(\d{1,3})(?:[.):](?:\*\*)?|\*\*[.):]?)\s+", re.IGNORECASE
+)
+_BULLET = re.compile(r"\s*[-*+•‣◦–]\s+")
+_ROW = re.compile(r"\s*\|.*\|\s*$")
+_RULE = re.compile(r"[\s|:=_*-]*$")
+_HEADING = re.compile(r"\s*#{1,6}\s+|\s*\*\*[^*]+\*\*:?\s*$|[^.!?]{1,60}:\s*$")
+_LABEL = re.compile(r"(?:\*\*)?([A-Z0-9][^:*]{0,40}?)(?:\*\*)?:(?:\*\*)?\s+\S")
+_SENTENCE = re.compile(r"[.!?][\"”’')*_]*(?=\s|$)")
+
+
+def detect(answer: str) -> Layout:
+    """Detect the layout of an answer, which may be Markdown.
+
+    A list has at least two lines with its marker. The numbers of a step list ascend one by one;
+    numbers out of order, or markers of several kinds at one level, are a broken layout.
+    """
+    prose = _without_code(answer)
+    if not prose.strip():
+        return Layout(Format.CODE, ("only code",)) if answer.strip() else Layout(Format.EMPTY, ())
+    listed = _list_layout(prose, [_line(line) for line in prose.splitlines() if line.strip()])
+    if listed is not None:
+        return listed
+    first, second = _cue("points_for").search(prose), _cue("points_against").search(prose)
+    if first and second:
+        return Layout(Format.POINT_COUNTERPOINT, (first[0].lower(), second[0].lower()))
+    paragraphs = [block for block in re.split(r"\n\s*\n", prose) if block.strip()]
+    for paragraph in paragraphs[1:]:
+        if counter := _cue("counters").match(paragraph.lstrip()):
+            return Layout(Format.POINT_COUNTERPOINT, (f"a paragraph opens with {counter[0]!r}",))
+    if len(paragraphs) > 1:
+        return Layout(Format.PARAGRAPHS, (f"{len(paragraphs)} paragraphs",))
+    sentences = max(1, len(_SENTENCE.findall(prose)))
+    kind = Format.SENTENCES if sentences <= FEW_SENTENCES else Format.PARAGRAPH
+    return Layout(kind, (f"{sentences} sentences in one paragraph",))
+
+
+def _without_code(answer: str) -> str:
+    """Replace each block of code by a blank line; an unclosed block extends to the end."""
+    kept: list[str] = []
+    inside = False
+    for line in answer.split("\n"):
+        if inside:
+            inside = line.strip() not in _FENCES
+            continue
+        inside = line.lstrip().startswith(_FENCES)
+        kept.append("" if inside else line)
+    return "\n".join(kept)
+
+
+def _line(line: str) -> _Line:
+    if _ROW.match(line):
+        return _Line("rule" if _RULE.match(line) else "row", 0, line)
+    if number := _NUMBER.match(line):
+        return _Line("number", int(number[1]), line[number.end() :])
+    if bullet := _BULLET.match(line):
+        indent = len(line) - len(line.lstrip())
+        return _Line("nested" if indent >= 2 else "bullet", 0, line[bullet.end() :])
+    if _RULE.match(line):
+        return _Line("rule", 0, line)
+    return _Line("heading" if _HEADING.match(line) else "text", 0, line)
+
+
+def _list_layout(prose: str, lines: list[_Line]) -> Layout | None:
+    rows = [line.text for line in lines if line.kind == "row"]
+    if len(rows) >= 2 and all(row.count("|") >= 3 for row in rows):
+        return Layout(Format.SIDE_BY_SIDE, (f"a table of {len(rows)} rows",))
+    numbers = [line.number for line in lines if line.kind == "number"]
+    items = [line.text for line in lines if line.kind == "bullet"]
+    if numbers and items:
+        return Layout(Format.BROKEN, ("numbers and bullets mixed at one level",))
+    # Numbers ascend one by one from 0 or 1; a new list may start again at 1.
+    ascending = all(after in (before + 1, 1) for before, after in pairwise(numbers))
+    if numbers and (numbers[0] > 1 or not ascending):
+        return Layout(Format.BROKEN, (f"numbers out of order: {numbers[:8]}",))
+    if len(numbers) + len(items) < 2:
+        return None
+    if _cue("points_for").search(prose) and _cue("points_against").search(prose):
+        return Layout(Format.POINT_COUNTERPOINT, ("a list of points for and against",))
+    if numbers:
+        return Layout(Format.STEP_LIST, (f"{len(numbers)} numbered lines in order",))
+    labels = {match[1] for item in items if (match := _LABEL.match(item))}
+    headings = sum(line.kind == "heading" for line in lines)
+    if len(labels) >= 2 or headings >= 2:
+        return Layout(Format.SIDE_BY_SIDE, (f"{max(len(labels), headings)} labelled sides",))
+    return Layout(Format.BULLET_LIST, (f"{len(items)} bullets",))
+
+
+@cache
+def _cue(kind: str) -> re.Pattern[str]:
+    """A pattern of the words in one list of the lexicon."""
+    words = "|".join(lexicon("intent_words")[kind])
+    return re.compile(rf"\b(?:{words})\b", re.IGNORECASE)

@@ -16,7 +16,7 @@ from guardrail.models.base import Completion, SampleRequest
 from guardrail.models.generation import generate
 from guardrail.verdict.claims import PLAIN_WORDS, GroundingRequest, claims_of
 from judges.lifting import sub_facts
-from judges.sck.layout import detect
+from judges.sck.structure import detect
 from tests.growth import is_linear
 
 LINES = {

@@ -12,7 +12,6 @@ WAYS_IN = (
     *PACKAGES,
     "guardrail.__main__",
     "guardrail.evaluation.pytest_plugin",
-    "judges.sck.learning",  # a command of its own: python -m
 )
 MODULE = re.compile(r"\b(?:guardrail|chains|judges|kg)(?:\.\w+)+")
 

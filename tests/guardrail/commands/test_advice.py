@@ -22,9 +22,9 @@ OF_OTHERS = {
     "--editable": "pip",
     "--force-reinstall": "pip",
     "--guardrail-config": "pytest",
-    "--folds": "judges.sck.learning",
+    "--folds": "training.sck_weights",
     "--guardrail-html": "pytest",
-    "--out": "judges.sck.learning",
+    "--out": "training.sck_weights",
 }
 
 

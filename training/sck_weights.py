@@ -1,6 +1,6 @@
 """Learns the weights of S, C and K by intent from rated answers (SCK 2.4).
 
-    python -m judges.sck.learning ROWS.jsonl [--out weights.json]
+    python -m training.sck_weights ROWS.jsonl [--out weights.json]
 
 reads one JSON object per line: ``{question, answer, rating, triples?, passages?, reference?}``,
 with ratings on any scale. For each intent the weights minimise the squared error against the
@@ -22,10 +22,8 @@ from pydantic import ValidationError
 
 from guardrail.core.errors import InputError
 from guardrail.core.types import Passage, Triple, Value
-from judges.sck.intents import Intent
-from judges.sck.report import SCKInput, SCKReport
+from judges.sck.report import TABLE_3, Intent, PartWeights, SCKInput, SCKReport
 from judges.sck.scorer import SCKScorer
-from judges.sck.weights import TABLE_3, PartWeights
 
 __all__ = ["Learned", "RatedAnswer", "learn_weights", "main", "read_rated", "table"]
 
@@ -84,25 +82,23 @@ class Learned(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Rated answers.
-
-    Attributes:
-        intents: [n] The intents of their questions.
-        values: [n, 3] S, C and K; 0 where there is none.
-        present: [n, 3] 1 where there is a value.
-        ratings: [n] in [0, 1].
-    """
+    """Rated answers: intents [n]; S, C and K [n, 3], NaN where one is missing; ratings [n]."""
 
     intents: NDArray[np.str_]
-    values: Floats
-    present: Floats
+    parts: Floats
     ratings: Floats
 
     def at(self, chosen: NDArray[np.bool_]) -> _Rows:
-        """The chosen ones."""
-        return _Rows(
-            self.intents[chosen], self.values[chosen], self.present[chosen], self.ratings[chosen]
-        )
+        return _Rows(self.intents[chosen], self.parts[chosen], self.ratings[chosen])
+
+    def of(self, intent: Intent) -> _Rows:
+        return self.at(self.intents == intent.value)
+
+    def predicted(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        """Scores [n], total weight of the parts with a value [n], a mask of these [n, 3]."""
+        present = (~np.isnan(self.parts)).astype(np.float64)
+        mass = np.maximum(present @ weights, 1e-9)
+        return (np.nan_to_num(self.parts) @ weights) / mass, mass, present
 
 
 def learn_weights(
@@ -126,54 +122,77 @@ def learn_weights(
     if low == high:
         raise InputError("all ratings are equal; there is nothing to learn from")
     kept = [reports[row] for row in usable]
-    scores = [[part.score.value for part in report.parts] for report in kept]
     rows = _Rows(
-        intents=np.array([report.structure.intent.value for report in kept]),
-        values=np.array([[value or 0.0 for value in row] for row in scores]),
-        present=np.array([[float(value is not None) for value in row] for row in scores]),
-        ratings=np.array([(ratings[row] - low) / (high - low) for row in usable]),
+        np.array([report.structure.intent.value for report in kept]),
+        np.array([[part.score.value for part in report.parts] for report in kept], np.float64),
+        np.array([(ratings[row] - low) / (high - low) for row in usable]),
     )
     fold = np.random.default_rng(seed).permutation(len(kept)) % folds
     errors = {pull: _validate(rows, fold, pull) for pull in PULLS}
     pull = min(PULLS, key=errors.__getitem__)
-    counts = {intent: int((rows.intents == intent.value).sum()) for intent in Intent}
-    return Learned(_fit(rows, pull), counts, pull, errors[pull], _error(rows, TABLE_3))
+    counts = {intent: len(rows.of(intent).ratings) for intent in Intent}
+    before = np.sqrt(_squares(rows, TABLE_3) / len(kept))
+    return Learned(_fit(rows, pull), counts, pull, errors[pull], float(before))
+
+
+def _validate(rows: _Rows, fold: NDArray[np.int64], pull: float) -> float:
+    """Root mean squared error over rows that the weights were not learned from."""
+    squares = sum(
+        _squares(rows.at(fold == number), _fit(rows.at(fold != number), pull))
+        for number in np.unique(fold)
+    )
+    return float(np.sqrt(squares / len(rows.ratings)))
+
+
+def _squares(rows: _Rows, weights: Mapping[Intent, PartWeights]) -> float:
+    """Sum of squared errors."""
+    groups = ((rows.of(intent), _as_array(weights[intent])) for intent in Intent)
+    errors = [group.predicted(own)[0] - group.ratings for group, own in groups]
+    return float(sum((error**2).sum() for error in errors))
+
+
+def _fit(rows: _Rows, pull: float) -> dict[Intent, PartWeights]:
+    fitted = dict(TABLE_3)
+    for intent in Intent:
+        group = rows.of(intent)
+        if count := len(group.ratings):
+            found = _descend(group, _as_array(TABLE_3[intent]), pull)
+            reason = f"learned from {count} rated answers"
+            named = dict(zip(PARTS, found.tolist(), strict=True))
+            fitted[intent] = PartWeights(**named, reason=reason)
+    return fitted
+
+
+def _descend(group: _Rows, prior: Floats, pull: float) -> Floats:
+    """Weights on the simplex: mean squared error, and pull / n times the distance to the prior."""
+    prior = prior / prior.sum()
+    weights, count = prior.copy(), len(group.ratings)
+    values = np.nan_to_num(group.parts)
+    for _ in range(STEPS):
+        predicted, mass, present = group.predicted(weights)
+        slope = (values - predicted[:, None] * present) / mass[:, None]
+        gradient = 2 * ((predicted - group.ratings) @ slope) / count
+        gradient += 2 * pull / count * (weights - prior)
+        weights = weights * np.exp(-RATE * (gradient - gradient @ weights))
+        weights /= weights.sum()
+    return weights
+
+
+def _as_array(weights: PartWeights) -> Floats:
+    return np.array([getattr(weights, part) for part in PARTS])
 
 
 def table(learned: Learned) -> str:
     """The learned weights next to those of Table 3, as text."""
     lines = [f"{'intent':16} {'rows':>5}   learned S, C, K       Table 3 S, C, K"]
     for intent, weights in learned.weights.items():
-        before = TABLE_3[intent]
-        new = "  ".join(f"{getattr(weights, part):.2f}" for part in PARTS)
-        old = "  ".join(f"{getattr(before, part):.2f}" for part in PARTS)
+        new, old = ("  ".join(f"{w:.2f}" for w in _as_array(o)) for o in (weights, TABLE_3[intent]))
         lines.append(f"{intent:16} {learned.rows[intent]:>5}   {new}      {old}")
     lines.append(
         f"error on held-out rows {learned.error:.4f}, of Table 3 {learned.error_before:.4f} "
         f"(root mean square, ratings on [0, 1]; pull {learned.pull})"
     )
     return "\n".join(lines)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line with the shipped encoder and judge."""
-    parser = argparse.ArgumentParser(prog="judges.sck.learning", description=__doc__)
-    parser.add_argument("rows", type=Path, help="JSON lines of rated answers")
-    parser.add_argument("--out", type=Path, help="file for the weights as JSON")
-    parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--judge", default="onnx", help="name of the NLI judge")
-    options = parser.parse_args(arguments)
-    from judges.encoder import create_encoder
-    from judges.registry import create_nli
-
-    rows = read_rated(options.rows)
-    scorer = SCKScorer(create_encoder(), create_nli(options.judge))
-    reports = scorer.score([row.input for row in rows])
-    learned = learn_weights(reports, [row.rating for row in rows], folds=options.folds)
-    print(table(learned))
-    if options.out:
-        weights = {intent.value: row.model_dump() for intent, row in learned.weights.items()}
-        options.out.write_text(json.dumps(weights, indent=2) + "\n", encoding="utf-8")
 
 
 def read_rated(path: Path) -> list[RatedAnswer]:
@@ -192,62 +211,25 @@ def read_rated(path: Path) -> list[RatedAnswer]:
     return rows
 
 
-def _validate(rows: _Rows, fold: NDArray[np.int64], pull: float) -> float:
-    """Root mean squared error over rows that the weights were not learned from."""
-    squares = 0.0
-    for number in np.unique(fold):
-        outside = rows.at(fold == number)
-        weights = _fit(rows.at(fold != number), pull)
-        squares += _error(outside, weights) ** 2 * len(outside.ratings)
-    return float(np.sqrt(squares / len(rows.ratings)))
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line with the shipped encoder and judge."""
+    parser = argparse.ArgumentParser(prog="training.sck_weights", description=__doc__)
+    parser.add_argument("rows", type=Path, help="JSON lines of rated answers")
+    parser.add_argument("--out", type=Path, help="file for the weights as JSON")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--judge", default="onnx", help="name of the NLI judge")
+    options = parser.parse_args(arguments)
+    from judges.encoder import create_encoder
+    from judges.registry import create_nli
 
-
-def _fit(rows: _Rows, pull: float) -> dict[Intent, PartWeights]:
-    fitted = {}
-    for intent in Intent:
-        before = TABLE_3[intent]
-        group = rows.at(rows.intents == intent.value)
-        if not len(group.ratings):
-            fitted[intent] = before
-            continue
-        prior = _as_array(before)
-        structure, content, knowledge = _descend(group, prior / prior.sum(), pull)
-        fitted[intent] = PartWeights(
-            structure=structure,
-            content=content,
-            knowledge=knowledge,
-            reason=f"learned from {len(group.ratings)} rated answers",
-        )
-    return fitted
-
-
-def _descend(group: _Rows, prior: Floats, pull: float) -> Floats:
-    """Weights on the simplex: mean squared error, and pull / n times the distance to the prior."""
-    weights = prior.copy()
-    count = len(group.ratings)
-    for _ in range(STEPS):
-        mass = np.maximum(group.present @ weights, 1e-9)
-        predicted = (group.values @ weights) / mass
-        slope = (group.values - predicted[:, None] * group.present) / mass[:, None]
-        gradient = 2 * ((predicted - group.ratings) @ slope) / count
-        gradient += 2 * pull / count * (weights - prior)
-        weights = weights * np.exp(-RATE * (gradient - gradient @ weights))
-        weights /= weights.sum()
-    return weights
-
-
-def _error(rows: _Rows, weights: Mapping[Intent, PartWeights]) -> float:
-    squares = 0.0
-    for intent in Intent:
-        group = rows.at(rows.intents == intent.value)
-        own = _as_array(weights[intent])
-        predicted = (group.values @ own) / np.maximum(group.present @ own, 1e-9)
-        squares += float(((predicted - group.ratings) ** 2).sum())
-    return float(np.sqrt(squares / max(1, len(rows.ratings))))
-
-
-def _as_array(weights: PartWeights) -> Floats:
-    return np.array([getattr(weights, part) for part in PARTS])
+    rows = read_rated(options.rows)
+    scorer = SCKScorer(create_encoder(), create_nli(options.judge))
+    reports = scorer.score([row.input for row in rows])
+    learned = learn_weights(reports, [row.rating for row in rows], folds=options.folds)
+    print(table(learned))
+    if options.out:
+        weights = {intent.value: row.model_dump() for intent, row in learned.weights.items()}
+        options.out.write_text(json.dumps(weights, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

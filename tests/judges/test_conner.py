@@ -18,9 +18,9 @@ from judges.conner import (
     ConnerSettings,
     Perspective,
     QualityWeights,
-    select_demonstrations,
-    select_knowledge,
+    rank,
 )
+from judges.conner.factuality import refers_back, stated
 
 
 class TableJudge:
@@ -132,14 +132,6 @@ def test_a_sentence_of_the_evidence_is_entailed_unread():
     assert report.factuality.value == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize("evidence", ["It is false that Rome is old.", "Rome is old. in parts"])
-def test_a_part_of_a_sentence_is_not_stated(evidence):
-    row = ConnerInput(query="q", knowledge="k", sentences=("Rome is old",), evidence=(evidence,))
-    judge = TableJudge({(evidence, "Rome is old"): (0.1, 0.1, 0.8)})
-    (report,) = ConnerScorer(ConnerModels(nli=judge)).score([row])
-    assert report.factuality.value == pytest.approx(0.1)
-
-
 def test_the_piece_that_states_a_sentence_is_read_before_more_similar_ones():
     row = ConnerInput(
         query="q",
@@ -164,19 +156,6 @@ def test_sentence_coherence_is_the_mean_inverse_perplexity_with_a_cap():
     assert report.coherence_sentence_uncapped.value == pytest.approx((1 / 2 + 1 / 4 + 1 / 8) / 3)
 
 
-def test_a_very_unlikely_sentence_has_a_perplexity_and_a_coherence():
-    class Unlikely:
-        name = "unlikely"
-
-        def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
-            return [TokenLikelihoods(("a",), (-9999.0,)) for _ in pairs]
-
-    row = ConnerInput(query="", knowledge="a", sentences=("a",))
-    (report,) = ConnerScorer(ConnerModels(causal=Unlikely())).score([row])
-    assert report.perplexities == pytest.approx((200.0,))
-    assert report.coherence_sentence_uncapped.value == 0.0
-
-
 def test_informativeness_is_one_minus_the_geometric_mean_likelihood_of_the_first_words():
     settings = ConnerSettings(informativeness_words=2, informativeness_prompt="")
     scorer = ConnerScorer(ConnerModels(causal=LetterModel()), settings)
@@ -197,14 +176,6 @@ def test_helpfulness_compares_with_irrelevant_knowledge(knowledge, raw):
     (report,) = scorer.score([ConnerInput(query="?", knowledge=knowledge, answer="x")])
     assert report.helpfulness_unclipped.value == pytest.approx(raw)
     assert report.helpfulness.value == pytest.approx(raw)
-
-
-def test_helpfulness_reads_the_first_words_of_knowledge():
-    settings = ConnerSettings(helpfulness_words=2)
-    scorer = ConnerScorer(ConnerModels(causal=LetterModel()), settings, irrelevant_pool=["! p r"])
-    (report,) = scorer.score([ConnerInput(query="?", knowledge="p r !", answer="x")])
-    # The knowledge loses its "!", the irrelevant text keeps it.
-    assert report.helpfulness_unclipped.value == pytest.approx(1 - math.log(8) / math.log(4))
 
 
 def test_helpfulness_below_zero_is_clipped_and_kept():
@@ -285,24 +256,11 @@ def test_quality_is_the_weighted_sum_of_the_four_intrinsic_perspectives():
     assert report.quality.value == pytest.approx(1 * 0.3 + 2 * 0.8 + 3 * 0.5)
 
 
-def test_selection_takes_the_highest_quality_and_ranks_demonstrations():
-    rows = [
-        ROW.model_copy(update={"sentences": ("s2",)}),
-        ROW.model_copy(update={"sentences": ("s1",)}),
-        ROW.model_copy(update={"sentences": ("s1", "s2")}),
-    ]
+def test_rows_are_ranked_by_quality():
+    rows = [ROW.model_copy(update={"sentences": own}) for own in (("s2",), ("s1",), ("s1", "s2"))]
     weights = QualityWeights(factuality=1, relevance=0, coherence=0, informativeness=0)
-    scorer = ConnerScorer(ALL, ConnerSettings(weights=weights))
-    assert select_knowledge(scorer, rows).index == 1
-    assert [row.index for row in select_demonstrations(scorer, rows, n=2)] == [1, 0]
-
-
-def test_a_missing_model_or_part_leaves_a_reason_and_the_rest():
-    (report,) = ConnerScorer(ConnerModels(relevance=FixedRanker())).score([ROW])
-    assert report.relevance.value == 0.8
-    assert report.factuality.reason == "no NLI judge is configured"
-    assert report.helpfulness.reason == "no causal language model is configured"
-    assert report.quality.value == pytest.approx(0.8)
+    reports = ConnerScorer(ALL, ConnerSettings(weights=weights)).score(rows)
+    assert rank(reports) == [1, 0, 2]
 
 
 @pytest.mark.parametrize(
@@ -317,8 +275,9 @@ def test_a_model_that_cannot_be_used_costs_its_own_perspectives_only(error):
     models = ConnerModels(relevance=FixedRanker(), causal=Unusable())
     (report,) = ConnerScorer(models).score([ROW])
     assert report.relevance.value == 0.8
-    assert report.informativeness.value is None
     assert report.informativeness.reason == str(error)
+    assert report.factuality.reason == "no NLI judge is configured"
+    assert report.quality.value == pytest.approx(0.8)
 
 
 def test_blocks_of_rows_keep_their_order_and_report_progress():
@@ -344,3 +303,61 @@ def test_perspectives_that_are_not_asked_for_cost_nothing():
     assert report.quality.value == pytest.approx(0.8)
     for score in (report.factuality, report.helpfulness, report.informativeness, report.validity):
         assert score.reason == "this perspective was not requested"
+
+
+# --- Sentences that the evidence states word for word -------------------------------------------
+
+ADA = "Ada Lovelace was a mathematician. She was born in 1815. She died in 1852."
+CHARLES = "Charles Babbage was an engineer. He was born in 1791. He died in 1871."
+CUT = ["Charles Babbage was an engineer.", "He was born in 1791. He died in 1871."]
+BABBAGE = ["Charles Babbage was an engineer.", "He was born in 1791.", "He died in 1871."]
+LOVELACE = ["Ada Lovelace was a mathematician.", "She was born in 1815.", "She died in 1852."]
+BOTH = "Ada Lovelace was a countess. Charles Babbage was an engineer. He was born in 1791."
+
+
+@pytest.mark.parametrize(
+    ("sentences", "evidence", "places"),
+    [
+        # One that names its subject is stated wherever it is, whatever the spacing.
+        (["Charles Babbage was  an engineer.", LOVELACE[0]], [ADA, CHARLES], [1, 0]),
+        # One that refers back is stated only after the sentence that it follows in the evidence.
+        (LOVELACE, [CHARLES, ADA], [1, 1, 1]),
+        ([LOVELACE[0], "He was born in 1791."], [ADA, CHARLES], [0, None]),
+        (["He was born in 1791."], [CHARLES], [None]),
+        (["Ada Lovelace wrote.", *BABBAGE[1:]], [CHARLES], [None, None, None]),
+        (["Ada Lovelace was a countess.", "He was born in 1791."], [BOTH], [0, None]),
+        # A passage may be cut into consecutive pieces.
+        (BABBAGE, CUT, [0, 1, 1]),
+        (BABBAGE, [CUT[0], ADA, CUT[1]], [0, None, None]),
+        (BABBAGE, CUT[::-1], [1, None, None]),
+        # A part of a sentence is not stated.
+        (["Rome is old"], ["It is false that Rome is old."], [None]),
+        (["Rome is old"], ["Rome is old. in parts"], [None]),
+        ([], [ADA], []),
+    ],
+)
+def test_which_evidence_states_a_sentence(sentences, evidence, places):
+    expected = [None if place is None else evidence[place] for place in places]
+    assert stated(sentences, evidence) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "refers"),
+    [
+        ("He was born in 1950.", True),
+        ("“Her father was a poet.", True),
+        ("In April 1950 he moved to Paris.", True),
+        ("However, this was false.", True),
+        ("The latter won in Paris.", True),
+        ("The film was released in 1950.", True),
+        ("And it grew.", True),
+        ("The actress Emma Thompson said that she was tired.", False),
+        ("In 1950, Ada moved to Paris with her mother.", False),
+        ("Paris is old.", False),
+        ("The capital of France is Paris.", False),
+        ("However.", False),
+        ("", False),
+    ],
+)
+def test_which_sentence_refers_back(sentence, refers):
+    assert refers_back(sentence) is refers

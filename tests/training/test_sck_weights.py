@@ -7,8 +7,8 @@ import pytest
 from guardrail.core.errors import InputError
 from judges.encoder import create_encoder
 from judges.sck import Intent, SCKInput, SCKReport, SCKScorer
-from judges.sck.learning import RatedAnswer, learn_weights, read_rated, table
-from judges.sck.weights import TABLE_3
+from judges.sck.report import TABLE_3
+from training.sck_weights import RatedAnswer, learn_weights, read_rated, table
 
 ANSWERS = (
     "Rome.",
