@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 from uuid import uuid4
 
 from guardrail.candidates import answers_of_model
 from guardrail.config import GuardrailConfig
-from guardrail.core.errors import ConfigError
+from guardrail.core.errors import ConfigError, InputError
 from guardrail.core.types import (
     Evidence,
     GuardedAnswer,
@@ -21,8 +21,9 @@ from guardrail.core.types import (
     VerdictThresholds,
     as_strictness,
 )
-from guardrail.core.types.answers import AskRequest, CheckRequest, RankRequest, all_of, several
-from guardrail.core.workers import Closing, off_loop, run_sync, within
+from guardrail.core.types.answers import AskRequest, CheckRequest, RankRequest
+from guardrail.core.types.value import Value
+from guardrail.core.workers import Closing, off_loop, synchronous, within
 from guardrail.engine.decision import ranked
 from guardrail.engine.flow import Engine, Row
 from guardrail.engine.parts import Parts
@@ -48,6 +49,9 @@ __all__ = ["AskRequest", "CheckRequest", "Guardrail", "RankRequest"]
 
 AT_ONCE = 1_000
 """Most items of evidence that are read on the event loop, in some milliseconds."""
+
+
+RequestT = TypeVar("RequestT", bound=Value)
 
 
 class Guardrail(Closing):
@@ -186,7 +190,7 @@ class Guardrail(Closing):
     async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
-    def check(
+    async def acheck(
         self,
         question: str,
         answer: str,
@@ -214,35 +218,10 @@ class Guardrail(Closing):
             InputError: The evidence is not evidence.
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        return run_sync(
-            self.acheck(question, answer, evidence=evidence, policy=policy, id=id, record=record)
-        )
-
-    async def acheck(
-        self,
-        question: str,
-        answer: str,
-        *,
-        evidence: Iterable[Evidence | Table] | None = None,
-        policy: Policy | str | None = None,
-        id: str | None = None,
-        record: bool = True,
-    ) -> GuardedAnswer:
-        """``check`` as a coroutine."""
-        request = CheckRequest(
-            question=question, answer=answer, evidence=given_evidence(evidence), id=id
-        )
+        request = CheckRequest(question=question, answer=answer, evidence=_given(evidence), id=id)
         return (await self.acheck_batch([request], policy=policy, record=record))[0]
 
-    def check_batch(
-        self,
-        requests: Sequence[CheckRequest],
-        *,
-        policy: Policy | str | None = None,
-        record: bool = True,
-    ) -> list[GuardedAnswer]:
-        """Check n answers, in order, with one call to the judge for many of them."""
-        return run_sync(self.acheck_batch(requests, policy=policy, record=record))
+    check = synchronous(acheck)
 
     async def acheck_batch(
         self,
@@ -251,8 +230,8 @@ class Guardrail(Closing):
         policy: Policy | str | None = None,
         record: bool = True,
     ) -> list[GuardedAnswer]:
-        """``check_batch`` as a coroutine; see ``check`` for ``record``."""
-        asked = all_of(CheckRequest, requests)
+        """Check n answers, in order, with one call to the judge for many of them."""
+        asked = _all_of(CheckRequest, requests)
         rows = await self._rows(
             [item.evidence for item in asked],
             lambda: [self._engine.row(item) for item in asked],
@@ -260,6 +239,8 @@ class Guardrail(Closing):
         with stage("check", rows=len(rows)):
             checked = await self._engine.guard(rows, self._policy(policy))
             return await self._engine.recorder.record(checked) if record else checked
+
+    check_batch = synchronous(acheck_batch)
 
     def session(
         self,
@@ -283,14 +264,14 @@ class Guardrail(Closing):
         return CheckSession(
             self._engine,
             question=question,
-            evidence=given_evidence(evidence),
+            evidence=_given(evidence),
             policy=self._policy(policy),
             id=id,
         )
 
     # --- retrieve ------------------------------------------------------------------------
 
-    def retrieve(self, question: str, *, graph: bool = False) -> Knowledge:
+    async def aretrieve(self, question: str, *, graph: bool = False) -> Knowledge:
         """Link a question's entities and retrieve the facts round them.
 
         Args:
@@ -301,17 +282,9 @@ class Guardrail(Closing):
             ConfigError: A file of ``config.evidence`` cannot be read.
             KnowledgeGraphError: The graph cannot be used.
         """
-        return run_sync(self.aretrieve(question=question, graph=graph))
-
-    async def aretrieve(self, question: str, *, graph: bool = False) -> Knowledge:
-        """``retrieve`` as a coroutine."""
         return await self._engine.knowledge(question, graph=graph)
 
-    def facts(
-        self, question: str, *, evidence: Iterable[Evidence | Table] | None = None
-    ) -> tuple[Triple, ...]:
-        """The facts on a question for a prompt; see ``afacts``."""
-        return run_sync(self.afacts(question, evidence=evidence))
+    retrieve = synchronous(aretrieve)
 
     async def afacts(
         self, question: str, *, evidence: Iterable[Evidence | Table] | None = None
@@ -329,14 +302,16 @@ class Guardrail(Closing):
             InputError: The evidence is not evidence.
             KnowledgeGraphError: The graph cannot be used.
         """
-        items = given_evidence(evidence)
+        items = _given(evidence)
         if items is None:
             known = await self.aretrieve(question)
         else:
             known = given(items, self.config.limits)
         return relevant_triples(question, known.subgraphs, self.config.model.generation.facts)
 
-    def rank(
+    facts = synchronous(afacts)
+
+    async def arank(
         self,
         question: str,
         answers: Sequence[str],
@@ -363,35 +338,12 @@ class Guardrail(Closing):
             InputError: The evidence is not evidence.
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        return run_sync(
-            self.arank(question, answers, evidence=evidence, policy=policy, id=id, record=record)
-        )
-
-    async def arank(
-        self,
-        question: str,
-        answers: Sequence[str],
-        *,
-        evidence: Iterable[Evidence | Table] | None = None,
-        policy: Policy | str | None = None,
-        id: str | None = None,
-        record: bool = True,
-    ) -> list[GuardedAnswer]:
-        """``rank`` as a coroutine."""
         request = RankRequest(
-            question=question, answers=several(answers), evidence=given_evidence(evidence), id=id
+            question=question, answers=_several(answers), evidence=_given(evidence), id=id
         )
         return (await self.arank_batch([request], policy=policy, record=record))[0]
 
-    def rank_batch(
-        self,
-        requests: Sequence[RankRequest],
-        *,
-        policy: Policy | str | None = None,
-        record: bool = True,
-    ) -> list[list[GuardedAnswer]]:
-        """Rank the answers of n questions, each best first; see ``rank`` for ``record``."""
-        return run_sync(self.arank_batch(requests, policy=policy, record=record))
+    rank = synchronous(arank)
 
     async def arank_batch(
         self,
@@ -400,9 +352,9 @@ class Guardrail(Closing):
         policy: Policy | str | None = None,
         record: bool = True,
     ) -> list[list[GuardedAnswer]]:
-        """``rank_batch`` as a coroutine."""
+        """Rank the answers of n questions, each best first; see ``rank`` for ``record``."""
         chosen = self._policy(policy)
-        asked = all_of(RankRequest, requests)
+        asked = _all_of(RankRequest, requests)
         rows = await self._rows(
             [item.evidence for item in asked], lambda: [*self._ranked_rows(asked)]
         )
@@ -415,6 +367,8 @@ class Guardrail(Closing):
             # Recorded once each has its place, so that the log tells why one candidate won.
             kept = iter(await self._engine.recorder.record([*chain.from_iterable(rankings)]))
         return [[next(kept) for _ in request.answers] for request in asked]
+
+    rank_batch = synchronous(arank_batch)
 
     async def _rows(
         self, evidence: Iterable[Sequence[Evidence] | None], make: Callable[[], list[Row]]
@@ -434,7 +388,7 @@ class Guardrail(Closing):
 
     # --- ask --------------------------------------------------------------------------
 
-    def ask(
+    async def aask(
         self,
         question: str,
         *,
@@ -456,31 +410,9 @@ class Guardrail(Closing):
             InputError: The question is empty or too long, or the evidence is not evidence.
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        return run_sync(self.aask(question=question, n=n, evidence=evidence, policy=policy, id=id))
-
-    async def aask(
-        self,
-        question: str,
-        *,
-        n: int | None = None,
-        evidence: Iterable[Evidence | Table] | None = None,
-        policy: Policy | str | None = None,
-        id: str | None = None,
-    ) -> GuardedAnswer:
-        """``ask`` as a coroutine."""
         return (await self.aask_ranked(question, n=n, evidence=evidence, policy=policy, id=id))[0]
 
-    def ask_ranked(
-        self,
-        question: str,
-        *,
-        n: int | None = None,
-        evidence: Iterable[Evidence | Table] | None = None,
-        policy: Policy | str | None = None,
-        id: str | None = None,
-    ) -> list[GuardedAnswer]:
-        """``ask``, with all sampled answers, best first; the log has each with its place."""
-        return run_sync(self.aask_ranked(question, n=n, evidence=evidence, policy=policy, id=id))
+    ask = synchronous(aask)
 
     async def aask_ranked(
         self,
@@ -491,20 +423,16 @@ class Guardrail(Closing):
         policy: Policy | str | None = None,
         id: str | None = None,
     ) -> list[GuardedAnswer]:
-        """``ask_ranked`` as a coroutine."""
-        request = AskRequest(question=question, n=n, evidence=given_evidence(evidence), id=id)
+        """``ask``, with all sampled answers, best first; the log has each with its place."""
+        request = AskRequest(question=question, n=n, evidence=_given(evidence), id=id)
         return await self._ask(request, self._policy(policy))
 
-    def ask_batch(
-        self, requests: Sequence[AskRequest], *, policy: Policy | str | None = None
-    ) -> list[GuardedAnswer]:
-        """Answer n questions, in order."""
-        return run_sync(self.aask_batch(requests, policy=policy))
+    ask_ranked = synchronous(aask_ranked)
 
     async def aask_batch(
         self, requests: Sequence[AskRequest], *, policy: Policy | str | None = None
     ) -> list[GuardedAnswer]:
-        """``ask_batch`` as a coroutine; as many questions at once as ``limits.concurrency``."""
+        """Answer n questions, in order."""
         chosen = self._policy(policy)
         gate = asyncio.Semaphore(self.config.limits.concurrency)
 
@@ -512,19 +440,15 @@ class Guardrail(Closing):
             async with gate:
                 return (await self._ask(request, chosen))[0]
 
-        return list(await asyncio.gather(*map(one, all_of(AskRequest, requests))))
+        return list(await asyncio.gather(*map(one, _all_of(AskRequest, requests))))
+
+    ask_batch = synchronous(aask_batch)
 
     async def _ask(self, request: AskRequest, policy: Policy) -> list[GuardedAnswer]:
         with stage("ask"):
             with within(policy.deadline_s):
                 answers = await answers_of_model(self._engine, request, policy)
             return await self.arecord(answers)
-
-    def record(
-        self, answers: Sequence[GuardedAnswer], *, delivered: int = 1
-    ) -> list[GuardedAnswer]:
-        """Write the candidates of one response to the score log; see ``arecord``."""
-        return run_sync(self.arecord(answers, delivered=delivered))
 
     async def arecord(
         self, answers: Sequence[GuardedAnswer], *, delivered: int = 1
@@ -541,6 +465,8 @@ class Guardrail(Closing):
         )
         return [*best, *lost]
 
+    record = synchronous(arecord)
+
     async def _record_lost(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
         if not answers:
             return []
@@ -554,6 +480,33 @@ class Guardrail(Closing):
         return chosen.model_copy(update={"strictness": self.config.strictness})
 
 
-def given_evidence(evidence: Iterable[Evidence | Table] | None) -> tuple[Evidence, ...] | None:
+def _given(evidence: Iterable[Evidence | Table] | None) -> tuple[Evidence, ...] | None:
     """What a call brings to be judged by; None where it brings none, and the graph is asked."""
     return None if evidence is None else as_evidence(evidence)
+
+
+def _several(answers: Iterable[str]) -> tuple[str, ...]:
+    """The answers to rank.
+
+    Raises:
+        InputError: They are one text, whose characters would pass for answers.
+    """
+    if isinstance(answers, str):
+        raise InputError("answers must be several texts in a list, not one text")
+    return tuple(answers)
+
+
+def _all_of(kind: type[RequestT], requests: Iterable[RequestT]) -> list[RequestT]:
+    """The requests of a batch.
+
+    Raises:
+        TypeError: One is something else, such as a dict or a tuple.
+    """
+    found = list(requests)
+    for place, item in enumerate(found):
+        if not isinstance(item, kind):
+            raise TypeError(
+                f"request {place} of the batch is a {type(item).__name__}, not a {kind.__name__}; "
+                f"write guardrail.{kind.__name__}(question=…, …)"
+            )
+    return found

@@ -20,8 +20,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
 from queue import SimpleQueue
-from typing import Never, Protocol, Self, TypeVar, TypeVarTuple, cast
+from typing import Never, ParamSpec, Protocol, Self, TypeVar, TypeVarTuple, cast
 
 from guardrail.core.errors import GuardrailError, OverloadedError
 from guardrail.core.types import Usage
@@ -35,6 +36,7 @@ __all__ = [
     "off_loop",
     "run_sync",
     "stop_if_given_up",
+    "synchronous",
     "time_left",
     "watch",
     "within",
@@ -98,6 +100,7 @@ def time_left() -> float:
     return max(0.0, _UNTIL.get() - time.monotonic())
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _lock = threading.Lock()
@@ -127,6 +130,17 @@ def run_sync(coroutine: Coroutine[object, Never, T]) -> T:
     except BaseException:
         future.cancel()
         raise
+
+
+def synchronous(method: Callable[P, Coroutine[object, Never, T]]) -> Callable[P, T]:
+    """The synchronous form of a coroutine method: it takes and returns the same."""
+
+    @wraps(method)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_sync(method(*args, **kwargs))
+
+    run.__name__ = method.__name__.removeprefix("a")
+    return run
 
 
 def _private_loop() -> asyncio.AbstractEventLoop:

@@ -351,7 +351,7 @@ class Engine:
         known = checked.knowledge if checked else row.knowledge or unread
         notes = notices(row, checked, known, failed=bool(problems))
         names = self.parts.versions()
-        judge = self.parts.made("grounding", "nli")
+        judge = self.parts.made("_grounding", "_nli")
         return GuardedAnswer(
             id=row.request.id or "",
             index=row.place,

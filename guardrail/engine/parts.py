@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from guardrail.config import GuardrailConfig
 from guardrail.core.errors import ConfigError, InputError
@@ -23,9 +24,30 @@ if TYPE_CHECKING:
     from kg.base import KnowledgeGraph
     from kg.linking import EntityLinker
 
-__all__ = ["Parts"]
-
 T = TypeVar("T")
+
+VERSIONED = {
+    "graph": "graph",
+    "_nli": "judge",
+    "_grounding": "judge",
+    "second_judge": "second_judge",
+    "_attribution": "attribution",
+    "model": "model",
+}
+"""Parts whose names the score log has, and under which key; later ones win."""
+
+
+class _Part(Generic[T]):
+    """A property that is made once, unless it was handed in."""
+
+    def __init__(self, make: Callable[[Parts], T]) -> None:
+        self._make, self._name, self.__doc__ = make, make.__name__, make.__doc__
+
+    def __get__(self, parts: Parts, owner: type) -> T:
+        with parts.lock:
+            if self._name not in parts.all:
+                parts.all[self._name] = self._make(parts)
+            return cast("T", parts.all[self._name])
 
 
 class Parts:
@@ -42,47 +64,37 @@ class Parts:
         self, config: GuardrailConfig, given: Mapping[str, object], scorers: Sequence[Scorer]
     ) -> None:
         self._config = config
-        self._given_parts: dict[str, Any] = {
-            name: part for name, part in given.items() if part is not None
-        }
-        # A model is handed in by name, as a LangChain model or ready; it is opened when asked for.
-        self._made = {name: part for name, part in self._given_parts.items() if name != "model"}
+        self._given = {name: part for name, part in given.items() if part is not None}
         self._extra_scorers = tuple(scorers)
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        # A model is handed in by name, as a LangChain model or ready; it is opened when asked for.
+        self.all: dict[str, object] = {
+            name if name in ("graph", "linker") else f"_{name}": part
+            for name, part in self._given.items()
+        }
 
-    def _part(self, name: str, make: Callable[[], T]) -> T:
-        with self._lock:
-            if name not in self._made:
-                self._made[name] = make()
-            part: T = self._made[name]
-            return part
-
-    @property
+    @_Part
     def graph(self) -> KnowledgeGraph | None:
         """The knowledge graph; None where the config says ``none``.
 
         Raises:
             KnowledgeGraphError: It cannot be opened.
         """
+        from kg import open_graphs
+
         graph = self._config.graph
-        if graph.location == "none" and "graph" not in self._made:
+        if graph.location == "none":
             return None
+        return open_graphs(graph.location, profile=graph.profile, settings=graph.endpoint)
 
-        def make() -> KnowledgeGraph:
-            from kg import open_graphs
-
-            return open_graphs(graph.location, profile=graph.profile, settings=graph.endpoint)
-
-        return self._part("graph", make)
-
-    @property
+    @_Part
     def evidence(self) -> EvidenceCache:
         """Prepared evidence, shared by the sentences, candidates and rounds of all answers."""
         from guardrail.evidence.prepared import EvidenceCache
 
-        return self._part("prepared evidence", EvidenceCache)
+        return EvidenceCache()
 
-    @property
+    @_Part
     def own_evidence(self) -> Knowledge | None:
         """What the files of the config hold, in place of the graph; None where it names none.
 
@@ -90,155 +102,109 @@ class Parts:
             ConfigError: A file cannot be read, or holds nothing.
             MissingExtraError: It takes the extra ``documents``.
         """
-        files = self._config.evidence
-        if not files:
+        from guardrail.sources.files import evidence_of_files
+
+        if not self._config.evidence:
             return None
+        try:
+            found = evidence_of_files(self._config.evidence, self._config.evidence_links) or ()
+        except InputError as error:
+            raise ConfigError(f"evidence: {error}") from error
+        return given(found, self._config.limits)._replace(source="files")
 
-        def make() -> Knowledge:
-            from guardrail.sources.files import evidence_of_files
-
-            try:
-                found = evidence_of_files(files, self._config.evidence_links) or ()
-            except InputError as error:
-                raise ConfigError(f"evidence: {error}") from error
-            return given(found, self._config.limits)._replace(source="files")
-
-        return self._part("evidence", make)
-
-    @property
+    @_Part
     def linker(self) -> EntityLinker | None:
-        """Links texts to the graph."""
+        """Links texts to the graph; None without a graph."""
+        from kg import EntityLinker
+
         graph = self.graph
-        if graph is None:
-            return None
+        return None if graph is None else EntityLinker(graph, limit=self._config.graph.limit)
 
-        def make() -> EntityLinker:
-            from kg import EntityLinker
+    # --- judges --------------------------------------------------------------------------
 
-            settings = self._config.graph
-            return EntityLinker(graph, limit=settings.limit)
+    @_Part
+    def _nli(self) -> NLIJudge | None:
+        from judges.registry import create_nli
 
-        return self._part("linker", make)
+        name = self._config.judge
+        return None if name == "none" else create_nli(name, **self._options(name))
 
-    @property
+    @_Part
+    def _attribution(self) -> AttributionJudge | None:
+        from judges.base import AttributionJudge
+        from judges.registry import create_attribution
+
+        name = self._config.judge
+        if name == "none" or isinstance(self._nli, AttributionJudge):
+            return self._nli if isinstance(self._nli, AttributionJudge) else None
+        return create_attribution(name, **self._options(name))
+
+    @_Part
     def nli(self) -> NLIJudge | None:
         """Judges entailment; None where the config says ``none``."""
         from judges.service import JudgeService
 
-        return self._shared("shared nli", self._nli_judge(), JudgeService)
+        return self._shared(self._nli, JudgeService)
 
-    def _shared(self, name: str, judge: T | None, service: Callable[..., T]) -> T | None:
+    @_Part
+    def attribution(self) -> AttributionJudge | None:
+        """Judges the four categories; the NLI judge itself where it can do both."""
+        from judges.service import AttributionService
+
+        return self._shared(self._attribution, AttributionService)
+
+    @_Part
+    def grounding(self) -> GroundingJudge | None:
+        """Judges sentences in one pass: the NLI judge itself where it can, else by its pairs."""
+        from judges.grounding import NLIGrounding, as_grounding
+        from judges.service import GroundingService
+
+        judge = cast("GroundingJudge | None", self._given.get("grounding")) or self._nli
+        if judge is None:
+            return None
+        made = as_grounding(judge)
+        if self._config.judge_cache and isinstance(made, NLIGrounding) and self.nli is not None:
+            return NLIGrounding(self.nli)  # its pairs are shared
+        return self._shared(made, GroundingService)
+
+    def _shared(self, judge: T | None, service: Callable[..., T]) -> T | None:
         """A judge as a service, where it is to remember verdicts."""
         size = self._config.judge_cache
-        if judge is None or not size:
-            return judge
-        return self._part(name, lambda: service(judge, cache_size=size))
-
-    def _nli_judge(self) -> NLIJudge | None:
-        name = self._config.judge
-        if name == "none" and "nli" not in self._made:
-            return None
-
-        def make() -> NLIJudge:
-            from judges.registry import create_nli
-
-            return create_nli(name, **self._options(name))
-
-        return self._part("nli", make)
+        return service(judge, cache_size=size) if judge is not None and size else judge
 
     def _options(self, name: str, form: str = "detail") -> dict[str, object]:
         """The settings of a chat model as judge; none for other judges."""
         settings = self._config.chat.model_copy(update={"form": self._config.chat.form or form})
         return {"settings": settings} if name.startswith("chat:") else {}
 
-    @property
-    def attribution(self) -> AttributionJudge | None:
-        """Judges the four categories; the NLI judge itself where it can do both."""
-        from judges.service import AttributionService
-
-        return self._shared("shared attribution", self._attribution_judge(), AttributionService)
-
-    def _attribution_judge(self) -> AttributionJudge | None:
-        name = self._config.judge
-        if name == "none" and "attribution" not in self._made:
-            return None
-
-        def make() -> AttributionJudge:
-            from judges.base import AttributionJudge
-            from judges.registry import create_attribution
-
-            nli = self._nli_judge()
-            if isinstance(nli, AttributionJudge):
-                return nli
-            return create_attribution(name, **self._options(name))
-
-        return self._part("attribution", make)
-
-    @property
-    def grounding(self) -> GroundingJudge | None:
-        """Judges sentences in one pass: the NLI judge itself where it can, else by its pairs."""
-        if self._config.judge == "none" and not {"nli", "grounding"} & set(self._made):
-            return None
-
-        def make() -> GroundingJudge:
-            from judges.grounding import NLIGrounding, as_grounding
-            from judges.service import GroundingService
-
-            judge = self._given_parts.get("grounding") or self._nli_judge()
-            assert judge is not None
-            made = as_grounding(judge)
-            size = self._config.judge_cache
-            if not size:
-                return made
-            if isinstance(made, NLIGrounding) and self.nli is not None:
-                return NLIGrounding(self.nli)  # its pairs are shared
-            return GroundingService(made, cache_size=size)
-
-        return self._part("shared grounding", make)
-
-    @property
+    @_Part
     def second_judge(self) -> SecondJudge | None:
         """Judges sentences that the first judge is not sure of; None where none is named.
 
         Raises:
             ConfigError: There is no such judge, or no first one.
         """
-        settings = self._config.second_judge
-        if settings is None:
+        from judges.registry import create_nli
+        from judges.second_opinion import REMEMBERED, SecondJudge
+
+        if self._config.second_judge is None:
             return None
+        if self.grounding is None:
+            raise ConfigError("second_judge comes after a first: judge must not be 'none'")
+        name, size = self._config.second_judge.judge, self._config.judge_cache or REMEMBERED
+        judge = create_nli(name, **self._options(name, "label"))
+        return SecondJudge(judge, name, cache_size=size)
 
-        def make() -> SecondJudge:
-            from judges.registry import create_nli
-            from judges.second_opinion import REMEMBERED, SecondJudge
-
-            if self.grounding is None:
-                raise ConfigError("second_judge comes after a first: judge must not be 'none'")
-            size = self._config.judge_cache or REMEMBERED
-            name = settings.judge
-            return SecondJudge(
-                create_nli(name, **self._options(name, "label")), name, cache_size=size
-            )
-
-        return self._part("second_judge", make)
-
-    @property
+    @_Part
     def grounder(self) -> Grounder:
         """Grounds answers."""
-        return self._part("grounder", lambda: self._grounder(self.grounding))
+        return self._grounder(self.grounding)
 
     def remembering_grounder(self) -> Grounder:
         """One that asks the judge nothing twice, for one answer that is looked at often."""
         from judges.memory import RememberedGrounding
 
-        judge = self.grounding
-        return self._grounder(judge and RememberedGrounding(judge), growing=True)
-
-    @property
-    def weighing(self) -> Weighing | None:
-        """How much the first judge's word and the findings weigh; None where nothing was fitted."""
-        judge = self._given_parts.get("grounding") or self._nli_judge()
-        found: Weighing | None = getattr(judge, "weighing", None)
-        return found
+        return self._grounder(self.grounding and RememberedGrounding(self.grounding), growing=True)
 
     def _grounder(self, judge: GroundingJudge | None, *, growing: bool = False) -> Grounder:
         from judges.second_opinion import SecondOpinions
@@ -265,86 +231,81 @@ class Parts:
         )
 
     @property
+    def weighing(self) -> Weighing | None:
+        """How much the first judge's word and the findings weigh; None where nothing was fitted."""
+        found: Weighing | None = getattr(
+            self._given.get("grounding") or self._nli, "weighing", None
+        )
+        return found
+
+    @_Part
     def checks(self) -> tuple[Check, ...]:
         """Checks from outside: those that the config names, then those handed in."""
+        from guardrail.verdict.checks import create_check
 
-        def make() -> tuple[Check, ...]:
-            from guardrail.verdict.checks import create_check
+        handed_in = cast("tuple[Check, ...]", self._given.get("checks", ()))
+        return (*map(create_check, self._config.checks.more), *handed_in)
 
-            return tuple(map(create_check, self._config.checks.more))
+    # --- model and scorers ---------------------------------------------------------------
 
-        return self._part("named checks", make) + tuple(self._given_parts.get("checks", ()))
-
-    @property
+    @_Part
     def model(self) -> LanguageModel:
         """The language model that answers.
 
         Raises:
             ModelError, ConfigError, MissingExtraError: It cannot be had.
         """
-        handed_in = self._given_parts.get("model")
+        from guardrail.models import default_model, open_model
 
-        def make() -> LanguageModel:
-            import os
+        settings = self._config.model
+        if "model" in self._given:
+            return open_model(self._given["model"])
+        if settings.name is None and settings.base_url is None:
+            return default_model()
+        return open_model(
+            settings.name or "openai:default",
+            base_url=settings.base_url,
+            api_key=os.environ.get(settings.api_key_env),
+        )
 
-            from guardrail.models import default_model, open_model
-
-            settings = self._config.model
-            if handed_in is not None:
-                return open_model(handed_in)
-            if settings.name is None and settings.base_url is None:
-                return default_model()
-            return open_model(
-                settings.name or "openai:default",
-                base_url=settings.base_url,
-                api_key=os.environ.get(settings.api_key_env),
-            )
-
-        return self._part("model", make)
-
-    @property
+    @_Part
     def scorers(self) -> tuple[Scorer, ...]:
         """All scorers, those named in the config first."""
+        from guardrail.engine.scoring import create_scorer
 
-        def make() -> tuple[Scorer, ...]:
-            from guardrail.engine.scoring import create_scorer
-
-            named = tuple(
-                create_scorer(name, config=self._config, graph=self.graph, nli=self.nli, parts=self)
-                for name in self._config.scorers
-            )
-            return named + self._extra_scorers
-
-        return self._part("scorers", make)
+        parts = {"config": self._config, "graph": self.graph, "nli": self.nli, "parts": self}
+        named = (create_scorer(name, **parts) for name in self._config.scorers)
+        return (*named, *self._extra_scorers)
 
     @property
     def scoring(self) -> bool:
         """Whether there are further scorers, made or not."""
         return bool(self._config.scorers or self._extra_scorers)
 
+    # --- what is in use ------------------------------------------------------------------
+
     def made(self, *names: str) -> object:
         """The first of some parts that has been made; None before that."""
-        return next((self._made[name] for name in names if name in self._made), None)
+        return next((part for name in names if (part := self.all.get(name)) is not None), None)
 
     def versions(self) -> dict[str, str]:
         """Names of the parts in use so far, for the score log."""
-        names = {}
-        for name in ("graph", "nli", "grounding", "second_judge", "attribution", "model"):
-            part = self._made.get(name)
-            if part is not None:
-                names["judge" if name in ("nli", "grounding") else name] = str(part.name)
-        return names
+        made = ((key, self.all.get(name)) for name, key in VERSIONED.items())
+        return {key: str(getattr(part, "name", "")) for key, part in made if part is not None}
 
     def in_use(self) -> Usage:
         """What those made so far are busy with."""
-        made = list(self._made.values())  # without the lock, which is held while a part loads
-        return Usage.together(part.in_use() for part in made if isinstance(part, Used))
+        made = list(self.all.values())  # without the lock, which is held while a part loads
+        used = {id(part): part for part in made if isinstance(part, Used)}
+        return Usage.together(part.in_use() for part in used.values())
 
     def close(self) -> None:
         """Release the parts that were made here; those handed in stay their owner's."""
-        with self._lock:
+        with self.lock:
+            done = {id(part) for part in self._given.values()}
             # Last made, first closed: services before the judges they share.
-            for name in [name for name in reversed(self._made) if name not in self._given_parts]:
-                close = getattr(self._made.pop(name), "close", None)
-                if callable(close):
+            for part in reversed(list(self.all.values())):
+                if id(part) not in done and callable(close := getattr(part, "close", None)):
                     close()
+                done.add(id(part))
+            self.all.clear()

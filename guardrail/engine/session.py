@@ -16,7 +16,7 @@ from uuid import uuid4
 from guardrail.core.incoming import clean_text
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Action, CheckRequest, Evidence, GuardedAnswer
-from guardrail.core.workers import off_loop, run_sync
+from guardrail.core.workers import off_loop, synchronous
 from guardrail.engine.decision import overlong
 from guardrail.engine.flow import parse_answer
 from guardrail.evidence.retrieval import Knowledge, given
@@ -91,10 +91,6 @@ class CheckSession:
         self._recall: dict[str, Knowledge] = {}
         self._grounder = cache(engine.parts.remembering_grounder)
 
-    def add(self, text: str) -> GuardedAnswer | None:
-        """Take a piece of the answer; see ``aadd``."""
-        return run_sync(self.aadd(text))
-
     async def aadd(self, text: str) -> GuardedAnswer | None:
         """Take a piece of the answer, of any size.
 
@@ -121,9 +117,7 @@ class CheckSession:
         self._seen, self._look_at = end, 0
         return await self._judged(end)
 
-    def rest(self) -> GuardedAnswer | None:
-        """Judge what is left at the end of the answer; see ``arest``."""
-        return run_sync(self.arest())
+    add = synchronous(aadd)
 
     async def arest(self) -> GuardedAnswer | None:
         """Judge what is left at the end of the answer; None where nothing is.
@@ -136,9 +130,7 @@ class CheckSession:
         raw = self._all()
         return await self._judged(len(raw)) if raw[self._cuts[-1] :].strip() else None
 
-    def finish(self) -> GuardedAnswer:
-        """The verdict on the whole answer; see ``afinish``."""
-        return run_sync(self.afinish())
+    rest = synchronous(arest)
 
     async def afinish(self) -> GuardedAnswer:
         """The verdict on the whole answer, recorded: that of ``check`` on all of its text.
@@ -149,6 +141,8 @@ class CheckSession:
         with stage("check", rows=1):
             answer = await self._checked(self._all(), self._policy, scored=True)
             return (await self._engine.recorder.record([answer]))[0]
+
+    finish = synchronous(afinish)
 
     def _take(self, text: str) -> None:
         """Keep what may be judged, and what lies behind where it is given back unjudged."""

@@ -11,7 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from guardrail.core.text.lexicon import lexicon
-from guardrail.core.text.words import plain, read_apart
+from guardrail.core.text.words import first_matches, plain
 
 DIGIT = re.compile(r"\d")
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
@@ -158,7 +158,7 @@ def find_dates(text: str, *, yearless: bool = False) -> list[Date]:
     With ``yearless`` a day of a month counts without a year.
     """
     text = plain(text)
-    return read_apart(text, _forms(yearless), _read) if DIGIT.search(text) else []
+    return first_matches(text, _forms(yearless), _read) if DIGIT.search(text) else []
 
 
 def parse_date(value: str) -> Date | None:
@@ -322,7 +322,7 @@ def _time_forms() -> tuple[re.Pattern[str], ...]:
 
 def find_times(text: str) -> list[ClockTime]:
     """All times of day of a text with plain signs, in order, not overlapping."""
-    return read_apart(text, _time_forms(), _read_time)
+    return first_matches(text, _time_forms(), _read_time)
 
 
 def _read_time(match: re.Match[str]) -> ClockTime | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.units import MONEY, Unit, currency_before, unit_behind
 from guardrail.core.text.words import (
-    Apart,
+    SpanSet,
     Token,
     digits_of,
     number_of,
@@ -136,7 +136,7 @@ def find_fractions(text: str) -> Iterator[Quantity]:
 def _numbers(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[_Number]:
     numbers = lexicon("numbers")
     tokens = tokenise(text)
-    apart = Apart(taken)
+    apart = SpanSet(taken)
     place = 0
     while place < len(tokens):
         word = tokens[place].folded

@@ -16,7 +16,7 @@ from guardrail.core.text.dates import ClockTime, Date, agreement, find_dates, fi
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.quantities import Bound, Quantity, find_fractions, find_quantities
 from guardrail.core.text.units import MONEY, Head, Unit, head_of, period
-from guardrail.core.text.words import Apart, plain, property_words
+from guardrail.core.text.words import SpanSet, plain, property_words
 
 PHONE, MAIL, WEB = "phone number", "e-mail address", "web address"
 IBAN, ISBN, COLOUR = "bank account", "book number", "colour"
@@ -175,7 +175,7 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
         return []
     text = plain(text)
     found: list[TypedValue] = []
-    apart = Apart()
+    apart = SpanSet()
 
     def add(kind: str, value: Date | ClockTime | Version | Quantity | Contact) -> None:
         start, end = value.start, value.end

@@ -16,21 +16,20 @@ from typing import NamedTuple, TypeVar
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 
+T = TypeVar("T")
+
 LONGEST = 128
 """Longest text that is remembered, in characters: what recurs is shorter, and whoever writes the
 evidence must not fill the memory."""
 
-Result = TypeVar("Result")
 
-
-class _Memory(dict[str, Result]):
+class _Memory(dict[str, T]):
     """Results by text; a hit is a lookup in a dictionary and calls no function of Python."""
 
-    def __init__(self, function: Callable[[str], Result], many: int) -> None:
-        self._function = function
-        self._many = many
+    def __init__(self, function: Callable[[str], T], many: int) -> None:
+        self._function, self._many = function, many
 
-    def __missing__(self, text: str) -> Result:
+    def __missing__(self, text: str) -> T:
         result = self._function(text)
         if len(text) <= LONGEST:
             if len(self) >= self._many:
@@ -39,68 +38,60 @@ class _Memory(dict[str, Result]):
         return result
 
 
-def remembered(many: int) -> Callable[[Callable[[str], Result]], Callable[[str], Result]]:
-    """Make a function of a text remember its results for short texts.
-
-    Args:
-        many: Number of results after which all are forgotten.
-    """
+def remembered(many: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
+    """Make a function of a text remember its results for short texts, ``many`` at most."""
     return lambda function: _Memory(function, many).__getitem__
 
 
-T = TypeVar("T")
+# --- spans -------------------------------------------------------------------------------
 
 Span = tuple[int, int]
-"""Offsets of the first character of a stretch, and past its last."""
+"""Offsets of the first character and past the last one."""
 
 
-class Apart:
-    """Stretches that are taken; what overlaps one of them is not free.
+class SpanSet:
+    """Non-overlapping spans; looking one up takes logarithmic time.
 
     Args:
         taken: Initial spans, which do not overlap.
     """
 
-    def __init__(self, taken: Iterable[tuple[int, int]] = ()) -> None:
+    def __init__(self, taken: Iterable[Span] = ()) -> None:
         self._taken = sorted(taken)
 
     def free(self, start: int, end: int) -> bool:
-        """Whether a stretch overlaps none; the time hardly grows with their number.
-
-        Args:
-            start: Offset of its first character.
-            end: Offset past its last.
-        """
+        """True if a span overlaps none."""
         behind = bisect_left(self._taken, (end,))
         return behind == 0 or self._taken[behind - 1][1] <= start
 
     def take(self, start: int, end: int) -> None:
-        """Take a stretch that is free."""
+        """Take a span that is free."""
         insort(self._taken, (start, end))
 
 
-def read_apart(
+def first_matches(
     text: str, forms: Iterable[re.Pattern[str]], read: Callable[[re.Match[str]], T | None]
 ) -> list[T]:
-    """What some forms find in a text, in its order, not overlapping; earlier forms go first.
+    """What several forms match in a text, in its order, not overlapping; earlier forms win.
 
     Args:
         text: The text.
         forms: Each is looked for in what those before it have left.
-        read: What a match tells; None where it tells nothing, and takes no place.
+        read: The meaning of a match; None if it has none, and takes no place.
     """
-    found: list[tuple[int, T]] = []
-    apart = Apart()
+    found: list[tuple[int, int, T]] = []
     for form in forms:
         for match in form.finditer(text):
-            if apart.free(*match.span()) and (item := read(match)) is not None:
-                apart.take(*match.span())
-                found.append((match.start(), item))
-    return [item for _, item in sorted(found, key=itemgetter(0))]
+            start, end = match.span()
+            place = bisect_left(found, end, key=itemgetter(0))
+            apart = place == 0 or found[place - 1][1] <= start
+            if apart and (item := read(match)) is not None:
+                found.insert(place, (start, end, item))
+    return list(map(itemgetter(2), found))
 
 
 def meets(span: Span, others: Iterable[Span]) -> bool:
-    """Whether a stretch overlaps one of some others."""
+    """True if a span overlaps any other."""
     first, last = span
     for start, end in others:  # noqa: SIM110  # runs for every word of a sentence
         if first < end and start < last:
@@ -109,7 +100,7 @@ def meets(span: Span, others: Iterable[Span]) -> bool:
 
 
 def within_another(span: Span, others: Iterable[Span]) -> bool:
-    """Whether a stretch is a piece of one of some others, and not the whole of it."""
+    """True if a span is a proper part of any other."""
     first, last = span
     for start, end in others:
         if start <= first and last <= end and end - start > last - first:
@@ -117,13 +108,15 @@ def within_another(span: Span, others: Iterable[Span]) -> bool:
     return False
 
 
+# --- letters -----------------------------------------------------------------------------
+
 FLAG = re.compile("(?<![🇦-🇿])[🇦-🇿]{2}(?![🇦-🇿])")
 """Two letters that are shown as a flag; other runs of such letters spell words."""
 
 
 @lru_cache(maxsize=8_192)
 def is_writing(sign: str) -> bool:
-    """Whether a sign may tell something, as a letter or a figure does; emoji do not.
+    """True if a sign may tell something, as a letter or a figure does; emoji do not.
 
     Letters in circles and squares may, Braille, private and unassigned signs.
     """
@@ -136,10 +129,12 @@ def is_writing(sign: str) -> bool:
 
 
 def hides_letters(text: str) -> bool:
-    """Whether a text has writing in signs that are neither letters nor figures."""
+    """True if a text has writing in signs that are neither letters nor figures."""
     odd = "" if text.isascii() else FLAG.sub("", text)
     return any(is_writing(sign) and not sign.isalnum() for sign in odd)
 
+
+# --- words -------------------------------------------------------------------------------
 
 TOKEN = re.compile(
     r"(?<![\w.,'’])[1-9]\d{0,2}(?:([ '’])\d{3})(?:\1\d{3})*(?:[.,]\d{1,2})?(?![\d'’]|[.,]\d)"
@@ -176,7 +171,6 @@ EDGES = " .,;:!•'"
 """Marks that say nothing, within a sentence and at its ends."""
 
 MIN_STEM = 4
-HUNDRED, THOUSAND = 100, 1000
 
 
 @remembered(4_096)
@@ -191,15 +185,10 @@ def without_emphasis(text: str) -> str:
 
 
 class Token(NamedTuple):
-    """A word or number of a text, with its place in it.
+    """A word or number of a text, with its offsets.
 
-    Attributes:
-        text: As written.
-        folded: Without case and accents.
-        stem: The folded form without derivational endings, for soft comparison; a number's
-            value, so that ``5``, ``5.0`` and ``five`` are equal.
-        start: Offset of the first character.
-        end: Offset past the last character.
+    ``folded`` has neither case nor accents. ``stem`` has no derivational endings; of a number it is
+    the value, so that ``5``, ``5.0`` and ``five`` are equal.
     """
 
     text: str
@@ -277,7 +266,7 @@ def number_of(tokens: Sequence[Token]) -> float | None:
             group, figures = value, True
         elif word in scales:
             group = (1.0 if group is None else group) * scales[word]
-            if scales[word] >= THOUSAND:
+            if scales[word] >= 1000:
                 total, group = total + group, None
         elif (value := units.get(word, ordinals.get(word))) is not None and not figures:
             if group is not None and not _adds(group, value, joined=joined):
@@ -290,14 +279,15 @@ def number_of(tokens: Sequence[Token]) -> float | None:
 
 
 def _adds(group: float, value: float, *, joined: bool) -> bool:
-    """Whether a word goes on with a number: *twenty one*, *two hundred and ten*."""
-    hundreds = group >= HUNDRED and group % HUNDRED == 0
-    tens = group % HUNDRED
-    return hundreds or (not joined and tens > 10 and tens % 10 == 0 and value < 10)
+    """True if a word goes on with a number: *twenty one*, *two hundred and ten*."""
+    tens = group % 100
+    return bool(group >= 100 and not tens) or (
+        not joined and tens > 10 and tens % 10 == 0 and value < 10
+    )
 
 
 LARGEST = 1e30
-"""Maximum number of digits of a number; longer digit strings are not compared."""
+"""Largest number that is compared."""
 
 
 def plain_figures(word: str) -> str:
@@ -342,14 +332,13 @@ def copy_key(text: str) -> str:
     return " ".join(bare.split()).strip(EDGES).removeprefix("- ").removesuffix("'")
 
 
-def runs_of(tokens: Sequence[Token], wanted: Sequence[str]) -> list[tuple[int, int]]:
-    """Where folded words stand one after the other among tokens: offsets of each run."""
-    found = []
-    wanted = tuple(wanted)
-    size = len(wanted)
+def runs_of(tokens: Sequence[Token], wanted: Sequence[str]) -> list[Span]:
+    """Where folded words stand one after the other among tokens."""
+    found, size = [], len(wanted)
     for place in range(len(tokens) - size + 1):
-        if tokens[place].folded == wanted[0] and wanted == tuple(
-            [token.folded for token in tokens[place : place + size]]
-        ):
+        for token, word in zip(tokens[place : place + size], wanted, strict=True):
+            if token.folded != word:
+                break
+        else:
             found.append((tokens[place].start, tokens[place + size - 1].end))
     return found

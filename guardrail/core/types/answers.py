@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal, Self, TypeVar
+from typing import Literal, Self
 
 from pydantic import Field, FiniteFloat, computed_field, model_validator
 
-from guardrail.core.errors import InputError
 from guardrail.core.types.judging import (
     Category,
     Finding,
@@ -36,9 +35,7 @@ __all__ = [
     "Sentence",
     "Span",
     "SpanKind",
-    "all_of",
     "explanation_of",
-    "several",
 ]
 
 NOT_JUDGED = "not judged: the answer has more sentences than are judged of one"
@@ -469,9 +466,6 @@ def _otherwise(sentence: Sentence, verdict: Verdict) -> tuple[str, ...]:
     return (supported, f"acted on with contradiction of {at.removal:.2f} or more {now}")
 
 
-RequestT = TypeVar("RequestT", bound=Value)
-
-
 class CheckRequest(Value):
     """One answer to check; see ``Guardrail.check``."""
 
@@ -497,30 +491,3 @@ class AskRequest(Value):
     n: int | None = None
     evidence: tuple[Evidence, ...] | None = None
     id: str | None = None
-
-
-def several(answers: Iterable[str]) -> tuple[str, ...]:
-    """The answers to rank.
-
-    Raises:
-        InputError: They are one text, whose characters would pass for answers.
-    """
-    if isinstance(answers, str):
-        raise InputError("answers must be several texts in a list, not one text")
-    return tuple(answers)
-
-
-def all_of(kind: type[RequestT], requests: Iterable[RequestT]) -> list[RequestT]:
-    """The requests of a batch.
-
-    Raises:
-        TypeError: One is something else, such as a dict or a tuple.
-    """
-    found = list(requests)
-    for place, item in enumerate(found):
-        if not isinstance(item, kind):
-            raise TypeError(
-                f"request {place} of the batch is a {type(item).__name__}, not a {kind.__name__}; "
-                f"write guardrail.{kind.__name__}(question=…, …)"
-            )
-    return found
