@@ -63,9 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Forms in which a claim can hide.")
     parser.add_argument("--policy", default="strict")
     parser.add_argument("--judge", default="onnx")
+    parser.add_argument("--forms", type=Path, default=FORMS, help="folder of forms")
     parser.add_argument("--json", action="store_true", help="one JSON object in place of a table")
     options = parser.parse_args(arguments)
-    rows = list(read_hidden())
+    rows = list(read_hidden(options.forms))
     with Guardrail(GuardrailConfig(policy=options.policy, judge=options.judge)) as guard:
         answers = checked(guard, [row.request for row in rows])
     forms: dict[str, dict[bool, list[Outcome]]] = defaultdict(lambda: {True: [], False: []})
