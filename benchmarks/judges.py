@@ -299,13 +299,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--judge", type=Path, default=SHIPPED, help="folder of an ONNX judge")
     parser.add_argument("--pairs", type=int, help="pairs per round; 1000, gpu: 20000")
     parser.add_argument("--rounds", type=int, default=3, help="rounds; the best one counts")
-    parser.add_argument("--compiled", action="store_true", help="gpu: torch.compile the models")
     parser.add_argument("--json", action="store_true", help="JSON lines instead of a table")
     given = parser.parse_args(arguments)
     if given.part == "gpu":
         from benchmarks.judges_gpu import measure_gpu
 
-        results: Sequence[Value] = measure_gpu(pairs=given.pairs or 20_000, compiled=given.compiled)
+        results: Sequence[Value] = measure_gpu(pairs=given.pairs or 20_000)
         if not results:
             print("no GPU here: nothing was measured", file=sys.stderr)
             return 1

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from guardrail.core.types import Value
-from judges.torch_runner import TorchRunner
+from judges.torch_model import TorchRunner
 
 if TYPE_CHECKING:
     import torch
@@ -114,7 +114,7 @@ def t5_xxl() -> Shape:
     )
 
 
-def measure_gpu(*, pairs: int, compiled: bool = False) -> list[GPUSpeed]:
+def measure_gpu(*, pairs: int) -> list[GPUSpeed]:
     """Measure roberta-large and T5-XXL on the GPU; empty where there is none."""
     import torch
 
@@ -122,7 +122,7 @@ def measure_gpu(*, pairs: int, compiled: bool = False) -> list[GPUSpeed]:
         return []
     results = []
     for shape in (roberta_large(), t5_xxl()):
-        results.append(measure_shape(shape, device="cuda", pairs=pairs, compiled=compiled))
+        results.append(measure_shape(shape, device="cuda", pairs=pairs))
         torch.cuda.empty_cache()
     return results
 
@@ -132,7 +132,6 @@ def measure_shape(
     *,
     device: str,
     pairs: int,
-    compiled: bool = False,
     matmul_size: int = MATMUL_SIZE,
 ) -> GPUSpeed:
     """Measure one shape with random weights in bfloat16.
@@ -141,7 +140,6 @@ def measure_shape(
         shape: The model.
         device: Where it runs.
         pairs: Pairs of the timed round; token ids are random, lengths realistic.
-        compiled: Run through ``torch.compile``; compilation is not timed.
         matmul_size: Rows and columns of the matrices of the reference product.
     """
     import torch
@@ -149,21 +147,12 @@ def measure_shape(
     model = _random_model(shape, device)
     outputs: Callable[[Any, dict[str, Any]], Any] = _first_step if shape.one_step else _logits
     budget = TOKEN_BUDGETS.get(shape.name, 4096)
-    positions = shape.sizes.get("max_position_embeddings")
-    runner = TorchRunner(
-        model,
-        pad_id=1,
-        token_budget=budget,
-        outputs=outputs,
-        compiled=compiled,
-        positions=int(positions) - 2 if positions else None,
-    )
+    runner = TorchRunner(model, pad_id=1, token_budget=budget, outputs=outputs)
     sequences = _sequences(pairs, int(shape.sizes["vocab_size"]))
-    runner.run(sequences if compiled else sequences[: max(1, pairs // 10)], name=shape.name)
+    runner.run(sequences[: max(1, pairs // 10)], name=shape.name)
     seconds = _timed(lambda: runner.run(sequences, name=shape.name), device)
     few = sequences[:SINGLE_PAIRS]
-    alone = TorchRunner(model, pad_id=1, token_budget=budget, outputs=outputs)
-    single = _timed(lambda: [alone.run([ids], name=shape.name) for ids in few], device)
+    single = _timed(lambda: [runner.run([ids], name=shape.name) for ids in few], device)
     rate = _matmul_rate(device, matmul_size)
     work = sum(_operations(model, shape, len(ids)) for ids in sequences) / seconds
     name = torch.cuda.get_device_name() if device.startswith("cuda") else device

@@ -30,9 +30,7 @@ def distinct(items: Sequence[Item]) -> tuple[list[Item], list[int]]:
     return list(places), inverse
 
 
-def token_batches(
-    lengths: Sequence[int], *, budget: int, rows: int, buckets: Sequence[int] = ()
-) -> Iterator[list[int]]:
+def token_batches(lengths: Sequence[int], *, budget: int, rows: int) -> Iterator[list[int]]:
     """Group items so that a batch, padded to its longest item, stays within a token budget.
 
     Longest items come first: memory is at its highest in the first batch, and the last work of
@@ -42,18 +40,13 @@ def token_batches(
         lengths: Tokens of each item.
         budget: Maximum tokens of a batch, padding included; a longer item is a batch of its own.
         rows: Maximum items of a batch.
-        buckets: Ascending lengths to pad batches to, where shapes must be few; the items of a
-            batch then share a bucket.
 
     Yields:
         Indices into ``lengths``.
     """
-    padded = [next((b for b in buckets if b >= length), length) for length in lengths]
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        full = batch and (len(batch) >= rows or (len(batch) + 1) * padded[batch[0]] > budget)
-        other = batch and buckets and padded[index] != padded[batch[0]]
-        if full or other:
+        if batch and (len(batch) >= rows or (len(batch) + 1) * lengths[batch[0]] > budget):
             yield batch
             batch = []
         batch.append(index)

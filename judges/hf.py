@@ -1,17 +1,20 @@
-"""Judges of the Hugging Face hub by the name of their model; any NLI classifier.
+"""Judges of the Hugging Face hub: fact checkers by name, and any NLI classifier.
 
-``hf:lytang/MiniCheck-RoBERTa-Large`` reads MiniCheck in the form that it was trained on. An unknown
-model is inspected before it is loaded: one with NLI labels is read as an NLI classifier, any other
-is refused.
+Each is read in the form that it was trained on: MiniCheck (arXiv 2404.10774), FactCG (2501.17144),
+HHEM-2.1-open, AlignScore (2305.16739), LettuceDetect (2502.17125) and the T5 models of TRUE
+(2204.04991). An unknown model is inspected before it is loaded: one with NLI labels is read as an
+NLI classifier, any other is refused.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,22 +22,41 @@ from numpy.typing import NDArray
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import NLIScores
 from judges.base import NLITraits, Pair
-from judges.batching import distinct, pair_windows
-from judges.checkers import CHECKERS, CLASSIFIER, Checker, alignscore
-from judges.pretrained import ModelConfig, config_of, load_pretrained
-from judges.session import softmax
+from judges.batching import distinct, even_chunks, pair_windows, sentence_chunks
+from judges.pretrained import config_of, load_alignscore, load_hhem, load_pretrained
+from judges.session import readable, softmax
 from judges.span_marker import SpanMarker
-from judges.torch_judge import Options, TorchJudge, TorchModel
-from judges.torch_runner import Prepared
+from judges.torch_model import Options, Prepared, TorchModel
 
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["KNOWN", "NLIClassifier", "known_family", "label_columns", "open_hf"]
+    Loader = Callable[..., tuple[PreTrainedModel, PreTrainedTokenizerBase]]
+
+__all__ = [
+    "FORMS",
+    "KNOWN",
+    "HFJudge",
+    "InputForm",
+    "label_columns",
+    "nli_classifier",
+    "open_hf",
+    "t5_true",
+]
+
+ALL_CHARS = 1_000_000
+"""Characters of evidence, read in chunks: more than is ever chosen for a sentence."""
 
 DEFAULT_LENGTH = 512
 """Tokens, for models whose configuration names no limit."""
+
+CHUNK = 4_096
+"""Pairs that are tokenised while the device computes earlier ones."""
+
+WORDS_AND_SIGNS = re.compile(r"\w+|[^\w\s]")
+CLASSIFIER = partial(load_pretrained, kind="AutoModelForSequenceClassification")
+SEQ2SEQ = partial(load_pretrained, kind="AutoModelForSeq2SeqLM")
 
 _LABELS: Mapping[str, str] = {
     "neither": r"not?[\s_-]*entail|non[\s_-]*entail",
@@ -44,98 +66,189 @@ _LABELS: Mapping[str, str] = {
 }
 """Patterns of labels; the first that matches counts."""
 
-_REFUSED = {
-    "ForTokenClassification": "marks words; of such models those of LettuceDetect are known",
-    "ForCausalLM": "is a language model; serve it behind an OpenAI-compatible endpoint and write "
-    "chat:MODEL",
-    "ForConditionalGeneration": "writes text; if it was trained to say 1 for entailment and 0 "
-    "otherwise, write t5-true:MODEL",
-    "ForQuestionAnswering": "finds answers to questions and judges none",
-}
-"""Models with other heads, by the end of their architecture's name."""
 
-KNOWN: Mapping[str, Callable[..., TorchModel]] = {
-    **{name: partial(Checker, form=form) for name, form in CHECKERS.items()},
-    **dict.fromkeys(("AlignScore", "AlignScore-base", "AlignScore-large"), alignscore),
-    "lettucedect-base-modernbert-en-v1": SpanMarker,
-    "lettucedect-large-modernbert-en-v1": SpanMarker,
-}
-"""Models by the last part of their id, which may be the name of a folder."""
+class InputForm(NamedTuple):
+    """How a model reads a document and a claim.
 
-_BY_FOLDED = {name.casefold(): name for name in KNOWN}
-
-
-def open_hf(model: str, **options: object) -> TorchModel:
-    """Make the judge of a model of the hub; nothing is loaded yet.
-
-    Args:
-        model: Model id, or a folder; a folder with the name of a known model is read like it.
-        options: Options of the judge, such as ``device="cpu"`` or ``temperature=1.3``.
+    Attributes:
+        template: The input, with ``{document}`` and ``{claim}``; ``{end}`` is the tokenizer's
+            end-of-sequence token. Empty for an NLI classifier, which reads pairs of texts in
+            overlapping windows.
+        chunk: Maximum size of a chunk of the document.
+        counted: Unit of ``chunk``.
+        longest: Maximum tokens of an input.
+        joint: Joins the sentences of a chunk; None for the original space.
+        even: Whether all chunks have the same number of sentences.
+        load: Loads the model.
+        answer: The output that tells support: the logits of ``labels``, the logits of the
+            ``first token``, or of "0" and "1" as the ``next token`` of a T5 model.
+        support: Place of the supported answer.
+        budget: Maximum tokens of a batch: some 4 GB for a large checker.
+        evidence_chars: Characters of evidence that are chosen for one sentence; None for the
+            default, with premises of default length.
     """
-    family = known_family(model)
-    make: Callable[..., TorchModel] = partial(NLIClassifier, kind="hf", inspect=True)
-    return (make if family is None else KNOWN[family])(model, **options)
+
+    template: str = ""
+    chunk: int = 0
+    counted: Literal["tokens", "words", "words and signs"] = "words"
+    longest: int = DEFAULT_LENGTH
+    joint: str | None = None
+    even: bool = False
+    load: Loader = CLASSIFIER
+    answer: Literal["labels", "first token", "next token"] = "labels"
+    support: int = 1
+    budget: int = 16_384
+    evidence_chars: int | None = 4_000
 
 
-def known_family(model: str) -> str | None:
-    """The known model that an id or a folder names; None for an unknown one."""
-    return _BY_FOLDED.get(model.rstrip("/").rpartition("/")[2].casefold())
+_MINICHECK = InputForm("{document}{end}{claim}", 400, "tokens", 512)
+
+FORMS: Mapping[str, InputForm] = {
+    "MiniCheck-RoBERTa-Large": _MINICHECK,
+    "MiniCheck-DeBERTa-v3-Large": _MINICHECK._replace(longest=2_048),
+    "MiniCheck-Flan-T5-Large": InputForm(
+        "predict: {document}{end}{claim}", 500, "words", 2_048, load=SEQ2SEQ, answer="next token"
+    ),
+    "FactCG-DeBERTa-v3-Large": InputForm(
+        "{document}\n\nChoose your answer: based on the paragraph above can we conclude that "
+        '"{claim}"?\n\nOPTIONS:\n- Yes\n- No\nI think the answer is ',
+        550, "words and signs", 2_048, joint="\n",
+    ),
+    "hallucination_evaluation_model": InputForm(
+        "<pad> Determine if the hypothesis is true given the premise?\n\n"
+        "Premise: {document}\n\nHypothesis: {claim}",
+        1_500, "words", 4_096, load=load_hhem, answer="first token",
+    ),
+}  # fmt: skip
+"""Forms by the last part of a model's id. HHEM's own code reads any document at once."""
+
+_ALIGNSCORE = InputForm(
+    "{document}{end}{end}{claim}", 350, "words", 512, even=True, support=0, budget=32_768
+)
+"""AlignScore as its mode ``nli_sp`` (section 3.3): the first of three labels is *aligned*."""
+
+_TRUE = InputForm(
+    "premise: {document} hypothesis: {claim}", 1_500, "words", 2_048, load=SEQ2SEQ,
+    answer="next token", evidence_chars=None,
+)  # fmt: skip
+
+_NLI = InputForm(budget=32_768, evidence_chars=None)
+"""The budget fills a large GPU and takes under 2 GB for roberta-large."""
 
 
-class NLIClassifier(TorchJudge):
-    """An NLI judge from a Hugging Face sequence classifier with any order of labels.
+class HFJudge(TorchModel):
+    """An NLI judge from a Hugging Face model.
 
-    Models with two labels (entailment or not) give ``neutral`` for the second. Pairs that are too
-    long are judged in overlapping windows: the most decided window of each part of a hypothesis
+    Fact checkers tell whether a document supports a claim, and do not distinguish contradiction
+    from lack of support. Evidence of any length is read in chunks; the chunk that supports most
+    counts. NLI classifiers may have any order of labels; with two (entailment or not), the second
+    is ``neutral``. Of their overlapping windows the most decided one of each part of a hypothesis
     counts, and the least entailed part.
 
     Args:
         model: Model id or folder.
-        labels: Labels in the order of the model's logits if its configuration does not name them;
-            ``not_entailment`` for the second of two.
+        form: Its input and output; those of an NLI classifier by default.
+        labels: Labels of an NLI classifier in the order of its logits if its configuration does
+            not name them; ``not_entailment`` for the second of two.
         kind: The part of the judge's name before the colon.
         inspect: Whether to refuse a model that is no NLI classifier before loading it.
-        options: As of ``TorchJudge``.
+        options: As of ``TorchModel``. A ``temperature`` of 1 is the one for which the published
+            threshold of 0.5 of a checker was measured.
     """
 
     def __init__(
         self,
         model: str,
+        form: InputForm = _NLI,
         *,
         labels: Sequence[str] | None = None,
-        kind: str = "transformers",
+        kind: str = "hf",
         inspect: bool = False,
         **options: Unpack[Options],
     ) -> None:
-        # The budget fills a large GPU and takes under 2 GB for roberta-large.
-        super().__init__(model, kind=kind, budget=32_768, **options)
+        super().__init__(model, kind=kind, budget=form.budget, **options)
+        self._form = form
         self._labels = labels
         self._inspect = inspect
-        self._columns: dict[str, int] = {}
-        self._longest = DEFAULT_LENGTH
+        self._columns: dict[str, int] = {} if form is _NLI else {"entailment": form.support}
+        self._longest = form.longest
         self._segments = False
+        self._prefix: Sequence[int] = ()
+        self._answers: Sequence[int] = ()
 
     @property
     def traits(self) -> NLITraits:
-        """Whether it tells contradiction, which is known once it is loaded."""
-        return NLITraits(tells_contradiction="neither" not in self._columns)
+        """What it can do; of a classifier its labels tell once it is loaded."""
+        chars = self._form.evidence_chars
+        if chars is not None:
+            return NLITraits(ALL_CHARS, tells_contradiction=False, evidence_chars=chars)
+        two = "neither" in self._columns
+        return NLITraits(tells_contradiction=self._form is _NLI and not two)
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        """Judge n pairs; see ``NLIJudge``."""
+        self.warm_up()
+        wanted, inverse = distinct(pairs)
+        results: list[NLIScores] = []
+        for chunk in self._prepared(wanted):
+            results += self._scores(chunk, self._run(chunk))
+        return [results[i] for i in inverse]
 
     def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         if self._inspect:
-            _refuse(self._id, config_of(self._id), own_labels=self._labels is not None)
-        model, tokenizer = load_pretrained(self._id, kind=CLASSIFIER, device=device, dtype=dtype)
-        config = model.config
-        known = cast("dict[int, str]", config.id2label or {})
-        self._columns = label_columns(dict(enumerate(self._labels)) if self._labels else known)
-        self._longest = _longest(config, tokenizer)
-        self._segments = getattr(config, "type_vocab_size", 0) > 1
+            _refuse(self._id, own_labels=self._labels is not None)
+        model, tokenizer = self._form.load(self._id, device=device, dtype=dtype)
+        if self._form is _NLI:
+            known = cast("dict[int, str]", model.config.id2label or {})
+            self._columns = label_columns(dict(enumerate(self._labels)) if self._labels else known)
+            self._longest = _longest(model.config, tokenizer)
+            self._segments = getattr(model.config, "type_vocab_size", 0) > 1
+        if self._form.answer == "next token":
+            self._prefix, self._answers = answer_tokens(tokenizer, self._id)
         return model, tokenizer
 
     def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+        if self._form.answer == "next token":
+            return _next_logits(model, inputs, self._prefix)[:, list(self._answers)]
         logits: Tensor = model(**inputs).logits
-        return logits
+        return logits[:, 0, :2] if self._form.answer == "first token" else logits
 
-    def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
+    def _prepared(self, pairs: Sequence[Pair]) -> Iterator[Prepared]:
+        """Chunks of pairs as token sequences, tokenised in another thread one chunk ahead."""
+        prepare = self._documents if self._form.template else self._windows
+        with ThreadPoolExecutor(1, thread_name_prefix="tokenize") as pool:
+            waiting: deque[Future[Prepared]] = deque()
+            for start in range(0, len(pairs), CHUNK):
+                waiting.append(pool.submit(prepare, pairs[start : start + CHUNK]))
+                if len(waiting) > 1:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+    def _scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
+        best: dict[tuple[int, int], NLIScores] = {}
+        for owner, row in zip(chunk.owners, softmax(rows, self._temperature), strict=True):
+            values = {name: float(row[column]) for name, column in self._columns.items()}
+            entailed = values["entailment"]
+            found = NLIScores(
+                entailment=entailed,
+                neutral=values.get("neutral", values.get("neither", 1 - entailed)),
+                contradiction=values.get("contradiction", 0.0),
+            )
+            if owner not in best or self._decided(found) > self._decided(best[owner]):
+                best[owner] = found
+        weakest: dict[int, NLIScores] = {}
+        for (number, _), found in best.items():
+            if number not in weakest or found.entailment < weakest[number].entailment:
+                weakest[number] = found
+        return [weakest[number] for number in range(chunk.count)]
+
+    def _decided(self, scores: NLIScores) -> float:
+        return scores.entailment if self._form.template else -scores.neutral
+
+    # --- Pairs in windows ---
+
+    def _windows(self, pairs: Sequence[Pair]) -> Prepared:
         texts, places = distinct([text for pair in pairs for text in pair])
         known = self._ids(texts)
         ids = iter([known[place] for place in places])
@@ -157,22 +270,101 @@ class NLIClassifier(TorchJudge):
         middle = _find(whole, second, start + len(first))
         return whole[:start], whole[start + len(first) : middle], whole[middle + len(second) :]
 
-    def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
-        best: dict[tuple[int, int], NLIScores] = {}
-        for owner, row in zip(chunk.owners, softmax(rows, self._temperature), strict=True):
-            values = {name: float(row[column]) for name, column in self._columns.items()}
-            found = NLIScores(
-                entailment=values["entailment"],
-                neutral=values.get("neutral", values.get("neither", 0.0)),
-                contradiction=values.get("contradiction", 0.0),
-            )
-            if owner not in best or found.neutral < best[owner].neutral:
-                best[owner] = found
-        weakest: dict[int, NLIScores] = {}
-        for (number, _), found in best.items():
-            if number not in weakest or found.entailment < weakest[number].entailment:
-                weakest[number] = found
-        return [weakest[number] for number in range(chunk.count)]
+    # --- Documents in chunks ---
+
+    def _documents(self, pairs: Sequence[Pair]) -> Prepared:
+        chunk = Prepared(count=len(pairs))
+        form = self._form
+        for number, pair in enumerate(pairs):
+            document, claim = self._plain(pair.premise), self._plain(pair.hypothesis)
+            if form.even:
+                parts = even_chunks(document, form.chunk)
+            else:
+                parts = sentence_chunks(document, form.chunk, self._sizes, joint=form.joint)
+            for part in parts:
+                for sequence in self._readings(part, claim):
+                    chunk.add(sequence, (number, 0))
+        return chunk
+
+    def _plain(self, text: str) -> str:
+        """A text without the tokenizer's special tokens: evidence cannot end itself."""
+        text = readable(text)
+        for mark in self._tokenizer.all_special_tokens:
+            text = text.replace(mark, " ")
+        return text
+
+    def _sizes(self, sentences: Sequence[str]) -> Sequence[int]:
+        if self._form.counted == "tokens":
+            return [len(ids) for ids in self._ids(sentences)]
+        if self._form.counted == "words":
+            return [len(text.split()) for text in sentences]
+        return [len(WORDS_AND_SIGNS.findall(text)) for text in sentences]
+
+    def _readings(self, document: str, claim: str) -> list[list[int]]:
+        """Token ids of a chunk with a claim; in halves of the chunk if they are too long.
+
+        The claim is last in most forms, so that truncation would cut it.
+        """
+        text = self._form.template.format(
+            document=document, claim=claim, end=self._tokenizer.eos_token
+        )
+        ids: list[int] = self._tokenizer(text, verbose=False)["input_ids"]
+        words = document.split()
+        if len(ids) <= self._longest:
+            return [ids]
+        if len(words) < 2:
+            return [ids[: self._longest - 1] + ids[-1:]]
+        middle = len(words) // 2
+        halves = (" ".join(words[:middle]), " ".join(words[middle:]))
+        return [ids for half in halves for ids in self._readings(half, claim)]
+
+
+def alignscore(model: str, **options: Unpack[Options]) -> HFJudge:
+    """AlignScore, whose two checkpoints share a repository: a name may end in the size."""
+    size = "base" if model.lower().endswith("alignscore-base") else "large"
+    if model.lower().endswith(f"alignscore-{size}"):
+        model = model[: -len(size) - 1]
+    form = _ALIGNSCORE._replace(load=partial(load_alignscore, size=size))
+    judge = HFJudge(model, form, **options)
+    judge.name += f"-{size}"
+    return judge
+
+
+def nli_classifier(model: str, **options: Unpack[Options]) -> HFJudge:
+    """Any NLI classifier, without inspection; see ``HFJudge``."""
+    return HFJudge(model, kind="transformers", **options)
+
+
+def t5_true(model: str, **options: Unpack[Options]) -> HFJudge:
+    """A T5 model trained to say "1" for entailment and "0" otherwise (AutoIS).
+
+    The papers generate text with an 11B T5, one pair at a time. One decoder step gives the same
+    answer: the logits of "1" and "0" as first token.
+    """
+    return HFJudge(model, _TRUE, kind="t5-true", **options)
+
+
+KNOWN: Mapping[str, Callable[..., TorchModel]] = {
+    **{name: partial(HFJudge, form=form) for name, form in FORMS.items()},
+    **dict.fromkeys(("AlignScore", "AlignScore-base", "AlignScore-large"), alignscore),
+    "lettucedect-base-modernbert-en-v1": SpanMarker,
+    "lettucedect-large-modernbert-en-v1": SpanMarker,
+}
+"""Models by the last part of their id, which may be the name of a folder."""
+
+_BY_FOLDED = {name.casefold(): name for name in KNOWN}
+
+
+def open_hf(model: str, **options: object) -> TorchModel:
+    """Make the judge of a model of the hub; nothing is loaded yet.
+
+    Args:
+        model: Model id, or a folder; a folder with the name of a known model is read like it.
+        options: Options of the judge, such as ``device="cpu"`` or ``temperature=1.3``.
+    """
+    name = model.rstrip("/").rpartition("/")[2].casefold()
+    make: Callable[..., TorchModel] = partial(HFJudge, inspect=True)
+    return (KNOWN[_BY_FOLDED[name]] if name in _BY_FOLDED else make)(model, **options)
 
 
 def label_columns(id2label: Mapping[int, str]) -> dict[str, int]:
@@ -201,6 +393,37 @@ def label_columns(id2label: Mapping[int, str]) -> dict[str, int]:
     return columns
 
 
+def answer_tokens(
+    tokenizer: PreTrainedTokenizerBase, name: str
+) -> tuple[list[int], tuple[int, int]]:
+    """The common prefix of "0" and "1" as tokens, and the two tokens that follow it.
+
+    A vocabulary may spell one of them in several tokens ("▁", "0") and the other in one ("▁1"):
+    the model decides at the first token that differs.
+
+    Raises:
+        JudgeError: The vocabulary cannot distinguish them.
+    """
+    zero, one = tokenizer(["0", "1"], add_special_tokens=False)["input_ids"]
+    place = next((i for i, (a, b) in enumerate(zip(zero, one, strict=False)) if a != b), None)
+    if place is None or tokenizer.unk_token_id in (zero[place], one[place]):
+        raise JudgeError(f"{name} cannot say '1' and '0'; is it a model that was trained to?")
+    return list(zero[:place]), (zero[place], one[place])
+
+
+def _next_logits(
+    model: PreTrainedModel, inputs: dict[str, Tensor], prefix: Sequence[int]
+) -> Tensor:
+    """Logits of the token that a T5 model says after a prefix, over its vocabulary, [n, v]."""
+    import torch
+
+    device = inputs["input_ids"].device
+    start = torch.tensor([[model.config.decoder_start_token_id, *prefix]], device=device)
+    start = start.expand(len(inputs["input_ids"]), -1)
+    logits: Tensor = model(**inputs, decoder_input_ids=start, use_cache=False).logits
+    return logits[:, -1]
+
+
 def _find(whole: Sequence[int], part: Sequence[int], start: int) -> int:
     for place in range(start, len(whole) - len(part) + 1):
         if list(whole[place : place + len(part)]) == list(part):
@@ -219,17 +442,32 @@ def _longest(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> in
     return min([limit for limit in limits if limit < 1_000_000] or [DEFAULT_LENGTH])
 
 
-def _refuse(model: str, config: ModelConfig, *, own_labels: bool) -> None:
+_REFUSED = {
+    "ForTokenClassification": "marks words; of such models those of LettuceDetect are known",
+    "ForCausalLM": "is a language model; serve it behind an OpenAI-compatible endpoint and write "
+    "chat:MODEL",
+    "ForConditionalGeneration": "writes text; if it was trained to say 1 for entailment and 0 "
+    "otherwise, write t5-true:MODEL",
+}
+"""Models with other heads, by the end of their architecture's name."""
+
+
+def _refuse(model: str, *, own_labels: bool) -> None:
     """Refuse a model that cannot be read as an NLI classifier.
 
     Raises:
         JudgeError: Says what the model is, and what to write instead.
     """
-    heads = [str(name) for name in config.get("architectures") or ()]
-    head = heads[0] if heads else ""
+    config = config_of(model)
+    head = str((*(config.get("architectures") or ()), "")[0])
+    labels = [str(name) for name in (config.get("id2label") or {}).values()]
+    close = difflib.get_close_matches(
+        model.rpartition("/")[2].casefold(), _BY_FOLDED, n=1, cutoff=0.8
+    )
+    near = f"; did you mean {_BY_FOLDED[close[0]]!r}?" if close else ""
     for end, reason in _REFUSED.items():
         if head.endswith(end):
-            raise JudgeError(f"{model!r} ({head}) {reason}{_near(model)}")
+            raise JudgeError(f"{model!r} ({head}) {reason}{near}")
     if config.get("auto_map"):
         raise JudgeError(
             f"{model!r} brings Python code of its own, which is not run; known models are "
@@ -238,20 +476,13 @@ def _refuse(model: str, config: ModelConfig, *, own_labels: bool) -> None:
     if not head.endswith("ForSequenceClassification"):
         raise JudgeError(
             f"{model!r} ({head or 'no architecture named'}) has no head that classifies, so that "
-            f"its answers would be random; name a model that was trained for NLI{_near(model)}"
+            f"its answers would be random; name a model that was trained for NLI{near}"
         )
-    labels = config.get("id2label") or {}
     if len(labels) == 1:
         raise JudgeError(f"{model!r} gives one number and no labels; name a model of NLI")
-    if not own_labels and all(str(name).upper().startswith("LABEL_") for name in labels.values()):
+    if not own_labels and all(name.upper().startswith("LABEL_") for name in labels):
         raise JudgeError(
-            f"{model!r} does not name its labels ({', '.join(map(str, labels.values())) or 'none'})"
-            "; write their order into id2label of the config.json of a copy, as "
+            f"{model!r} does not name its labels ({', '.join(labels) or 'none'}); write their "
+            "order into id2label of the config.json of a copy, as "
             '{"0": "entailment", "1": "neutral", "2": "contradiction"}, and name its folder'
         )
-
-
-def _near(model: str) -> str:
-    name = model.rpartition("/")[2]
-    close = difflib.get_close_matches(name.casefold(), _BY_FOLDED, n=1, cutoff=0.8)
-    return f"; did you mean {_BY_FOLDED[close[0]]!r}?" if close else ""

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+    Loaded = tuple[PreTrainedModel, PreTrainedTokenizerBase]
+
 __all__ = [
     "chosen_dtype",
     "config_of",
@@ -69,9 +71,7 @@ def chosen_dtype(device: str | None, dtype: str | None) -> tuple[str, str]:
     return device, dtype or ("bfloat16" if device.startswith("cuda") else "float32")
 
 
-def load_pretrained(
-    model_id: str, *, kind: str, device: str, dtype: str
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_pretrained(model_id: str, *, kind: str, device: str, dtype: str) -> Loaded:
     """Load a model and its tokenizer, with scaled-dot-product attention if it supports that.
 
     Args:
@@ -107,18 +107,17 @@ def config_of(model: str) -> ModelConfig:
     Raises:
         JudgeError: There is no such model, or it has no configuration.
     """
+    path = _file(model, "config.json")
     try:
-        found: ModelConfig = json.loads(_file(model, "config.json").read_text("utf-8"))
+        found: ModelConfig = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise JudgeError(f"the configuration of {model!r} is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise JudgeError(f"the configuration of {model!r} is no table")
+        raise JudgeError(f"the configuration of {model!r} is not a JSON object")
     return found
 
 
-def load_hhem(
-    model: str, *, device: str, dtype: str
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_hhem(model: str, *, device: str, dtype: str) -> Loaded:
     """Load HHEM-2.1-open, a T5 encoder that classifies tokens, without running its own code.
 
     Raises:
@@ -144,9 +143,7 @@ def load_hhem(
     return made.to(device=device, dtype=getattr(torch, dtype)).eval(), tokenizer
 
 
-def load_alignscore(
-    model: str, *, size: str, device: str, dtype: str
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_alignscore(model: str, *, size: str, device: str, dtype: str) -> Loaded:
     """Load AlignScore from its checkpoint: RoBERTa, and the head of three labels.
 
     Args:

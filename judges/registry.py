@@ -17,8 +17,8 @@ _FACTORIES: dict[str, str | Callable[..., object]] = {
     "onnx": "judges.onnx:open_judge",
     "minilm": "judges.onnx:OnnxJudge",
     "hf": "judges.hf:open_hf",
-    "transformers": "judges.hf:NLIClassifier",
-    "t5-true": "judges.checkers:t5_true",
+    "transformers": "judges.hf:nli_classifier",
+    "t5-true": "judges.hf:t5_true",
     "chat": "judges.chat:ChatJudge",
 }
 

@@ -14,8 +14,7 @@ from judges.base import GroundingItem, NLITraits, Pair
 from judges.grounding import NOTHING
 from judges.pretrained import load_pretrained
 from judges.session import readable, softmax
-from judges.torch_judge import Options, TorchModel
-from judges.torch_runner import Prepared
+from judges.torch_model import Options, Prepared, TorchModel
 
 if TYPE_CHECKING:
     from torch import Tensor

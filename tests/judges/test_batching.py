@@ -22,11 +22,6 @@ def test_batches_hold_every_item_once_within_the_budget(
         assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= budget
 
 
-def test_buckets_keep_shapes_few() -> None:
-    batches = token_batches([5, 30, 33, 60], budget=1000, rows=8, buckets=(32, 64))
-    assert list(batches) == [[3, 2], [1, 0]]
-
-
 @given(st.lists(st.text(max_size=2)))
 def test_distinct_can_be_undone(items: list[str]) -> None:
     kept, inverse = distinct(items)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from guardrail.core.errors import ConfigError, JudgeError
+from guardrail.core.errors import JudgeError
 from guardrail.core.types import Verdict
 from judges import create_attribution, create_nli
 from judges.base import GroundingItem, GroundingJudge, NLIJudge, Pair
 from judges.batching import even_chunks, sentence_chunks
-from judges.hf import KNOWN, known_family
+from judges.hf import KNOWN, HFJudge, answer_tokens, label_columns, open_hf
 from judges.span_marker import marker_prompt
-from tests.judges.tiny import t5_config, write_tokenizer
+from tests.judges.tiny import WORDS, t5_config, write_tokenizer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -159,85 +160,97 @@ def classified(model: object, ids: list[int]) -> list[float]:
     return row
 
 
-@pytest.mark.parametrize("name", ["MiniCheck-RoBERTa-Large", "MiniCheck-DeBERTa-v3-Large"])
-def test_minicheck_reads_document_and_claim_with_an_end_between(models: Path, name: str) -> None:
+def auto(kind: str, folder: Path) -> tuple[object, object]:
+    model = getattr(transformers, kind).from_pretrained(folder).eval()
+    return model, transformers.AutoTokenizer.from_pretrained(folder)
+
+
+def minicheck(folder: Path, pair: Pair) -> float:
     """``tokenizer(eos.join([doc, claim]))``, and the second of two labels is support."""
-    scores = judge_of(models, name).judge(PAIRS)
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(models / name).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(models / name)
-    for pair, score in zip(PAIRS, scores, strict=True):
-        ids = tokenizer(tokenizer.eos_token.join(pair), truncation=True, max_length=512)
-        assert score.entailment == pytest.approx(classified(model, ids["input_ids"])[1], abs=1e-4)
-        assert score.contradiction == 0.0
-    assert abs(scores[0].entailment - scores[1].entailment) > 1e-4
+    model, tokenizer = auto("AutoModelForSequenceClassification", folder)
+    ids = tokenizer(tokenizer.eos_token.join(pair), truncation=True, max_length=512)["input_ids"]
+    return classified(model, ids)[1]
 
 
-def test_minicheck_t5_compares_the_first_tokens(models: Path) -> None:
-    """``predict: doc</s>claim``, one step of the decoder, "1" against "0"."""
-    name = "MiniCheck-Flan-T5-Large"
-    scores = judge_of(models, name).judge(PAIRS)
-    model = transformers.T5ForConditionalGeneration.from_pretrained(models / name).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(models / name)
+def factcg(folder: Path, pair: Pair) -> float:
+    model, tokenizer = auto("AutoModelForSequenceClassification", folder)
+    document = pair.premise.replace(". ", ".\n")
+    text = (
+        f"{document}\n\nChoose your answer: based on the paragraph above can we conclude that "
+        f'"{pair.hypothesis}"?\n\nOPTIONS:\n- Yes\n- No\nI think the answer is '
+    )
+    return classified(model, tokenizer(text)["input_ids"])[1]
+
+
+def says_one(folder: Path, text: str) -> float:
+    """One step of the decoder, "1" against "0"."""
+    model, tokenizer = auto("T5ForConditionalGeneration", folder)
     zero, one = tokenizer.convert_tokens_to_ids(["0", "1"])
-    for pair, score in zip(PAIRS, scores, strict=True):
-        ids = tokenizer("predict: " + tokenizer.eos_token.join(pair))["input_ids"]
-        with torch.no_grad():
-            said = torch.zeros((1, 1), dtype=torch.long)
-            logits = model(input_ids=torch.tensor([ids]), decoder_input_ids=said).logits[:, 0]
-        expected = logits[:, [zero, one]].softmax(-1)[0, 1].item()
-        assert score.entailment == pytest.approx(expected, abs=1e-4)
+    with torch.no_grad():
+        logits = model(
+            input_ids=torch.tensor([tokenizer(text)["input_ids"]]),
+            decoder_input_ids=torch.zeros((1, 1), dtype=torch.long),
+        ).logits[:, 0]
+    return logits[:, [zero, one]].softmax(-1)[0, 1].item()
 
 
-def test_factcg_classifies_a_prompt(models: Path) -> None:
-    name = "FactCG-DeBERTa-v3-Large"
-    scores = judge_of(models, name).judge(PAIRS)
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(models / name).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(models / name)
-    documents = ["she was born in rome.\nshe was a painter.", PAIRS[1].premise]
-    for document, pair, score in zip(documents, PAIRS, scores, strict=True):
-        text = (
-            f"{document}\n\nChoose your answer: based on the paragraph above can we conclude that "
-            f'"{pair.hypothesis}"?\n\nOPTIONS:\n- Yes\n- No\nI think the answer is '
-        )
-        ids = tokenizer(text)["input_ids"]
-        assert score.entailment == pytest.approx(classified(model, ids)[1], abs=1e-4)
+def minicheck_t5(folder: Path, pair: Pair) -> float:
+    return says_one(folder, f"predict: {pair.premise}[SEP]{pair.hypothesis}")
 
 
-def test_hhem_classifies_the_first_token_and_runs_no_code_of_the_model(models: Path) -> None:
-    name = "hallucination_evaluation_model"
-    scores = judge_of(models, name).judge(PAIRS)
-    place = models / name
-    model = transformers.T5ForTokenClassification.from_pretrained(place / "reference").eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(place / "foundation")
-    for pair, score in zip(PAIRS, scores, strict=True):
-        text = (
-            "<pad> Determine if the hypothesis is true given the premise?\n\n"
-            f"Premise: {pair.premise}\n\nHypothesis: {pair.hypothesis}"
-        )
-        with torch.no_grad():
-            logits = model(input_ids=torch.tensor([tokenizer(text)["input_ids"]])).logits
-        assert score.entailment == pytest.approx(logits[0, 0].softmax(-1)[1].item(), abs=1e-4)
+def hhem(folder: Path, pair: Pair) -> float:
+    """The first token is classified; the model's own code is not run."""
+    model = transformers.T5ForTokenClassification.from_pretrained(folder / "reference").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "foundation")
+    text = (
+        "<pad> Determine if the hypothesis is true given the premise?\n\n"
+        f"Premise: {pair.premise}\n\nHypothesis: {pair.hypothesis}"
+    )
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([tokenizer(text)["input_ids"]])).logits
+    return logits[0, 0].softmax(-1)[1].item()
 
 
-@pytest.mark.parametrize("name", ["AlignScore", "AlignScore-base"])
-def test_alignscore_takes_the_first_of_three_labels(models: Path, name: str) -> None:
-    judge = judge_of(models, name)
-    scores = judge.judge(PAIRS)
-    place = models / "AlignScore"
-    state = torch.load(place / "AlignScore-large.ckpt", weights_only=True)["state_dict"]
-    encoder = transformers.RobertaModel(transformers.AutoConfig.from_pretrained(place)).eval()
+def aligned(folder: Path, pair: Pair) -> float:
+    """The first of three labels."""
+    folder = folder.with_name("AlignScore")
+    state = torch.load(folder / "AlignScore-large.ckpt", weights_only=True)["state_dict"]
+    encoder = transformers.RobertaModel(transformers.AutoConfig.from_pretrained(folder)).eval()
     encoder.load_state_dict(
         {k.removeprefix("base_model."): v for k, v in state.items() if k.startswith("base_model.")}
     )
-    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    premise, claim = tokenizer(list(pair), add_special_tokens=False)["input_ids"]
+    ids = [2, *premise, 3, 3, *claim, 3]  # RoBERTa's <s> a </s></s> b </s>
+    with torch.no_grad():
+        pooled = encoder(input_ids=torch.tensor([ids])).pooler_output
+    logits = pooled @ state["tri_layer.weight"].T + state["tri_layer.bias"]
+    return logits.softmax(-1)[0, 0].item()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("MiniCheck-RoBERTa-Large", minicheck),
+        ("MiniCheck-DeBERTa-v3-Large", minicheck),
+        ("MiniCheck-Flan-T5-Large", minicheck_t5),
+        ("FactCG-DeBERTa-v3-Large", factcg),
+        ("hallucination_evaluation_model", hhem),
+        ("AlignScore", aligned),
+        ("AlignScore-base", aligned),
+    ],
+)
+def test_a_checker_reads_as_its_own_code_does(
+    models: Path, name: str, expected: Callable[[Path, Pair], float]
+) -> None:
+    judge = judge_of(models, name)
+    scores = judge.judge(PAIRS)
     for pair, score in zip(PAIRS, scores, strict=True):
-        premise, claim = tokenizer(list(pair), add_special_tokens=False)["input_ids"]
-        ids = [2, *premise, 3, 3, *claim, 3]  # RoBERTa's <s> a </s></s> b </s>
-        with torch.no_grad():
-            pooled = encoder(input_ids=torch.tensor([ids])).pooler_output
-        logits = pooled @ state["tri_layer.weight"].T + state["tri_layer.bias"]
-        assert score.entailment == pytest.approx(logits.softmax(-1)[0, 0].item(), abs=1e-4)
-    assert judge.name.endswith("base" if name.endswith("base") else "large")
+        assert score.entailment == pytest.approx(expected(models / name, pair), abs=1e-4)
+        assert score.contradiction == 0.0
+    assert abs(scores[0].entailment - scores[1].entailment) > 1e-5
+    if name.startswith("AlignScore"):
+        assert judge.name.endswith("base" if name.endswith("base") else "large")
 
 
 def test_lettucedetect_marks_the_words_behind_its_prompt(models: Path) -> None:
@@ -317,13 +330,11 @@ def test_odd_texts_are_read(models: Path) -> None:
     pairs = [Pair("", ""), Pair("\ud800", "{claim}"), Pair("rome", "in paris " * 600)]
     for name in ("MiniCheck-RoBERTa-Large", "FactCG-DeBERTa-v3-Large", "AlignScore"):
         assert len(judge_of(models, name).judge(pairs)) == len(pairs)
-
-
-def test_a_long_claim_is_never_cut_for_its_document(models: Path) -> None:
-    """What does not fit is read in halves of the document, as the claim stands behind it."""
-    judge = judge_of(models, "MiniCheck-RoBERTa-Large")
+    # A long claim is never cut for its document, which is read in halves.
     claim = "she was born in rome " * 60
-    short, other = judge.judge([Pair(LONG.premise, claim), Pair(LONG.premise, claim + "paris")])
+    short, other = judge_of(models, "MiniCheck-RoBERTa-Large").judge(
+        [Pair(LONG.premise, claim), Pair(LONG.premise, claim + "paris")]
+    )
     assert short.entailment != other.entailment
 
 
@@ -339,9 +350,9 @@ def test_known_models_serve_as_attribution_judges_too(models: Path) -> None:
 
 
 def test_a_name_is_known_in_any_capitals_and_by_its_folder() -> None:
-    assert known_family("lytang/minicheck-roberta-large") == "MiniCheck-RoBERTa-Large"
-    assert known_family("/srv/models/FactCG-DeBERTa-v3-Large/") == "FactCG-DeBERTa-v3-Large"
-    assert known_family("somebody/else") is None
+    for name in ("lytang/minicheck-roberta-large", "/srv/models/MiniCheck-RoBERTa-Large/"):
+        assert not open_hf(name).traits.tells_contradiction
+    assert open_hf("somebody/else").traits.tells_contradiction
 
 
 def config_at(folder: Path, **config: object) -> Path:
@@ -358,6 +369,7 @@ NLI_LABELS = {"0": "contradiction", "1": "entailment", "2": "neutral"}
     [
         ({"architectures": ["BertModel"]}, "no head that classifies"),
         ({}, "no architecture named"),
+        ({"architectures": ["BertModel"]}, "did you mean 'MiniCheck-RoBERTa-Large'"),
         ({"architectures": ["LlamaForCausalLM"]}, "write chat:MODEL"),
         ({"architectures": ["T5ForConditionalGeneration"]}, "t5-true:MODEL"),
         ({"architectures": ["BertForTokenClassification"]}, "LettuceDetect"),
@@ -381,26 +393,8 @@ NLI_LABELS = {"0": "contradiction", "1": "entailment", "2": "neutral"}
 def test_a_model_that_cannot_be_read_is_refused(
     tmp_path: Path, config: dict[str, object], told: str
 ) -> None:
-    folder = config_at(tmp_path / "some-model", **config)
+    folder = config_at(tmp_path / "MiniCheck-Roberta-Larg", **config)
     with pytest.raises(JudgeError, match=told):
-        create_nli(f"hf:{folder}", device="cpu").warm_up()
-
-
-def test_a_near_miss_of_a_known_name_is_told(tmp_path: Path) -> None:
-    folder = config_at(tmp_path / "MiniCheck-Roberta-Larg", architectures=["RobertaModel"])
-    with pytest.raises(JudgeError, match="did you mean 'MiniCheck-RoBERTa-Large'"):
-        create_nli(f"hf:{folder}").warm_up()
-
-
-def test_labels_of_another_task_are_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "moods"
-    folder.mkdir()
-    size = tokenizer_of(folder, end="[SEP]")[0]
-    config = transformers.BertConfig(
-        vocab_size=size, id2label={0: "good", 1: "bad"}, max_position_embeddings=64, **small()
-    )
-    transformers.BertForSequenceClassification(config).save_pretrained(folder)
-    with pytest.raises(JudgeError, match="not those of an NLI model"):
         create_nli(f"hf:{folder}", device="cpu").warm_up()
 
 
@@ -409,7 +403,6 @@ def test_labels_of_another_task_are_refused(tmp_path: Path) -> None:
     [
         {0: "entailment", 1: "neutral", 2: "contradiction"},  # MoritzLaurer/DeBERTa-v3-*
         {0: "contradiction", 1: "entailment", 2: "neutral"},  # cross-encoder/nli-deberta-v3-*
-        {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"},  # microsoft/deberta-*-mnli
     ],
 )
 def test_an_nli_model_that_is_not_known_is_read_in_its_own_order(
@@ -430,11 +423,6 @@ def test_an_nli_model_that_is_not_known_is_read_in_its_own_order(
     assert found == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_judge_without_a_model_says_how_to_name_one() -> None:
-    with pytest.raises(ConfigError, match="hf:lytang/MiniCheck-RoBERTa-Large"):
-        create_nli("hf")
-
-
 def test_a_damaged_checkpoint_is_told(models: Path, tmp_path: Path) -> None:
     folder = tmp_path / "AlignScore"
     folder.mkdir()
@@ -443,3 +431,126 @@ def test_a_damaged_checkpoint_is_told(models: Path, tmp_path: Path) -> None:
     (folder / "AlignScore-large.ckpt").write_bytes(b"PK\x03\x04 not a checkpoint")
     with pytest.raises(JudgeError, match="download it again"):
         create_nli(f"hf:{folder}", device="cpu").warm_up()
+
+
+# --- Batches on PyTorch -------------------------------------------------------------------------
+
+SHORT = [Pair(f"born in {word} " * n, f"the {word}") for n, word in enumerate(WORDS[:12], 1)]
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An NLI classifier of 64 positions that reads segment ids."""
+    folder = tmp_path_factory.mktemp("classifier")
+    size = tokenizer_of(folder, end="[SEP]")[0]
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=size,
+        max_position_embeddings=64,
+        id2label={0: "CONTRADICTION", 1: "entailment", 2: "Neutral"},
+        **small(),
+    )
+    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    return folder
+
+
+def loaded(classifier: Path, **options: object) -> HFJudge:
+    judge = HFJudge(str(classifier), device="cpu", **options)
+    judge.warm_up()
+    return judge
+
+
+def test_batches_give_what_the_model_gives_pair_by_pair(classifier: Path) -> None:
+    scores = loaded(classifier, token_budget=128).judge([*SHORT, SHORT[0]])
+    assert scores[0] == scores[-1]
+    model, tokenizer = auto("BertForSequenceClassification", classifier)
+    for pair, score in zip(SHORT, scores, strict=False):
+        ids = tokenizer(*pair)["input_ids"]
+        types = (torch.arange(len(ids)) > ids.index(3)).long()[None]
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([ids]), token_type_ids=types).logits
+        found = [score.contradiction, score.entailment, score.neutral]
+        assert found == pytest.approx(logits.softmax(-1)[0].tolist(), abs=1e-4)
+
+
+def test_long_premises_are_windowed_and_odd_text_is_read(classifier: Path) -> None:
+    pairs = [Pair("rome " * 500, "paris"), Pair("", ""), Pair("\ud800", "rome")]
+    assert len(loaded(classifier).judge(pairs)) == 3
+    assert loaded(classifier).judge([]) == []
+
+
+def test_lack_of_memory_halves_the_batch(classifier: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = loaded(classifier)
+    expected = judge.judge(SHORT)
+    runner = judge._runner
+    assert runner is not None
+    compute = runner._outputs
+
+    def small_device(model: object, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        if len(inputs["input_ids"]) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return compute(model, inputs)
+
+    monkeypatch.setattr(runner, "_outputs", small_device)
+    for found, wanted in zip(judge.judge(SHORT), expected, strict=True):
+        assert found.entailment == pytest.approx(wanted.entailment, abs=1e-5)
+
+
+def test_a_model_that_gives_nan_is_an_error(classifier: Path) -> None:
+    judge = loaded(classifier)
+    assert judge._runner is not None
+    with torch.no_grad():
+        judge._runner._model.classifier.bias.fill_(float("nan"))
+    with pytest.raises(JudgeError, match="not finite"):
+        judge.judge(SHORT)
+
+
+def test_true_compares_the_likelihood_of_one_and_zero(models: Path) -> None:
+    folder = models / "MiniCheck-Flan-T5-Large"
+    judge = create_nli(f"t5-true:{folder}", device="cpu", token_budget=200)
+    for pair, score in zip(SHORT, judge.judge(SHORT), strict=True):
+        expected = says_one(folder, f"premise: {pair.premise} hypothesis: {pair.hypothesis}")
+        assert score.entailment == pytest.approx(expected, abs=1e-4)
+
+
+class Spells:
+    """A vocabulary, as far as it spells "1" and "0"."""
+
+    unk_token_id = 2
+
+    def __init__(self, one: list[int], zero: list[int]) -> None:
+        self.ids = [zero, one]
+
+    def __call__(self, texts: list[str], **_: object) -> dict[str, list[list[int]]]:
+        return {"input_ids": self.ids}
+
+
+def test_true_compares_where_the_spellings_of_one_and_zero_part() -> None:
+    """T5's own vocabulary has "▁1" as one token, other digits may take "▁" and the digit."""
+    assert answer_tokens(Spells([209], [3, 632]), "x") == ([], (3, 209))
+    assert answer_tokens(Spells([3, 536], [3, 632]), "x") == ([3], (632, 536))
+    with pytest.raises(JudgeError, match="cannot say"):
+        answer_tokens(Spells([3], [3, 632]), "x")
+
+
+@pytest.mark.parametrize(
+    ("labels", "columns"),
+    [
+        (
+            {0: "entailment", 1: "neutral", 2: "contradiction"},
+            {"entailment": 0, "neutral": 1, "contradiction": 2},
+        ),
+        ({0: "not_entailment", 1: "entailment"}, {"neither": 0, "entailment": 1}),
+        (
+            {0: "REFUTES", 1: "NOT ENOUGH INFO", 2: "SUPPORTS"},
+            {"contradiction": 0, "neutral": 1, "entailment": 2},
+        ),
+    ],
+)
+def test_labels_are_found_in_any_order(labels: dict[int, str], columns: dict[str, int]) -> None:
+    assert label_columns(labels) == columns
+
+
+def test_labels_of_another_task_are_refused() -> None:
+    with pytest.raises(JudgeError, match="not those of an NLI model"):
+        label_columns({0: "good", 1: "bad"})

@@ -1,40 +1,33 @@
-"""Feeds token sequences to a PyTorch model in length-sorted batches, on GPU or CPU."""
+"""Hugging Face models on PyTorch: loaded on first use, run in length-sorted batches."""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardrail.core.errors import JudgeError
-from judges.base import Pair
 from judges.batching import token_batches
+from judges.pretrained import chosen_dtype
+from judges.session import readable
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["Prepared", "TorchRunner", "prepared_ahead"]
-
-Model = TypeVar("Model", bound="Module")
-
-BUCKETS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
-"""Lengths that compiled batches are padded up to, so that few shapes are compiled."""
+__all__ = ["Options", "Prepared", "TorchModel", "TorchRunner"]
 
 MAX_ROWS = 1024
 """Most sequences of a batch."""
 
 IN_FLIGHT = 2
 """Batches handed to the device before the first is read back: it never waits for the host."""
-
-CHUNK = 4_096
-"""Pairs that are tokenised while the device computes earlier ones."""
 
 
 @dataclass
@@ -62,21 +55,6 @@ class Prepared:
             self.borders.append(border)
 
 
-def prepared_ahead(
-    prepare: Callable[[Sequence[Pair]], Prepared], pairs: Sequence[Pair]
-) -> Iterator[Prepared]:
-    """Prepare pairs in chunks, always one chunk ahead of the one in use, in another thread."""
-    chunks = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
-    with ThreadPoolExecutor(1, thread_name_prefix="tokenize") as pool:
-        waiting: deque[Future[Prepared]] = deque()
-        for chunk in chunks:
-            waiting.append(pool.submit(prepare, chunk))
-            if len(waiting) > 1:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-
 class TorchRunner:
     """Runs token sequences through a model; one thread at a time.
 
@@ -84,32 +62,23 @@ class TorchRunner:
         model: In evaluation mode, on its device.
         pad_id: Token that fills up short sequences.
         token_budget: Most tokens of a batch, padding included.
-        outputs: From model and batch (``input_ids``, ``attention_mask``, …, [n, l]) to what is
-            wanted, [n, k].
-        compiled: Run through ``torch.compile``, over few padded lengths.
-        positions: Longest sequence the model can read, where its positions are a table.
+        outputs: From model and batch (``input_ids``, ``attention_mask``, …, [n, l]) to the wanted
+            outputs, [n, k].
     """
 
     def __init__(
         self,
-        model: Model,
+        model: Module,
         *,
         pad_id: int,
         token_budget: int,
-        outputs: Callable[[Model, dict[str, Tensor]], Tensor],
-        compiled: bool = False,
-        positions: int | None = None,
+        outputs: Callable[[Any, dict[str, Tensor]], Tensor],
     ) -> None:
-        import torch
-
-        self._model = torch.compile(model, dynamic=False) if compiled else model
+        self._model = model
         self._device = next(model.parameters()).device
         self._pad = pad_id
         self._budget = token_budget
-        self._outputs: Callable[[Any, dict[str, Tensor]], Tensor] = outputs
-        self._buckets: Sequence[int] = ()
-        if compiled:
-            self._buckets = [b for b in BUCKETS if positions is None or b <= positions]
+        self._outputs = outputs
         self._lock = threading.Lock()
 
     def run(
@@ -129,24 +98,22 @@ class TorchRunner:
             JudgeError: A single sequence does not fit into memory, the model failed, or it gave
                 numbers that are not finite.
         """
-        batches = list(
-            token_batches(
-                [len(ids) for ids in sequences],
-                budget=self._budget,
-                rows=MAX_ROWS,
-                buckets=self._buckets,
-            )
-        )
         rows: dict[int, NDArray[np.float32]] = {}
+        started: list[tuple[list[int], Tensor]] = []
+
+        def finish() -> None:
+            batch, result = started.pop(0)
+            rows.update(zip(batch, result.float().cpu().numpy(), strict=True))
+
+        lengths = [len(ids) for ids in sequences]
         with self._lock:
-            started: list[tuple[list[int], Tensor]] = []
             try:
-                for batch in batches:
+                for batch in token_batches(lengths, budget=self._budget, rows=MAX_ROWS):
                     started.append((batch, self._start(batch, sequences, borders)))
                     if len(started) >= IN_FLIGHT:
-                        self._finish(*started.pop(0), rows)
-                for batch, result in started:
-                    self._finish(batch, result, rows)
+                        finish()
+                while started:
+                    finish()
             except Exception as error:
                 raise JudgeError(f"{name} failed: {error}") from error
         if not rows:
@@ -156,16 +123,10 @@ class TorchRunner:
             raise JudgeError(f"{name} gave numbers that are not finite; try dtype='float32'")
         return joined
 
-    def _finish(
-        self, batch: Sequence[int], result: Tensor, rows: dict[int, NDArray[np.float32]]
-    ) -> None:
-        for index, row in zip(batch, result.float().cpu().numpy(), strict=True):
-            rows[index] = row
-
     def _start(
         self, batch: list[int], sequences: Sequence[Sequence[int]], borders: Sequence[int]
     ) -> Tensor:
-        """Hand a batch to the device, in halves where it does not fit into its memory."""
+        """Hand a batch to the device, in halves if it does not fit into its memory."""
         import torch
 
         try:
@@ -183,8 +144,7 @@ class TorchRunner:
     def _inputs(
         self, batch: Sequence[int], sequences: Sequence[Sequence[int]], borders: Sequence[int]
     ) -> dict[str, Tensor]:
-        longest = max(len(sequences[i]) for i in batch)
-        width = next((bucket for bucket in self._buckets if bucket >= longest), longest)
+        width = max(len(sequences[i]) for i in batch)
         ids = np.full((len(batch), width), self._pad, np.int64)
         mask = np.zeros_like(ids)
         types = np.zeros_like(ids)
@@ -205,3 +165,88 @@ class TorchRunner:
         if self._device.type != "cuda":
             return tensor.to(self._device)
         return tensor.pin_memory().to(self._device, non_blocking=True)
+
+
+class Options(TypedDict, total=False):
+    """Options of every judge on PyTorch; see ``TorchModel``."""
+
+    device: str | None
+    dtype: str | None
+    token_budget: int | None
+    temperature: float
+
+
+class TorchModel(ABC):
+    """A Hugging Face model, loaded on first use.
+
+    Args:
+        model: Model id or folder.
+        kind: The part of the judge's name before the colon.
+        budget: Default of ``token_budget``.
+        token_budget: Maximum tokens of a batch, padding included.
+        device: ``cuda``, ``cpu``, …; the GPU if there is one by default.
+        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
+        temperature: Divides the logits before they become probabilities.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        kind: str,
+        budget: int,
+        token_budget: int | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+        temperature: float = 1.0,
+    ) -> None:
+        self.name = f"{kind}:{model}"
+        self._id = model
+        self._device = device
+        self._dtype = dtype
+        self._budget = token_budget or budget
+        self._temperature = temperature
+        self._lock = threading.Lock()
+        self._tokenizer: PreTrainedTokenizerBase
+        self._runner: TorchRunner | None = None
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing.
+
+        Raises:
+            JudgeError: The model does not exist, or is not one that this judge can read.
+            MissingExtraError: torch or transformers is missing.
+        """
+        with self._lock:
+            if self._runner is not None:
+                return
+            device, dtype = chosen_dtype(self._device, self._dtype)
+            model, self._tokenizer = self._load(device, dtype)
+            pad = self._tokenizer.pad_token_id
+            self._runner = TorchRunner(
+                model,
+                pad_id=model.config.eos_token_id if pad is None else pad,
+                token_budget=self._budget,
+                outputs=self._outputs,
+            )
+
+    @abstractmethod
+    def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+        """The model in evaluation mode on its device, and its tokenizer."""
+
+    @abstractmethod
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+        """The outputs of a batch, [n, k]."""
+
+    def _run(self, chunk: Prepared) -> NDArray[np.float32]:
+        assert self._runner is not None
+        return self._runner.run(chunk.sequences, borders=chunk.borders, name=self.name)
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of n texts, without special tokens and without truncation."""
+        if not texts:
+            return []
+        cleaned = [readable(text) for text in texts]
+        encoded = self._tokenizer(cleaned, add_special_tokens=False, verbose=False)
+        ids: list[list[int]] = encoded["input_ids"]
+        return ids
