@@ -185,9 +185,9 @@ def _hosts(given: tuple[str, Any]) -> None:
     name, content = given
 
     async def called() -> None:
-        answer = PROTOCOLS[name][1]()
+        protocol = PROTOCOLS[name]()
         with suppress(GuardrailError):
-            reply, _ = await answer(request_body(_written(content)), _guarding())
+            reply, _ = await protocol.answer(request_body(_written(content)), _guarding())
             json.dumps(reply, allow_nan=False).encode()
 
     _run(called())

@@ -6,49 +6,48 @@ import asyncio
 import gc
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from operator import attrgetter
 from typing import TypeVar
 
 import httpx
-from fastapi import FastAPI, Request
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from chains.gateway.bodies import (
-    JSON_BODY,
-    UPSTREAM_BODY,
-    ChatBody,
-    CheckBody,
-    RankBody,
-    ResponsesBody,
-    describe,
-    request_body_of,
+from chains.gateway.azure import AzurePathMiddleware
+from chains.gateway.bodies import ApiRoute, ChatBody, CheckBody, RankBody, ResponsesBody, openapi
+from chains.gateway.callers import AuthMiddleware, CallSettings, caller_of
+from chains.gateway.limits import LimitsMiddleware
+from chains.gateway.metrics import (
+    Judging,
+    Metrics,
+    MetricsMiddleware,
+    begun,
 )
-from chains.gateway.callers import CallSettings, caller_of
-from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics, begun
-from chains.gateway.middleware import ApiMiddleware, AzurePathMiddleware
 from chains.gateway.pages import Dashboard, docs_page, start_page
-from chains.gateway.passthrough import MEDIA, TEXTLESS, forward, response_of
-from chains.gateway.protocols import PROTOCOLS, Protocol
+from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.requests import (
     JSON_TYPE,
     PREFIX,
     RejectedError,
     error_response,
     in_reader_thread,
-    not_found,
-    not_guarded,
+    local_path,
     read_json,
     read_model,
+    unless_gone,
 )
-from chains.gateway.settings import GatewaySettings, sharing
-from chains.gateway.streaming import BackgroundTasks, BrokenOffError, JudgedStream, unless_gone
-from chains.gateway.upstream import Upstream, chunks_of
+from chains.gateway.settings import PROTOCOL_PATHS, GatewaySettings
+from chains.gateway.streaming import BackgroundTasks, BrokenOffError, JudgedStream
+from chains.gateway.upstream import TEXTLESS, Upstream, chunks_of, response_of
 from chains.openai_errors import error_body
 from chains.openai_exchange import Exchange, GuardedReply, StreamGuard
 from chains.openai_sse import Event
@@ -58,30 +57,21 @@ from guardrail.core.errors import GuardrailError
 from guardrail.core.secrets import get_logger, redact
 from guardrail.log.records import Feedback
 
-__all__ = ["create_app", "freeze_loaded"]
+__all__ = ["DRAIN_S", "create_app", "freeze_loaded", "sharing"]
 
 log = get_logger("chains.gateway")
 
 T = TypeVar("T")
 
-JUDGED: dict[str, tuple[Endpoint, type[BaseModel]]] = {
-    "chat/completions": (Endpoint.CHAT, ChatBody),
-    "responses": (Endpoint.RESPONSES, ResponsesBody),
-}
+DRAIN_S = 30.0
+"""Seconds for running exchanges when the gateway stops."""
+JUDGE_CACHE = 65_536
+"""Verdicts that the gateway caches, about 50 MB with short texts."""
+CHAT, RESPONSES = f"{PREFIX}/chat/completions", f"{PREFIX}/responses"
 DRY_RUN = "x-guardrail-dry-run"
 """``true`` on a reply whose text is the model's own."""
 WOULD = "x-guardrail-would"
 """Actions that a dry run suppressed, in the order of the reply's answers."""
-
-
-class _App(FastAPI):
-    """Removes secrets from queries before any middleware, tracers included, sees them."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if query := scope.get("query_string"):
-            clean = redact(f"?{query.decode('latin-1')}")[1:].encode("latin-1")
-            scope = scope if clean == query else {**scope, "query_string": clean}
-        await super().__call__(scope, receive, send)
 
 
 def create_app(
@@ -90,7 +80,7 @@ def create_app(
     *,
     client: httpx.AsyncClient | None = None,
     on_loaded: Callable[[], object] | None = None,
-) -> FastAPI:
+) -> Starlette:
     """Make the gateway.
 
     Args:
@@ -101,61 +91,29 @@ def create_app(
         on_loaded: Called once, when the guardrail is loaded, such as ``freeze_loaded``.
     """
     gateway = _Gateway(guard, settings or GatewaySettings.from_env(), client, on_loaded)
-    settings, protocols = gateway.settings, gateway.protocols
-    # FastAPI's own documentation page would load scripts from elsewhere.
-    app = _App(
-        title="kg-guardrail gateway", docs_url=None, redoc_url=None, lifespan=gateway.lifespan
-    )
-    app.state.gateway = gateway
-
-    def route(methods: str, path: str, name: str, body: Mapping[str, object] | None = None) -> None:
-        """Serve a path by a method of the gateway."""
-        method, find = attrgetter(name)(gateway), attrgetter(f"state.gateway.{name}")
-
-        async def endpoint(request: Request) -> Response:
-            # FastAPI caches endpoints for ever: one with the gateway would keep its judge loaded.
-            response: Response = await find(request.app)(request)
-            return response
-
-        endpoint.__name__, endpoint.__doc__ = method.__name__, method.__doc__
-        app.add_api_route(
-            path, endpoint, methods=methods.split(), openapi_extra=dict(body or {}),
-            include_in_schema=name != "refused",
-        )  # fmt: skip
-
-    for path, (_, model) in JUDGED.items():
-        route("POST", f"{PREFIX}/{path}", "judged", request_body_of(model))
-    for method, path in TEXTLESS:
-        route(
-            method,
-            f"{PREFIX}/{path}",
-            "textless",
-            UPSTREAM_BODY if method == "POST" else None,
-        )
-    for path in MEDIA:
-        route("POST", f"{PREFIX}/{path}", "media", UPSTREAM_BODY)
-    for path in protocols:
-        route("POST", path, "protocol", JSON_BODY)
-    route("POST", f"{PREFIX}/checks", "checks", request_body_of(CheckBody))
-    route("POST", f"{PREFIX}/rank", "rank", request_body_of(RankBody))
-    route("POST", f"{PREFIX}/feedback", "dashboard.feedback", request_body_of(Feedback))
-    describe(app, ChatBody, ResponsesBody, CheckBody, RankBody, Feedback)
-    route("GET POST PUT PATCH DELETE", f"{PREFIX}/{{rest:path}}", "refused")
-    route("GET", "/healthz", "healthz")
-    route("GET", "/readyz", "readyz")
-    route("GET", "/metrics", "metrics_page")
-    app.add_api_route("/docs", docs_page)
-    route("GET", "/dashboard", "dashboard.page")
-    app.add_api_route("/", start_page)
-    app.add_exception_handler(GuardrailError, _failed)
-    app.add_exception_handler(HTTPException, not_found)
+    settings = gateway.settings
+    middleware = [Middleware(AzurePathMiddleware), Middleware(_ApiMiddleware, gateway=gateway)]
     if settings.trusted_hosts:
         hosts = list(settings.trusted_hosts)
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
-    paths = frozenset(protocols)
-    app.add_middleware(ApiMiddleware, metrics=gateway.metrics, settings=settings, paths=paths)
-    app.add_middleware(AzurePathMiddleware)
+        middleware.append(
+            Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
+        )
+    app = _App(
+        routes=gateway.routes(),
+        middleware=middleware,
+        exception_handlers={GuardrailError: gateway.failed, HTTPException: _not_served},
+        lifespan=gateway.lifespan,
+    )
+    app.router.redirect_slashes = False
+    app.state.gateway = gateway
     return app
+
+
+def sharing(config: GuardrailConfig) -> GuardrailConfig:
+    """The guardrail's settings with a cache of verdicts for all callers, unless they set one."""
+    if "judge_cache" in config.model_fields_set:
+        return config
+    return config.model_copy(update={"judge_cache": JUDGE_CACHE})
 
 
 def freeze_loaded() -> None:
@@ -167,11 +125,44 @@ def freeze_loaded() -> None:
     gc.freeze()
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    """Answer a call that ends in an error, and count it if its reply was to be judged."""
-    assert isinstance(error, GuardrailError)
-    request.app.state.gateway.metrics.failed_call(error, request.scope.get("state", {}))
-    return error_response(error)
+class _App(Starlette):
+    """Removes secrets from queries before any middleware, tracers included, sees them."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if query := scope.get("query_string"):
+            clean = redact(f"?{query.decode('latin-1')}")[1:].encode("latin-1")
+            scope = scope if clean == query else {**scope, "query_string": clean}
+        await super().__call__(scope, receive, send)
+
+
+class _ApiMiddleware:
+    """Counts, authenticates and bounds the calls of the API; pages pass."""
+
+    def __init__(self, app: ASGIApp, gateway: _Gateway) -> None:
+        settings = gateway.settings
+        self.app = app
+        self._paths = {PROTOCOL_PATHS[name] for name in settings.protocols}
+        guarded = AuthMiddleware(LimitsMiddleware(app, settings), settings)
+        self._api = MetricsMiddleware(guarded, gateway.metrics)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = local_path(scope) if scope["type"] == "http" else ""
+        api = path.startswith(f"{PREFIX}/") or path in self._paths
+        await (self._api if api else self.app)(scope, receive, send)
+
+
+async def _not_served(request: Request, error: Exception) -> Response:
+    """A path or method that is not served, in the form of the protocol."""
+    assert isinstance(error, HTTPException)
+    path = request.url.path
+    if error.status_code == 404 and local_path(request.scope).startswith(f"{PREFIX}/"):
+        message = (
+            f"this gateway does not judge what {path} returns and therefore does not pass it on; "
+            f"use {CHAT} or {RESPONSES}, or see /docs"
+        )
+        return error_response(RejectedError(403, message, "not_guarded"))
+    message = f"{request.method} {path}: {error.detail}; see /docs"
+    return error_response(RejectedError(error.status_code, message, "not_served", error.headers))
 
 
 class _Gateway:
@@ -186,19 +177,37 @@ class _Gateway:
         self.guard = Guardrail(sharing(guard)) if isinstance(guard, GuardrailConfig) else guard
         self.settings = settings
         self.metrics = Metrics(self.guard.usage)
-        self.dashboard = Dashboard(self.guard.config, settings)
-        self.call_settings = CallSettings(self.guard, settings)
-        served = (PROTOCOLS[name] for name in settings.protocols)
-        self.protocols: dict[str, Protocol] = {path: make() for path, make in served}
+        self._dashboard = Dashboard(self.guard.config, settings)
+        self._call_settings = CallSettings(self.guard, settings)
+        self._protocols = {PROTOCOL_PATHS[name]: PROTOCOLS[name]() for name in settings.protocols}
         self._upstream = Upstream(settings, client)
         # A verdict may take longer than the rest of an exchange that was too late.
-        self._background = BackgroundTasks(max(settings.timeout_s, settings.drain_s))
+        self._background = BackgroundTasks(max(settings.timeout_s, DRAIN_S))
         self._on_loaded = on_loaded
         self._loading: asyncio.Future[None] | None = None
         self._unready: str | None = "the guardrail is loading"
 
+    def routes(self) -> list[BaseRoute]:
+        """The calls and pages of the gateway."""
+        return [
+            ApiRoute("POST", CHAT, self.judged, ChatBody),
+            ApiRoute("POST", RESPONSES, self.judged, ResponsesBody),
+            *(ApiRoute(method, f"{PREFIX}/{path}", self.textless) for method, path in TEXTLESS),
+            *(ApiRoute("POST", path, self.protocol) for path in self._protocols),
+            ApiRoute("POST", f"{PREFIX}/checks", self.checks, CheckBody),
+            ApiRoute("POST", f"{PREFIX}/rank", self.rank, RankBody),
+            ApiRoute("POST", f"{PREFIX}/feedback", self._dashboard.feedback, Feedback),
+            ApiRoute("GET", "/healthz", self.healthz),
+            ApiRoute("GET", "/readyz", self.readyz),
+            ApiRoute("GET", "/metrics", self.metrics_page),
+            ApiRoute("GET", "/dashboard", self._dashboard.page),
+            ApiRoute("GET", "/docs", docs_page),
+            ApiRoute("GET", "/", start_page),
+            Route("/openapi.json", self.description),
+        ]
+
     @asynccontextmanager
-    async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """Load the guardrail during the first requests; release everything at the end."""
         loading = asyncio.ensure_future(self.loaded())
         try:
@@ -231,6 +240,12 @@ class _Gateway:
                 self._on_loaded()
             self._unready = None
 
+    async def failed(self, request: Request, error: Exception) -> Response:
+        """Answer a call that ends in an error, and count it if its reply was to be judged."""
+        assert isinstance(error, GuardrailError)
+        self.metrics.failed_call(error, request.scope.get("state", {}))
+        return error_response(error)
+
     # --- judged calls --------------------------------------------------------------------
 
     async def judged(self, request: Request) -> Response:
@@ -238,11 +253,11 @@ class _Gateway:
         self._need_upstream()
         begin = time.perf_counter()
         body = await read_json(request)
-        endpoint, _ = JUDGED[request.url.path.removeprefix(PREFIX).strip("/")]
+        endpoint = Endpoint.CHAT if request.scope["route"].path == CHAT else Endpoint.RESPONSES
         if (azure := getattr(request.state, "azure", None)) is not None and azure.name:
             body.setdefault("model", azure.name)
-        path = self._upstream.path_of(request, PREFIX)
-        guarding = self.call_settings.of(request, body.get("model"))
+        path = self._upstream.path_of(request)
+        guarding = self._call_settings.of(request, body.get("model"))
         begun(request, "output", guarding.policy)
         exchange = await in_reader_thread(Exchange, guarding, endpoint, body)
         phase = "stream" if exchange.streams_through else "output"
@@ -275,11 +290,12 @@ class _Gateway:
         except BaseException:
             await stack.aclose()
             raise
-        headers = safe_headers(response.headers.multi_items())
+        headers = dict(safe_headers(response.headers.multi_items()))
+        headers.pop("content-type", None)
         return JudgedStream(
             self._pieces(response, exchange, begin, judging),
-            status=response.status_code,
-            headers=(*headers, *self._headers(exchange.policy, ()).items()),
+            response.status_code,
+            headers | self._headers(exchange.policy, ()),
             seconds=self.settings.timeout_s,
             closed=stack.aclose,
         )
@@ -290,10 +306,11 @@ class _Gateway:
         guard, waited, ended = exchange.stream(), False, False
         try:
             async for chunk in chunks_of(response):
-                yield await guard.feed(chunk)
+                if piece := await guard.feed(chunk):
+                    yield piece
                 if guard.released and not waited:
                     waited = True
-                    self.metrics.first_release(time.perf_counter() - begin)
+                    self.metrics.first_release.observe(time.perf_counter() - begin)
                 if guard.failed:
                     break
             last = await guard.finish()
@@ -323,43 +340,19 @@ class _Gateway:
                 self.metrics.answers(guard.answers, judging)
 
     def _whole(self, guarded: GuardedReply, exchange: Exchange, judging: Judging) -> Response:
-        reply = guarded.reply
+        reply, kind = guarded.reply, JSON_TYPE
         if reply.status < 300:
             self.metrics.answers(guarded.answers, judging)
-        kind = JSON_TYPE
         if guarded.events is not None:
             reply = reply._replace(body=b"".join(event.encode() for event in guarded.events))
-            kind = "text/event-stream; charset=utf-8"
+            kind = "text/event-stream"
         response = response_of(reply, kind)
         response.headers.update(self._headers(exchange.policy, guarded.answers))
         return response
 
-    # --- other calls ---------------------------------------------------------------------
-
-    async def textless(self, request: Request) -> Response:
-        """A call whose reply holds nothing to judge."""
-        self._need_upstream()
-        async with self._in_time():
-            return await forward(request, self._upstream, media=False)
-
-    async def media(self, request: Request) -> Response:
-        """A call whose reply is passed on unjudged, if the settings allow it."""
-        if not self.settings.media_calls:
-            message = (
-                f"what {request.url.path} returns is not judged; set media_calls to pass it on"
-            )
-            raise RejectedError(403, message, "not_guarded")
-        self._need_upstream()
-        async with self._in_time():
-            return await forward(request, self._upstream, media=True)
-
-    async def refused(self, request: Request) -> Response:
-        """A call whose reply could hold unjudged text."""
-        raise not_guarded(request)
-
     async def checks(self, request: Request) -> Response:
         """Check an answer; nothing is sent to the upstream."""
-        guarding = self.call_settings.of(request)
+        guarding = self._call_settings.of(request)
         judging = begun(request, "check", guarding.checks_policy)
         body = await read_model(request, CheckBody)
         await self.loaded()
@@ -368,7 +361,7 @@ class _Gateway:
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""
-        guarding = self.call_settings.of(request)
+        guarding = self._call_settings.of(request)
         judging = begun(request, "rank", guarding.checks_policy)
         body = await read_model(request, RankBody)
         await self.loaded()
@@ -377,18 +370,43 @@ class _Gateway:
 
     async def protocol(self, request: Request) -> Response:
         """A call of another gateway's protocol."""
-        handler = self.protocols[request.scope["route"].path]
+        protocol = self._protocols[request.scope["route"].path]
         body = await read_json(request)
-        model = await handler.model_of(body, caller_of(request).owner)
-        guarding = self.call_settings.of(request, model)
-        policy = handler.policy_of(guarding)
+        model = await protocol.model_of(body, caller_of(request).owner)
+        guarding = self._call_settings.of(request, model)
+        policy = protocol.policy_of(guarding)
         judging = begun(request, "protocol", policy)
         await self.loaded()
-        reply, answers = await self._waited_for(request, handler(body, guarding))
+        reply, answers = await self._waited_for(request, protocol.answer(body, guarding))
         if answers:  # calls before a request bring nothing to judge
             self.metrics.answers(answers, judging)
         headers = self._headers(policy, answers)
         return await asyncio.to_thread(JSONResponse, reply, headers=headers)
+
+    async def _verdict(
+        self, body: BaseModel, answers: Sequence[GuardedAnswer], policy: Policy, judging: Judging
+    ) -> Response:
+        self.metrics.answers(answers, judging)
+        content = await asyncio.to_thread(body.model_dump_json)
+        headers = self._headers(policy, answers)
+        return Response(content, media_type=JSON_TYPE, headers=headers)
+
+    def _headers(self, policy: Policy, answers: Sequence[GuardedAnswer]) -> dict[str, str]:
+        """Headers with the ids of records, and with what a dry run suppressed."""
+        headers = self._dashboard.record_header(answers)
+        if policy.dry_run:
+            headers[DRY_RUN] = "true"
+            if would := [answer.would.value for answer in answers if answer.would is not None]:
+                headers[WOULD] = ", ".join(would)
+        return headers
+
+    # --- other calls ---------------------------------------------------------------------
+
+    async def textless(self, request: Request) -> Response:
+        """A call whose reply holds nothing to judge."""
+        self._need_upstream()
+        async with self._in_time():
+            return await self._upstream.forward(request)
 
     async def healthz(self, request: Request) -> Response:
         """The process lives."""
@@ -409,32 +427,19 @@ class _Gateway:
 
     async def metrics_page(self, request: Request) -> Response:
         """Numbers for Prometheus."""
-        if self.dashboard.admit_reader(request).tenant is not None:
+        if self._dashboard.admit_reader(request).tenant is not None:
             message = "the numbers of all callers need one of the gateway's own keys"
             raise RejectedError(403, message, "closed")
         return Response(self.metrics.page(), media_type=CONTENT_TYPE_LATEST)
 
-    async def _verdict(
-        self, body: BaseModel, answers: Sequence[GuardedAnswer], policy: Policy, judging: Judging
-    ) -> Response:
-        self.metrics.answers(answers, judging)
-        content = await asyncio.to_thread(body.model_dump_json)
-        headers = self._headers(policy, answers)
-        return Response(content, media_type=JSON_TYPE, headers=headers)
+    async def description(self, request: Request) -> Response:
+        """The OpenAPI description."""
+        return JSONResponse(openapi(request.app.routes))
 
     def _need_upstream(self) -> None:
         if self.settings.upstream is None:
             message = "this gateway has no upstream; start it with --upstream URL"
             raise RejectedError(503, message, "no_upstream")
-
-    def _headers(self, policy: Policy, answers: Sequence[GuardedAnswer]) -> dict[str, str]:
-        """Headers with the ids of records, and with what a dry run suppressed."""
-        headers = self.dashboard.record_header(answers)
-        if policy.dry_run:
-            headers[DRY_RUN] = "true"
-            if would := [answer.would.value for answer in answers if answer.would is not None]:
-                headers[WOULD] = ", ".join(would)
-        return headers
 
     async def _waited_for(self, request: Request, work: Awaitable[T]) -> T:
         """Do the work of a call in time, while its caller is there."""

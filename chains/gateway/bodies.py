@@ -1,70 +1,31 @@
-"""Bodies of the gateway's calls, the OpenAPI description of them, and checks of given texts."""
+"""Bodies of the gateway's calls, checks of given texts, and the OpenAPI description."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.metadata import version
+from inspect import getdoc
+from typing import Annotated
 
-from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, FailFast, Field
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 from chains.evidence.base import Case, Found, Source, case_of
 from chains.evidence.items import HandedOver, RequestField
-from chains.gateway.requests import in_reader_thread
+from chains.gateway.requests import JSON_TYPE, in_reader_thread
+from chains.openai_request import GuardSettings
 from guardrail import GuardedAnswer, Policy
 from guardrail.core.types import OwnStrictness, ScoreCard, Value
 from guardrail.sources.items import ShortPassages, ShortTriples, inline_evidence
 from guardrail.sources.tables import few_enough
 
-if TYPE_CHECKING:
-    from chains.openai_request import GuardSettings
-
-__all__ = [
-    "JSON_BODY",
-    "UPSTREAM_BODY",
-    "ChatBody",
-    "CheckBody",
-    "RankBody",
-    "ResponsesBody",
-    "describe",
-    "request_body_of",
-]
+__all__ = ["ApiRoute", "ChatBody", "CheckBody", "RankBody", "ResponsesBody", "openapi"]
 
 MAX_ANSWERS = 64
 """Answers of one ranking; the same bound as a policy's candidates."""
 REFERENCE = "#/components/schemas/{model}"
-
-
-def _body(*kinds: str, schema: object = None, **more: object) -> dict[str, object]:
-    content = {kind: {"schema": schema or {"type": "object"}} for kind in kinds}
-    return {"requestBody": {"required": True, "content": content, **more}}
-
-
-JSON_BODY = _body("application/json")
-"""A JSON object that the protocol of another gateway describes."""
-UPSTREAM_BODY = _body(
-    "application/json", "multipart/form-data", description="As the upstream's own call takes it."
-)
-
-
-def request_body_of(model: type[BaseModel]) -> dict[str, object]:
-    """A route's description of its body, for ``openapi_extra``."""
-    return _body("application/json", schema={"$ref": REFERENCE.format(model=model.__name__)})
-
-
-def describe(app: FastAPI, *models: type[BaseModel]) -> None:
-    """Add the schemas of bodies to the application's description."""
-    schemas: dict[str, object] = {}
-    for model in models:
-        schema = model.model_json_schema(ref_template=REFERENCE)
-        schemas |= schema.pop("$defs", {}) | {model.__name__: schema}
-    without = app.openapi
-
-    def openapi() -> dict[str, object]:
-        found = without()
-        found.setdefault("components", {}).setdefault("schemas", {}).update(schemas)
-        return found
-
-    app.openapi = openapi  # type: ignore[method-assign]
 
 
 class _UpstreamBody(BaseModel):
@@ -188,3 +149,56 @@ class RankBody(_TextBody):
             for answer in answers
         )
         return Ranking(id=self.id, ranking=ranked)
+
+
+class ApiRoute(Route):
+    """A documented call.
+
+    Args:
+        methods: HTTP methods, separated by spaces.
+        path: As in Starlette.
+        endpoint: Serves it; its docstring is the description.
+        body: Model of the body; None for an object of another protocol.
+    """
+
+    def __init__(
+        self,
+        methods: str,
+        path: str,
+        endpoint: Callable[[Request], Awaitable[Response]],
+        body: type[BaseModel] | None = None,
+    ) -> None:
+        self.verbs = methods.split()
+        super().__init__(path, endpoint, methods=self.verbs)
+        self.body = body
+        self.summary = (getdoc(endpoint) or "").split("\n\n")[0]
+
+
+def openapi(routes: Sequence[BaseRoute]) -> dict[str, object]:
+    """The OpenAPI description of documented calls.
+
+    Source: https://spec.openapis.org/oas/v3.1.0
+    """
+    paths: dict[str, dict[str, object]] = {}
+    schemas: dict[str, object] = {}
+    for route in routes:
+        if not isinstance(route, ApiRoute):
+            continue
+        schema: dict[str, object] = {"type": "object"}
+        if route.body is not None:
+            model = route.body.model_json_schema(ref_template=REFERENCE)
+            schemas |= model.pop("$defs", {}) | {route.body.__name__: model}
+            schema = {"$ref": REFERENCE.format(model=route.body.__name__)}
+        body = {"required": True, "content": {JSON_TYPE: {"schema": schema}}}
+        calls = paths.setdefault(route.path.replace(":path}", "}"), {})
+        for method in route.verbs:
+            calls[method.lower()] = {
+                "summary": route.summary,
+                "parameters": [
+                    {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+                    for name in route.param_convertors
+                ],
+                "responses": {"200": {"description": "Success"}},
+            } | ({"requestBody": body} if method == "POST" else {})
+    info = {"title": "kg-guardrail gateway", "version": version("kg-guardrail")}
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas}}

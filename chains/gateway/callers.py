@@ -1,4 +1,4 @@
-"""Who calls the gateway, and how the answers to a call are guarded."""
+"""Callers of the gateway: their keys, their rates, and how their answers are guarded."""
 
 from __future__ import annotations
 
@@ -6,22 +6,45 @@ import base64
 import binascii
 import hashlib
 import hmac
+import math
+from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from ipaddress import IPv6Address, ip_address
+from typing import NamedTuple
 
-from chains.gateway.settings import GatewaySettings, Override, Route, Tenant, rights_of, route_of
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from chains.gateway.requests import RejectedError
+from chains.gateway.settings import GatewaySettings, Override, Tenant, route_of
 from chains.openai_request import GuardSettings
+from guardrail import Guardrail
+from guardrail.core.http_clients import TokenBucket
+from guardrail.core.secrets import hiding
+from guardrail.core.types import MOST_SECONDS
+from guardrail.log.records import tagged
 
-if TYPE_CHECKING:
-    from fastapi import Request
-
-    from guardrail import Guardrail
-
-__all__ = ["CallSettings", "Caller", "caller_of", "identify", "key_of", "secrets_of"]
+__all__ = [
+    "AuthMiddleware",
+    "CallSettings",
+    "Caller",
+    "RateLimits",
+    "address_of",
+    "caller_of",
+    "identify",
+    "key_of",
+    "too_many",
+]
 
 DIGITS = 16
 """Hexadecimal digits of a key's hash."""
+REMEMBERED = 10_000
+"""Addresses whose rate is remembered; the one unseen for longest is dropped."""
+IPV6_NETWORK_BITS = 64
+"""One caller has all addresses of such a network."""
 
 
 class Caller(NamedTuple):
@@ -71,11 +94,87 @@ def key_of(headers: Mapping[str, str]) -> str | None:
     return headers.get("api-key") or headers.get("x-api-key")
 
 
-def secrets_of(headers: Mapping[str, str]) -> list[str]:
+def _secrets_of(headers: Mapping[str, str]) -> list[str]:
     """Keys and cookies of a call, which must not appear in its reply or in a log."""
     found = [headers.get(name, "") for name in ("api-key", "x-api-key", "cookie")]
     _, _, token = headers.get("authorization", "").partition(" ")
-    return [*filter(None, (*found, token.strip(), key_of(headers)))]
+    return [*found, token.strip(), key_of(headers) or ""]
+
+
+class AuthMiddleware:
+    """Identifies the caller of a request by its key, within the rates of address and tenant.
+
+    Args:
+        app: Serves the requests; ``state.caller`` has their ``Caller``.
+        settings: Keys and rates.
+    """
+
+    def __init__(self, app: ASGIApp, settings: GatewaySettings) -> None:
+        self.app = app
+        self._settings = settings
+        self._rates = RateLimits()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request.
+
+        Raises:
+            RejectedError: With status 401 or 429.
+        """
+        headers = Headers(scope=scope)
+        caller = identify(self._settings, key_of(headers))
+        with ExitStack() as stack:
+            stack.enter_context(hiding(*_secrets_of(headers)))
+            if self._settings.address_per_minute:
+                self._rates.take(("", address_of(scope)), self._settings.address_per_minute)
+            if caller is None:
+                message = "this gateway needs one of its keys"
+                challenge = {"www-authenticate": "Bearer"}
+                raise RejectedError(401, message, "invalid_api_key", challenge)
+            scope["state"]["caller"] = caller
+            if caller.tenant and caller.tenant.per_minute:
+                self._rates.take((caller.name, ""), caller.tenant.per_minute)
+            if caller.name:
+                stack.enter_context(tagged(tenant=caller.name))
+            await self.app(scope, receive, send)
+
+
+class RateLimits:
+    """Requests per minute, for each name on its own; a minute's worth may come at once."""
+
+    def __init__(self) -> None:
+        self._buckets: OrderedDict[object, TokenBucket] = OrderedDict()
+
+    def take(self, name: object, per_minute: float) -> None:
+        """Count a request.
+
+        Raises:
+            RejectedError: With status 429 if there were too many in the last minute.
+        """
+        bucket = self._buckets.pop(name, None) or TokenBucket(per_minute / 60.0, per_minute)
+        self._buckets[name] = bucket
+        if len(self._buckets) > REMEMBERED:
+            self._buckets.popitem(last=False)
+        if wait := bucket.wait():
+            raise too_many("more requests per minute than allowed", wait)
+        bucket.take()
+
+
+def too_many(message: str, seconds: float = 1.0) -> RejectedError:
+    """A refusal with status 429 and the seconds to wait."""
+    wait = math.ceil(min(seconds, MOST_SECONDS))
+    return RejectedError(429, message, "rate_limited", {"retry-after": str(wait)})
+
+
+def address_of(scope: Scope) -> str:
+    """The address of a request, for IPv6 the network; empty if unknown."""
+    host = (scope.get("client") or ("",))[0]
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return str(host)
+    if isinstance(address, IPv6Address):
+        return f"{int(address) >> (128 - IPV6_NETWORK_BITS):x}::"
+    return host
 
 
 class CallSettings:
@@ -84,9 +183,6 @@ class CallSettings:
     Args:
         guard: The guardrail; its policy applies unless a route or tenant overrides it.
         settings: Of the gateway.
-
-    Attributes:
-        common: For calls without a route or tenant.
     """
 
     def __init__(self, guard: Guardrail, settings: GatewaySettings) -> None:
@@ -94,23 +190,21 @@ class CallSettings:
         if settings.upstream is None:
             policy.checking_only("a gateway without an upstream")
         self._routes = settings.routes
-        self.common = _overridden(
-            GuardSettings(
-                guard=guard,
-                policy=policy,
-                style=settings.style,
-                mode=settings.stream_mode,
-                inject=settings.inject,
-                evidence=settings.evidence,
-                reasons=settings.reasons,
-                rights=rights_of(settings.caller),
-                max_reply_bytes=settings.max_reply_bytes,
-            ),
-            Override(dry_run=settings.dry_run or policy.dry_run),
+        common = GuardSettings(
+            guard=guard,
+            policy=policy,
+            style=settings.style,
+            mode=settings.stream_mode,
+            inject=settings.inject,
+            evidence=settings.evidence,
+            reasons=settings.reasons,
+            rights=settings.caller,
+            max_reply_bytes=settings.max_reply_bytes,
         )
+        common = _overridden(common, Override(dry_run=settings.dry_run or policy.dry_run))
         # Computed once for each pair, since validating a policy takes longer than a look-up.
         self._by_pair = {
-            (id(route), id(tenant)): self._combined(route, tenant)
+            (id(route), id(tenant)): _overridden(common, route, tenant)
             for route in (None, *settings.routes.values())
             for tenant in (None, *settings.tenants.values())
         }
@@ -118,21 +212,18 @@ class CallSettings:
     def of(self, request: Request, model: object = None) -> GuardSettings:
         """How an admitted call is guarded; ``model`` is the one that its body names."""
         caller = caller_of(request)
-        route = route_of(self._routes, request.url.path, model)
+        route = route_of(self._routes, request.scope["route"].path, model)
         return replace(self._by_pair[id(route), id(caller.tenant)], owner=caller.owner)
 
-    def _combined(self, route: Route | None, tenant: Tenant | None) -> GuardSettings:
-        guarding = _overridden(self.common, route) if route else self.common
-        if tenant is not None:
-            guarding = _overridden(guarding, tenant)
-            if tenant.caller is not None:
-                guarding = replace(guarding, rights=rights_of(tenant.caller))
-        return guarding
 
-
-def _overridden(guarding: GuardSettings, override: Override) -> GuardSettings:
-    """The options with an override; the policy of checks, the caller's to choose, stays."""
-    policy, checks = override.applied_to(guarding.policy), guarding.checks_policy
-    if override.strictness:
-        checks = checks.changed(strictness=override.strictness)
-    return replace(guarding, policy=policy, checks_policy=checks.changed(dry_run=policy.dry_run))
+def _overridden(guarding: GuardSettings, *overrides: Override | None) -> GuardSettings:
+    """The options with overrides, in order; callers choose the policy of checks themselves."""
+    for override in filter(None, overrides):
+        policy, checks = override.applied_to(guarding.policy), guarding.checks_policy
+        if override.strictness:
+            checks = checks.changed(strictness=override.strictness)
+        checks = checks.changed(dry_run=policy.dry_run)
+        guarding = replace(guarding, policy=policy, checks_policy=checks)
+        if isinstance(override, Tenant) and override.caller is not None:
+            guarding = replace(guarding, rights=override.caller)
+    return guarding

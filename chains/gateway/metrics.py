@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from fastapi import Request
 from prometheus_client import (
-    CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
     Gauge,
@@ -20,11 +19,18 @@ from prometheus_client import (
 )
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chains.gateway.callers import caller_of
-from chains.gateway.requests import RejectedError
-from chains.gateway.streaming import BrokenOffError, CallerGoneError
-from chains.gateway.upstream import UpstreamUnreachableError
+from chains.gateway.requests import (
+    CLIENT_CLOSED,
+    CallerGoneError,
+    RejectedError,
+    UpstreamUnreachableError,
+    error_response,
+)
+from chains.gateway.streaming import BrokenOffError
 from chains.openai_wire import UnreadableReplyError
 from guardrail import Action, GuardedAnswer, Policy
 from guardrail.core.errors import (
@@ -41,7 +47,13 @@ from guardrail.core.errors import (
 )
 from guardrail.core.types import CacheUse, Usage
 
-__all__ = ["CONTENT_TYPE_LATEST", "MULTIPROCESS", "Judging", "Metrics", "begun", "forget_gone"]
+__all__ = [
+    "MULTIPROCESS",
+    "Judging",
+    "Metrics",
+    "MetricsMiddleware",
+    "begun",
+]
 
 M = TypeVar("M", bound=MetricWrapperBase)
 
@@ -64,7 +76,7 @@ PARTS = ("kg", "judge", "checks", "model", "deadline", "overload", "input", "sen
 """Parts without which an answer is judged in part or not at all, the most important first."""
 EXTERNAL_ERRORS = (
     UpstreamUnreachableError, UnreadableReplyError, BrokenOffError,
-    RejectedError, CallerGoneError, InputError, ConfigError,
+    RejectedError, InputError, ConfigError,
 )  # fmt: skip
 """Errors of the upstream and of callers."""
 ERROR_TYPES: tuple[tuple[type[GuardrailError], str], ...] = (
@@ -101,29 +113,48 @@ def begun(request: Request, phase: str, policy: Policy) -> Judging:
     return judging
 
 
-def forget_gone(*, itself: bool = False) -> None:
-    """Remove ended processes from the gauges of their gateway; their counts stay.
+class MetricsMiddleware:
+    """Counts requests by route, status and caller, and answers errors of the middlewares below.
 
     Args:
-        itself: Also remove this process's own id: when it starts, since an earlier process may
-            have had it, and when it ends.
+        app: Serves the requests.
+        metrics: Where they are counted.
     """
-    folder = os.environ.get(MULTIPROCESS)
-    for file in Path(folder).glob("gauge_live*_*.db") if folder else ():
-        number = file.stem.rpartition("_")[2]
-        if number.isdigit() and (_is_gone(int(number)) or (itself and int(number) == os.getpid())):
-            with suppress(FileNotFoundError):  # another worker was faster
-                mark_process_dead(int(number), folder)  # type: ignore[no-untyped-call]
 
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app = app
+        self._metrics = metrics
 
-def _is_gone(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False  # another user's
-    return False
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request and count it."""
+        status = 0
+        state = scope.setdefault("state", {})
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        begin = time.perf_counter()
+        self._metrics.in_work.inc()
+        try:
+            await self.app(scope, receive, noted)
+        except CallerGoneError:
+            pass
+        except GuardrailError as error:
+            await error_response(error)(scope, receive, noted)
+        except Exception as error:
+            status = status or 500
+            self._metrics.failed_call(error, state)
+            raise
+        finally:
+            self._metrics.in_work.dec()
+            # The template: a path would make a series for each model's name.
+            route = getattr(scope.get("route"), "path", "none")
+            caller = state.get("caller")
+            tenant, seconds = caller.name if caller else "", time.perf_counter() - begin
+            self._metrics.request(route, status or CLIENT_CLOSED, seconds, tenant)
 
 
 class Metrics:
@@ -136,7 +167,7 @@ class Metrics:
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
         self._seen = Usage()
-        forget_gone()
+        _forget_ended()
         self._registry = CollectorRegistry()
 
         def made(kind: type[M], name: str, text: str, *labels: str, **options: Any) -> M:
@@ -147,42 +178,28 @@ class Metrics:
         histogram = partial(made, Histogram, buckets=SECONDS)
         gauge = partial(made, Gauge, multiprocess_mode="livesum")
         answer = "policy", "phase", "result"
-        self._requests = counter("requests", "Answers by result.", *answer, "error_type", "tenant")
-        self._latency = histogram(
-            "latency_seconds",
-            "Time to judge an answer, seconds; of a stream, its last part.",
-            *answer,
-        )
+        text = "Answers by result."
+        self._requests = counter("requests", text, *answer, "error_type", "tenant")
+        text = "Time to judge an answer, seconds; of a stream, its last part."
+        self._latency = histogram("latency_seconds", text, *answer)
         self._stages = histogram("stage_seconds", "The same by stage, seconds.", "stage")
-        self._sentences = counter(
-            "sentences",
-            "Judged sentences by category, removed ones included.",
-            "policy",
-            "phase",
-            "category",
-        )
-        self._first = histogram(
-            "first_release_seconds", "From a streamed request to its first released text, seconds."
-        )
-        self._http = counter(
-            "http_requests", "HTTP requests by route, status and caller.",
-            "route", "status", "tenant",
-        )  # fmt: skip
-        self._http_seconds = histogram(
-            "http_request_seconds", "Wall time of HTTP requests, seconds.", "route"
-        )
+        text = "Judged sentences by category, removed ones included."
+        self._sentences = counter("sentences", text, "policy", "phase", "category")
+        text = "From a streamed request to its first released text, seconds."
+        self.first_release = histogram("first_release_seconds", text)
+        text = "HTTP requests by route, status and caller."
+        self._http = counter("http_requests", text, "route", "status", "tenant")
+        text = "Wall time of HTTP requests, seconds."
+        self._http_seconds = histogram("http_request_seconds", text, "route")
         self.in_work = gauge("http_requests_in_work", "HTTP requests in work.")
-        self._queues = gauge(
-            "queue_length", "Waiting calls for a thread, sentences for the judge.", "queue"
-        )
+        text = "Waiting calls for a thread, sentences for the judge."
+        self._queues = gauge("queue_length", text, "queue")
         self._running = gauge("calls_running", "Calls of graph and judge in work.")
         self._stuck = gauge("calls_stuck", "Calls that were given up and still run.")
-        self._caches = counter(
-            "cache_requests", "Look-ups in caches: verdicts, queries.", "cache", "result"
-        )
-        self._batches = histogram(
-            "judge_batch_sentences", "Sentences in a batch of the judge.", buckets=SENTENCES
-        )
+        text = "Look-ups in caches: verdicts, queries."
+        self._caches = counter("cache_requests", text, "cache", "result")
+        text = "Sentences in a batch of the judge."
+        self._batches = histogram("judge_batch_sentences", text, buckets=SENTENCES)
         self._chat = counter("chat_judge", "Calls and tokens of chat models as judges.", "what")
 
     def request(self, route: str, status: int, seconds: float, tenant: str = "") -> None:
@@ -190,10 +207,6 @@ class Metrics:
         self._http.labels(route, str(status), tenant).inc()
         self._http_seconds.labels(route).observe(seconds)
         self._watch()
-
-    def first_release(self, seconds: float) -> None:
-        """Observe the time to the first released text of a stream."""
-        self._first.observe(seconds)
 
     def answers(self, answers: Sequence[GuardedAnswer], judging: Judging) -> None:
         """Count the verdicts on one reply; none where nothing in it was judged."""
@@ -255,3 +268,23 @@ class Metrics:
                 self._batches.observe(size)
         for name, count in now.counts.items():
             self._chat.labels(name).inc(max(0, count - before.counts.get(name, 0)))
+
+
+def _forget_ended() -> None:
+    """Remove the gauges of ended processes, earlier ones with this id included; counts stay."""
+    folder = os.environ.get(MULTIPROCESS)
+    for file in Path(folder).glob("gauge_live*_*.db") if folder else ():
+        number = file.stem.rpartition("_")[2]
+        if number.isdigit() and not _is_another_process(int(number)):
+            with suppress(FileNotFoundError):  # another worker was faster
+                mark_process_dead(int(number), folder)  # type: ignore[no-untyped-call]
+
+
+def _is_another_process(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # another user's
+    return number != os.getpid()

@@ -10,23 +10,19 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fastapi import Request
-from fastapi.routing import APIRoute
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from chains.gateway.bodies import ApiRoute
 from chains.gateway.callers import Caller, caller_of, identify, key_of
 from chains.gateway.requests import JSON_TYPE, RejectedError, require_type
-from guardrail import GuardedAnswer
+from chains.gateway.settings import GatewaySettings
+from guardrail import GuardedAnswer, GuardrailConfig
 from guardrail.core.errors import InputError, RecordError
 from guardrail.core.secrets import get_logger
 from guardrail.log.records import Feedback, open_log
 from guardrail.report import dashboard_html, read_feedback
-
-if TYPE_CHECKING:
-    from chains.gateway.settings import GatewaySettings
-    from guardrail import GuardrailConfig
 
 __all__ = ["Dashboard", "docs_page", "start_page"]
 
@@ -82,7 +78,7 @@ def _page(html: str) -> HTMLResponse:
     return HTMLResponse(html, headers=headers)
 
 
-async def start_page() -> HTMLResponse:
+async def start_page(request: Request) -> HTMLResponse:
     """The page to try the gateway."""
     return _page(files("chains.gateway").joinpath("page.html").read_text(encoding="utf-8"))
 
@@ -90,10 +86,10 @@ async def start_page() -> HTMLResponse:
 async def docs_page(request: Request) -> HTMLResponse:
     """The calls that the gateway serves, each with what it does."""
     rows = [
-        f"<tr><td>{' '.join(sorted(route.methods or ()))}</td><td><code>{escape(route.path)}"
-        f"</code></td><td>{escape(route.description.strip().split(chr(10) * 2)[0])}</td></tr>"
+        f"<tr><td>{' '.join(route.verbs)}</td><td><code>{escape(route.path)}"
+        f"</code></td><td>{escape(route.summary)}</td></tr>"
         for route in request.app.routes
-        if isinstance(route, APIRoute) and route.description
+        if isinstance(route, ApiRoute)
     ]
     body = DOCS.format(rows="\n".join(rows))
     return _page(TABLE.format(title="Calls of this gateway", body=body))
@@ -179,10 +175,7 @@ class Dashboard:
             )
         caller = identify(self._settings, key_of(request.headers))
         if caller is None:
-            raise RejectedError(
-                401,
-                "this page needs one of the gateway's keys as password",
-                "invalid_api_key",
-                {"www-authenticate": 'Basic realm="kg-guardrail", charset="UTF-8"'},
-            )
+            message = "this page needs one of the gateway's keys as password"
+            challenge = {"www-authenticate": 'Basic realm="kg-guardrail", charset="UTF-8"'}
+            raise RejectedError(401, message, "invalid_api_key", challenge)
         return caller

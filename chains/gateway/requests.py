@@ -1,45 +1,43 @@
-"""Requests of the gateway: bounded bodies, JSON, and errors in the form of the OpenAI protocol."""
+"""Requests of the gateway: their bodies, and errors in the form of the OpenAI protocol."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-import zlib
-from collections.abc import Callable, Mapping
-from difflib import get_close_matches
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Final, TypeVar, TypeVarTuple
 
-from fastapi import Request
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
-from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
-from starlette.types import Receive
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope
 
 from chains.caller import NotAllowedError
-from chains.gateway.streaming import CallerGoneError
-from chains.gateway.upstream import UpstreamUnreachableError
 from chains.openai_errors import error_body
-from chains.openai_wire import JSON, LONG_BYTES, UnreadableReplyError, is_unguarded, request_body
-from guardrail.core.errors import ConfigError, GuardrailError, InputError, OverloadedError
+from chains.openai_wire import JSON, LONG_BYTES, UnreadableReplyError, request_body
+from guardrail.core.errors import (
+    ConfigError,
+    GuardrailError,
+    InputError,
+    ModelError,
+    OverloadedError,
+)
 from guardrail.core.fields import field_problems
 from guardrail.core.workers import Workers
 
 __all__ = [
     "JSON_TYPE",
     "PREFIX",
+    "CallerGoneError",
     "RejectedError",
+    "UpstreamUnreachableError",
     "error_response",
-    "gunzip",
     "in_reader_thread",
-    "not_found",
-    "not_guarded",
-    "read_body",
-    "read_in_time",
+    "local_path",
     "read_json",
     "read_model",
     "require_type",
+    "unless_gone",
 ]
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -51,12 +49,6 @@ PREFIX = "/v1"
 JSON_TYPE = "application/json"
 CLIENT_CLOSED = 499
 """What servers log for a caller that went away; nobody receives it."""
-GRACE_S = 5.0
-"""Seconds before the minimum rate of a body counts."""
-BYTES_PER_S = 1024.0
-"""Minimum rate of a body."""
-CLOSE = {"connection": "close"}
-"""The rest of a refused body is not read."""
 READ_S: Final = 60.0
 """Seconds in which the evidence of a request must be read."""
 READERS: Final = Workers(concurrency=32, stuck=64)
@@ -82,6 +74,21 @@ class RejectedError(GuardrailError):
         self.headers = dict(headers or {})
 
 
+class CallerGoneError(RejectedError):
+    """The caller closed the connection before there was a reply."""
+
+    def __init__(self) -> None:
+        super().__init__(CLIENT_CLOSED, "the caller closed the connection", "caller_gone")
+
+
+class UpstreamUnreachableError(ModelError):
+    """The upstream could not be reached, or broke off; the message has no address or content."""
+
+    def __init__(self, message: str, *, status: int = 502) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 def error_response(error: GuardrailError) -> JSONResponse:
     """An error in the form of the protocol."""
     headers = {}
@@ -93,15 +100,19 @@ def error_response(error: GuardrailError) -> JSONResponse:
         case InputError() | ConfigError():
             status, code = 400, "invalid_request"
         case UpstreamUnreachableError():
-            status, code = (504 if error.late else 502), "upstream_unreachable"
+            status, code = error.status, "upstream_unreachable"
         case UnreadableReplyError():
             status, code = 502, "bad_upstream_reply"
-        case CallerGoneError():
-            status, code = CLIENT_CLOSED, "caller_gone"
         case _:
             status, code = 503, "guardrail_unavailable"
     kind = "invalid_request_error" if status < 500 else "server_error"
     return JSONResponse(error_body(str(error), kind=kind, code=code), status, headers=headers)
+
+
+def local_path(scope: Scope) -> str:
+    """The path of a request without that of the application in which the gateway is mounted."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
 
 
 async def in_reader_thread(work: Callable[[*Arguments], T], *args: *Arguments) -> T:
@@ -164,129 +175,30 @@ async def read_model(request: Request, model: type[Model]) -> Model:
         raise RejectedError(400, field_problems(model, error), "invalid_request") from error
 
 
-async def read_body(receive: Receive, headers: Headers, most_bytes: int, seconds: float) -> bytes:
-    """Read and unpack a request's body.
+async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
+    """Do the work, or cancel it when the caller goes away.
 
     Args:
-        receive: Of the request.
-        headers: Of the request.
-        most_bytes: Most bytes, also unpacked.
-        seconds: Most time for the whole body.
+        receive: Of a request whose body has been read.
+        work: What to do.
 
     Raises:
-        RejectedError: With status 413, 408, 415 or 400 for a body that is too large, too slow, of
-            another encoding, or damaged.
-        CallerGoneError: The caller went away.
+        CallerGoneError: The caller went away first.
     """
-    declared = headers.get("content-length", "")
-    if declared.isdigit() and int(declared[:20]) > most_bytes:
-        raise _too_large(most_bytes)
-    body = await read_in_time(receive, most_bytes, seconds)
-    encoding = headers.get("content-encoding", "").strip().lower()
-    if encoding in ("", "identity"):
-        return body
-    if encoding not in ("gzip", "x-gzip"):
-        accepted = {"accept-encoding": "gzip"}
-        raise RejectedError(415, "send the body plain or in gzip", "unsupported_encoding", accepted)
+
+    async def gone() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    task, watch = asyncio.ensure_future(work), asyncio.ensure_future(gone())
     try:
-        return await asyncio.to_thread(gunzip, body, most_bytes)
-    except zlib.error as error:
-        raise RejectedError(400, "the body is not valid gzip", "invalid_body") from error
-
-
-async def read_in_time(receive: Receive, most_bytes: int, seconds: float) -> bytes:
-    """Read a body, which must not be too large or too slow at any moment."""
-    body = bytearray()
-    begin = time.monotonic()
-    while True:
-        until = min(seconds, GRACE_S + len(body) / BYTES_PER_S)
-        try:
-            async with asyncio.timeout(begin + until - time.monotonic()):
-                message = await receive()
-        except TimeoutError as error:
-            raise RejectedError(
-                408,
-                f"the body came too slowly: send it within {seconds:g} s, at {BYTES_PER_S:g} bytes "
-                "a second or more",
-                "request_timeout",
-                CLOSE,
-            ) from error
-        if message["type"] == "http.disconnect":
-            raise CallerGoneError("the caller closed the connection")
-        body += message.get("body", b"")
-        if len(body) > most_bytes:
-            raise _too_large(most_bytes)
-        if not message.get("more_body", False):
-            return bytes(body)
-
-
-def gunzip(body: bytes, most_bytes: int) -> bytes:
-    """Unpack gzip, never more than the bound.
-
-    Raises:
-        RejectedError: With status 413 for a body that unpacks to more.
-        zlib.error: It is damaged.
-    """
-    found = bytearray()
-    while body:  # gzip members may follow one another
-        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        found += member.decompress(body, most_bytes + 1 - len(found))
-        if len(found) > most_bytes:
-            raise _too_large(most_bytes)
-        if not member.eof:
-            raise zlib.error("cut short")
-        body = member.unused_data
-    return bytes(found)
-
-
-def _too_large(most_bytes: int) -> RejectedError:
-    message = f"the request is larger than the {most_bytes} bytes allowed"
-    return RejectedError(413, message, "request_too_large", CLOSE)
-
-
-LONGEST = 200
-"""Characters of a path that may be misspelled, since comparing takes the square of their number."""
-
-
-def not_guarded(request: Request) -> RejectedError:
-    """Why a path below ``PREFIX`` is not served: misspelled, a wrong method, or not judged."""
-    path = request.url.path
-    near = None if is_unguarded(path) else _nearest_path(request)
-    if near is None:
-        return RejectedError(
-            403,
-            f"this gateway does not judge what {path} returns and therefore does not pass it on; "
-            "use /v1/chat/completions or /v1/responses",
-            "not_guarded",
-        )
-    if near == path.rstrip("/"):
-        methods = " or ".join(sorted(_paths(request)[near] - {"HEAD"}))
-        return RejectedError(405, f"{request.method} {path}: use {methods}", "not_served")
-    return RejectedError(404, f"{request.method} {path}: did you mean {near}?", "not_served")
-
-
-async def not_found(request: Request, error: Exception) -> Response:
-    """A path or method that is not served, in the form of the protocol."""
-    assert isinstance(error, HTTPException)
-    message = f"{request.method} {request.url.path}: {error.detail}"
-    if error.status_code == 404 and (near := _nearest_path(request)):
-        message = f"{message}; did you mean {near}?"
-    return error_response(RejectedError(error.status_code, message, "not_served", error.headers))
-
-
-def _nearest_path(request: Request) -> str | None:
-    """The served path that is most similar, with or without the version; None if none is."""
-    path = request.url.path.rstrip("/")
-    by_name = {known.removeprefix(f"{PREFIX}/").strip("/"): known for known in _paths(request)}
-    name = path.removeprefix(f"{PREFIX}/").strip("/")
-    near = get_close_matches(name, filter(None, by_name), 1, 0.75) if len(path) <= LONGEST else []
-    return by_name[near[0]] if near else None
-
-
-def _paths(request: Request) -> dict[str, set[str]]:
-    """The paths that are served by name, each with its methods."""
-    found: dict[str, set[str]] = {}
-    for route in request.app.routes:
-        if isinstance(route, APIRoute) and "{" not in route.path:
-            found.setdefault(route.path, set()).update(route.methods or ())
-    return found
+        await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise CallerGoneError
+        return task.result()
+    finally:
+        for item in (task, watch):
+            if not item.done():
+                item.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await item

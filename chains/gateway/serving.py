@@ -7,21 +7,21 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
 
 import h11
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from chains.gateway.app import create_app, freeze_loaded
-from chains.gateway.metrics import MULTIPROCESS, forget_gone
-from chains.gateway.protocols.litellm import STORE_VARIABLE, PendingRequests
-from chains.gateway.settings import GatewaySettings, settings_json, sharing
+from chains.gateway.app import DRAIN_S, create_app, freeze_loaded, sharing
+from chains.gateway.litellm import STORE_VARIABLE, PendingRequests
+from chains.gateway.metrics import MULTIPROCESS
+from chains.gateway.settings import GatewaySettings
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.secrets import get_logger, public_url
 
@@ -33,11 +33,14 @@ for server in ("uvicorn.access", "uvicorn.error"):  # addresses of requests, and
 
 SILENCE_S = 120
 """Seconds after which a silent worker is replaced; loading may take longer than uvicorn's 5."""
-
 SETTINGS_VARIABLE = "KG_WORKER_SETTINGS"
 """The gateway's settings for the workers, as JSON."""
 CONFIG_VARIABLE = "KG_WORKER_CONFIG"
 """The guardrail's settings for the workers, as JSON; they hold no key."""
+HEAD_S = 30.0
+"""Seconds for the head of a request, from its connection or its first byte."""
+MOST_WAITING = 400
+"""Connections of one process that may wait for a head; a process may have 1,024 files open."""
 
 
 def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
@@ -64,46 +67,49 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
         "host": settings.host,
         "port": settings.port,
         "http": HeadTimeoutProtocol,
-        "timeout_graceful_shutdown": int(settings.drain_s),
+        "timeout_graceful_shutdown": int(DRAIN_S),
         "log_level": "info",
         "server_header": False,
     }
-    if settings.workers == 1:
-        with exit_on_sigterm(), Guardrail(sharing(config)) as guard:
-            guard.warm_up()
-            guard.self_test()
+    with _exit_on_sigterm(), Guardrail(sharing(config)) as guard:
+        guard.warm_up()  # Workers load their own; one that fails would be restarted for ever.
+        guard.self_test()
+        if settings.workers == 1:
             uvicorn.run(create_app(guard, settings, on_loaded=freeze_loaded), **served)  # type: ignore[arg-type]
-        return
-    with Guardrail(config) as tried:
-        tried.warm_up()  # Workers load their own; one that fails would be restarted for ever.
-        tried.self_test()
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kg-gateway-"))
+            return
+    with tempfile.TemporaryDirectory(prefix="kg-gateway-") as folder:
         store = str(Path(folder, "requests.sqlite"))
         PendingRequests(store).close()  # created here, so that workers do not race for it
         given = {
             CONFIG_VARIABLE: config.model_dump_json(),
-            SETTINGS_VARIABLE: settings_json(settings),
+            SETTINGS_VARIABLE: settings.json_with_keys(),
             MULTIPROCESS: os.environ.get(MULTIPROCESS, folder),
             STORE_VARIABLE: store,
         }
-        before = {name: os.environ[name] for name in given if name in os.environ}
-        stack.callback(os.environ.update, before)
-        for name in given.keys() - before.keys():
-            stack.callback(os.environ.pop, name, None)
-        os.environ.update(given)
-        uvicorn.run(
-            "chains.gateway.serving:worker_app",
-            factory=True,
-            workers=settings.workers,
-            timeout_worker_healthcheck=SILENCE_S,
-            **served,  # type: ignore[arg-type]
-        )
+        with _environment(given):
+            uvicorn.run(
+                "chains.gateway.serving:worker_app",
+                factory=True,
+                workers=settings.workers,
+                timeout_worker_healthcheck=SILENCE_S,
+                **served,  # type: ignore[arg-type]
+            )
 
 
 @contextmanager
-def exit_on_sigterm() -> Iterator[None]:
-    """Leave the context in order when the server ends the process by the signal that stopped it."""
+def _environment(given: Mapping[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextmanager
+def _exit_on_sigterm() -> Iterator[None]:
+    """End by SystemExit, so that the guardrail is closed; uvicorn raises the signal again."""
 
     def end(number: int, frame: object) -> None:
         raise SystemExit(0)
@@ -118,28 +124,11 @@ def exit_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def worker_app() -> FastAPI:
+def worker_app() -> Starlette:
     """The application of one worker, from the environment that its parent prepared."""
     config = GuardrailConfig.model_validate_json(os.environ[CONFIG_VARIABLE])
     settings = GatewaySettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
-    forget_gone(itself=True)
-    app = create_app(config, settings, on_loaded=freeze_loaded)
-    lifespan = app.router.lifespan_context
-
-    @asynccontextmanager
-    async def worker_lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with lifespan(app):
-            yield
-        forget_gone(itself=True)
-
-    app.router.lifespan_context = worker_lifespan
-    return app
-
-
-HEAD_S = 30.0
-"""Seconds for the head of a request, from its connection or its first byte."""
-MOST_WAITING = 400
-"""Connections of one process that may wait for a head; a process may have 1,024 files open."""
+    return create_app(config, settings, on_loaded=freeze_loaded)
 
 
 class HeadTimeoutProtocol(H11Protocol):
@@ -175,8 +164,7 @@ class HeadTimeoutProtocol(H11Protocol):
             self.waiting[self] = self.loop.call_later(HEAD_S, self._give_up)
 
     def _stop_waiting(self) -> None:
-        timer = self.waiting.pop(self, None)
-        if timer is not None:
+        if (timer := self.waiting.pop(self, None)) is not None:
             timer.cancel()
 
     def _give_up(self) -> None:

@@ -1,14 +1,14 @@
-"""Settings of the gateway, from the command line, the environment or the settings file."""
+"""Settings of the gateway: one model for the file, the environment and the command line."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -20,11 +20,10 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
-from chains.gateway.protocols import PROTOCOLS
 from chains.injection import Inject
 from chains.openai_wire import MOST_REPLY_BYTES
 from chains.styles import MarkerStyle, StreamMode
@@ -32,24 +31,19 @@ from guardrail import STRICT, Policy
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import did_you_mean, in_short, plainly
 from guardrail.core.secrets import RedactedRepr, register_secret
-from guardrail.core.types import MOST_SECONDS, OwnStrictness, Seconds, Value
+from guardrail.core.types import OwnStrictness, Seconds, Value
 from guardrail.policy import policy_named
-
-if TYPE_CHECKING:
-    from guardrail import GuardrailConfig
 
 __all__ = [
     "ENV_PREFIX",
+    "PROTOCOL_PATHS",
     "REPEATED",
     "GatewaySettings",
     "Override",
     "Route",
     "Tenant",
     "option_of",
-    "rights_of",
     "route_of",
-    "settings_json",
-    "sharing",
     "variable_of",
 ]
 
@@ -64,58 +58,73 @@ REPEATED = {
     "trusted_hosts": "trusted-host",
 }
 """Lists, each with the option that may be given several times."""
-JUDGE_CACHE = 65_536
-"""Verdicts that the gateway caches, about 50 MB with short texts."""
 TENANT_NAME = re.compile(r"(?!key-)[A-Za-z0-9][\w.-]{0,63}")
+PROTOCOL_PATHS = {
+    "litellm": "/beta/litellm_basic_guardrail_api",
+    "portkey": "/portkey/webhook",
+    "truefoundry": "/truefoundry/guardrail",
+    "fms": "/api/v1/text/context/doc",
+}
+"""Guardrail protocols of other gateways; ``chains.gateway.protocols`` has their handlers."""
 ANSWERS = ("/v1/chat/completions", "/v1/responses")
 """Paths whose replies are judged before they are returned."""
-TEXTS = ("/v1/checks", "/v1/rank", PROTOCOLS["fms"][0])
+TEXTS = ("/v1/checks", "/v1/rank", PROTOCOL_PATHS["fms"])
 """Paths that judge the caller's own texts: no model, and the caller decides what to do."""
-
-
-def sharing(config: GuardrailConfig) -> GuardrailConfig:
-    """The guardrail's settings with a cache of verdicts for all callers, unless they set one."""
-    if "judge_cache" in config.model_fields_set:
-        return config
-    return config.model_copy(update={"judge_cache": JUDGE_CACHE})
 
 
 def _split(value: object) -> object:
     """A list, from a text with commas."""
-    return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return [item for item in map(str.strip, value.split(",")) if item]
+
+
+def _rights(value: object) -> object:
+    """Rights as a table, from ``free``, ``strict`` or a list of names."""
+    names, known = _split(value), tuple(CallerRights.model_fields)
+    if not isinstance(names, list):
+        return value
+    for name in names:
+        if name not in (*known, "free", "strict"):
+            raise ValueError(f"unknown right {name!r}; {did_you_mean(str(name), known)}")
+    return {name: name in names or "free" in names for name in known}
+
+
+def _tenants(value: object) -> object:
+    """Tenants as a table, from a list of ``NAME=KEY``."""
+    items = _split(value)
+    if not isinstance(items, list | tuple):
+        return value
+    found: dict[str, dict[str, list[str]]] = {}
+    for item in map(str, items):
+        name, _, key = item.partition("=")
+        found.setdefault(name.strip(), {"keys": []})["keys"].append(key)
+    return found
+
+
+def _routes(value: object) -> object:
+    """Routes as a table, from a list of ``MODEL=POLICY`` and ``/PATH=POLICY``."""
+    items = _split(value)
+    if not isinstance(items, list | tuple):
+        return value
+    found: dict[str, dict[str, str]] = {}
+    for item in map(str, items):
+        pattern, _, policy = (part.strip() for part in item.rpartition("="))
+        calls = "paths" if pattern.startswith("/") else "models"
+        found[pattern] = {calls: pattern, "policy": policy}
+    return found
+
+
+def _no_empty_key(keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    if not all(key.get_secret_value() for key in keys):
+        raise ValueError("a key is empty")
+    return keys
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
 """A list of names, which may be written as one text with commas."""
-
-
-def rights_of(caller: str) -> CallerRights:
-    """The rights that a setting ``caller`` names.
-
-    Args:
-        caller: ``free``, ``strict``, or rights separated by commas.
-
-    Raises:
-        ValueError: A right is unknown.
-    """
-    names = [name.strip() for name in caller.split(",")]
-    known = tuple(CallerRights.model_fields)
-    for name in names:
-        if name not in (*known, "free", "strict"):
-            raise ValueError(f"unknown right {name!r}; {did_you_mean(name, known)}")
-    return CallerRights(**{name: name in names or "free" in names for name in known})
-
-
-def _known_rights(caller: str) -> str:
-    rights_of(caller)
-    return caller
-
-
-Rights = Annotated[
-    str,
-    BeforeValidator(lambda names: ",".join(names) if isinstance(names, list) else names),
-    AfterValidator(_known_rights),
-]
+Keys = Annotated[tuple[SecretStr, ...], BeforeValidator(_split), AfterValidator(_no_empty_key)]
+Rights = Annotated[CallerRights, BeforeValidator(_rights)]
 """``free``, ``strict``, or a list of rights."""
 
 
@@ -168,22 +177,10 @@ class Tenant(Override):
         concurrency: Most concurrent requests per worker.
     """
 
-    keys: tuple[SecretStr, ...] = Field(min_length=1)
+    keys: Keys = Field(min_length=1)
     caller: Rights | None = None
     per_minute: float | None = Field(default=None, gt=0)
     concurrency: int | None = Field(default=None, ge=1)
-
-    @field_validator("keys", mode="before")
-    @classmethod
-    def _one_key(cls, keys: object) -> object:
-        return (keys,) if isinstance(keys, str) else keys
-
-    @field_validator("keys")
-    @classmethod
-    def _no_empty_key(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
-        if not all(key.get_secret_value() for key in keys):
-            raise ValueError("a key is empty")
-        return keys
 
 
 class Route(Override):
@@ -209,13 +206,10 @@ class Route(Override):
         by_path = path.rstrip("/") in {known.rstrip("/") for known in self.paths}
         return (by_model or not self.models) and (by_path or not self.paths)
 
-    def problem(self, protocols: Collection[str]) -> str | None:
+    def problem(self, protocols: tuple[str, ...]) -> str | None:
         """Why the route has no effect where these protocols are served; None if it has one."""
-        off = {path: name for name, (path, _) in PROTOCOLS.items() if name not in protocols}
-        judged = {*ANSWERS, *TEXTS, *(path for path, _ in PROTOCOLS.values())} - off.keys()
+        judged = {*ANSWERS, *TEXTS[:2], *(PROTOCOL_PATHS[name] for name in protocols)}
         for path in (known.rstrip("/") for known in self.paths):
-            if path in off:
-                return f"{path} is not served; switch on the protocol {off[path]!r}"
             if path not in judged:
                 near = did_you_mean(path, sorted(judged))
                 return f"nothing is judged at {in_short(path)}; {near}"
@@ -229,31 +223,6 @@ class Route(Override):
 def route_of(routes: Mapping[str, Route], path: str, model: object) -> Route | None:
     """The first route that matches a call; None if there is none."""
     return next((route for route in routes.values() if route.matches(path, model)), None)
-
-
-def _tenants(value: object) -> object:
-    """Tenants as a table, or as ``NAME=KEY`` in a list or a text with commas."""
-    items = _split(value)
-    if not isinstance(items, list | tuple):
-        return value
-    found: dict[str, dict[str, list[str]]] = {}
-    for item in filter(None, map(str.strip, map(str, items))):
-        name, _, key = item.partition("=")
-        found.setdefault(name.strip(), {"keys": []})["keys"].append(key)
-    return found
-
-
-def _routes(value: object) -> object:
-    """Routes as a table, or as ``MODEL=POLICY`` and ``/PATH=POLICY`` in a list or text."""
-    items = _split(value)
-    if not isinstance(items, list | tuple):
-        return value
-    found: dict[str, dict[str, str]] = {}
-    for item in filter(None, map(str.strip, map(str, items))):
-        pattern, _, policy = (part.strip() for part in item.rpartition("="))
-        calls = "paths" if pattern.startswith("/") else "models"
-        found[pattern] = {calls: pattern, "policy": policy}
-    return found
 
 
 class GatewaySettings(RedactedRepr, Value):
@@ -280,29 +249,21 @@ class GatewaySettings(RedactedRepr, Value):
             instruction and demonstration.
         evidence_mode: Evidence in a request replaces the graph (``given``), is added (``both``) or
             ignored (``graph``).
-        reply_searches: Use file-search results in a reply as evidence for that reply.
-        earlier_answers: Earlier answers of a conversation whose evidence counts again.
         evidence_marks: Delimiters of evidence in messages, separated by a space: ``<context>
             </context>``.
-        keep_parts: Forward content parts of other gateways unchanged.
         dry_run: Return answers unchanged, but judge and record them; tenants and routes override
             it.
         caller: Rights of callers: ``free`` for all, ``strict`` for none, or a list of ``policy``
             (choose policy and strictness), ``evidence`` (bring it), ``tools`` (offer them) and
             ``structured_output`` (request JSON).
         reasons: Give reasons for refused and filtered answers.
-        media_calls: Forward audio and image calls, unjudged.
         protocols: Protocols of other gateways to serve.
         max_body_bytes: Maximum request size.
-        body_timeout_s: Seconds until a body must be complete.
-        address_concurrency: Concurrent exchanges per address and worker. Default: half of
-            ``concurrency`` without keys, else unlimited.
-        address_per_minute: Requests per minute, address and worker.
         max_reply_bytes: Maximum size of an upstream reply.
-        first_byte_s: Seconds until the head of the upstream's reply.
         timeout_s: Seconds per exchange, including streams.
-        drain_s: Seconds for running exchanges at stop.
-        concurrency: Concurrent exchanges per worker; then status 503.
+        concurrency: Concurrent exchanges per worker; then status 503. Without keys, one address
+            may use half of them.
+        address_per_minute: Requests per minute, address and worker.
     """
 
     host: str = "127.0.0.1"
@@ -310,34 +271,24 @@ class GatewaySettings(RedactedRepr, Value):
     workers: int = Field(default=1, ge=1)
     upstream: str | None = None
     upstream_key: SecretStr | None = None
-    keys: Annotated[tuple[SecretStr, ...], BeforeValidator(_split)] = ()
-    tenants: Annotated[Mapping[str, Tenant], BeforeValidator(_tenants)] = Field(
-        default_factory=dict
-    )
-    routes: Annotated[Mapping[str, Route], BeforeValidator(_routes)] = Field(default_factory=dict)
+    keys: Keys = ()
+    tenants: Annotated[Mapping[str, Tenant], BeforeValidator(_tenants)] = Field({})
+    routes: Annotated[Mapping[str, Route], BeforeValidator(_routes)] = Field({})
     trusted_hosts: Words = ()
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
     inject: Inject = Inject.OFF
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN
-    reply_searches: bool = False
-    earlier_answers: int = Field(default=6, ge=0)
     evidence_marks: Marks | None = None
-    keep_parts: bool = False
     dry_run: bool = False
-    caller: Rights = "free"
+    caller: Rights = Field("free", validate_default=True)
     reasons: bool = True
-    media_calls: bool = False
     protocols: Words = ()
     max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)
-    body_timeout_s: Seconds = 120.0
-    address_concurrency: int | None = Field(default=None, ge=1)
-    address_per_minute: float | None = Field(default=None, gt=0)
     max_reply_bytes: int = Field(default=MOST_REPLY_BYTES, ge=1)
-    first_byte_s: Seconds = 300.0
     timeout_s: Seconds = 600.0
-    drain_s: float = Field(default=30.0, ge=0, le=MOST_SECONDS)
     concurrency: int = Field(default=512, ge=1)
+    address_per_minute: float | None = Field(default=None, gt=0)
 
     @property
     def needs_key(self) -> bool:
@@ -350,22 +301,9 @@ class GatewaySettings(RedactedRepr, Value):
         return not self.needs_key and self.host not in LOOPBACK
 
     @property
-    def most_of_an_address(self) -> int:
-        """Concurrent exchanges of one address; without keys nobody takes all the places."""
-        if self.address_concurrency is not None:
-            return self.address_concurrency
-        return self.concurrency if self.needs_key else max(1, self.concurrency // 2)
-
-    @property
     def evidence(self) -> EvidenceSettings:
         """Where requests may hold evidence."""
-        return EvidenceSettings(
-            mode=self.evidence_mode,
-            reply_searches=self.reply_searches,
-            earlier=self.earlier_answers,
-            marks=self.evidence_marks,
-            keep_parts=self.keep_parts,
-        )
+        return EvidenceSettings(mode=self.evidence_mode, marks=self.evidence_marks)
 
     @field_validator("upstream")
     @classmethod
@@ -384,59 +322,34 @@ class GatewaySettings(RedactedRepr, Value):
     def _two_marks(cls, value: object) -> object:
         return tuple(value.split()) or None if isinstance(value, str) else value
 
-    @field_validator("keys", "trusted_hosts", "protocols")
-    @classmethod
-    def _no_empty_item(cls, items: tuple[str | SecretStr, ...]) -> tuple[str | SecretStr, ...]:
-        return tuple(
-            item for item in items if (item if isinstance(item, str) else item.get_secret_value())
-        )
-
-    @field_validator("tenants")
-    @classmethod
-    def _tenant_names(cls, tenants: Mapping[str, Tenant]) -> Mapping[str, Tenant]:
-        for name in tenants:
-            if not TENANT_NAME.fullmatch(name):
-                raise ValueError(
-                    f"{name!r} is not a valid tenant name; use letters, digits, '.', '_' and '-', "
-                    "and do not begin with 'key-'"
-                )
-        return tenants
-
-    @field_validator("trusted_hosts")
-    @classmethod
-    def _host_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if "*" in name.removeprefix("*.") or "/" in name or ":" in name:
-                raise ValueError(
-                    f"{name!r} is not a host name; omit scheme and port, and write a wildcard as "
-                    "*.example.com"
-                )
-        return names
-
-    @field_validator("protocols")
-    @classmethod
-    def _known_protocols(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if name not in PROTOCOLS:
-                raise ValueError(f"unknown protocol {name!r}; {did_you_mean(name, PROTOCOLS)}")
-        return names
-
     @model_validator(mode="after")
-    def _unique_keys(self) -> Self:
+    def _names(self) -> Self:
+        for name in self.tenants:
+            if not TENANT_NAME.fullmatch(name):
+                raise _problem_of(
+                    "tenants",
+                    f"{name!r} is not a valid tenant name; use letters, digits, '.', '_' and '-', "
+                    "and do not begin with 'key-'",
+                )
+        for name in self.trusted_hosts:
+            if "*" in name.removeprefix("*.") or "/" in name or ":" in name:
+                raise _problem_of(
+                    "trusted_hosts",
+                    f"{name!r} is not a host name; omit scheme and port, and write a wildcard as "
+                    "*.example.com",
+                )
+        for name in self.protocols:
+            if name not in PROTOCOL_PATHS:
+                near = did_you_mean(name, PROTOCOL_PATHS)
+                raise _problem_of("protocols", f"unknown protocol {name!r}; {near}")
+        for name, route in self.routes.items():
+            if (why := route.problem(self.protocols)) is not None:
+                raise _problem_of("routes", f"route {name!r}: {why}")
         known = [register_secret(key.get_secret_value()) for key, _ in self.callers()]
         if self.upstream_key is not None:
             register_secret(self.upstream_key.get_secret_value())
         if len(set(known)) < len(known):
-            raise ValueError("two callers have the same key; give each its own")
-        return self
-
-    @model_validator(mode="after")
-    def _routes_with_effect(self) -> Self:
-        for name, route in self.routes.items():
-            if (why := route.problem(self.protocols)) is not None:
-                raise PydanticCustomError(
-                    "routes", "route {name}: {why}", {"name": repr(name), "why": why}
-                )
+            raise _problem_of("keys", "two callers have the same key; give each its own")
         return self
 
     def callers(self) -> Iterator[tuple[SecretStr, str]]:
@@ -446,6 +359,10 @@ class GatewaySettings(RedactedRepr, Value):
         for name, tenant in self.tenants.items():
             for key in tenant.keys:
                 yield key, name
+
+    def json_with_keys(self) -> str:
+        """The settings as JSON for worker processes, keys included."""
+        return json.dumps(self.model_dump(), default=lambda key: key.get_secret_value())
 
     @classmethod
     def from_env(
@@ -476,18 +393,26 @@ class GatewaySettings(RedactedRepr, Value):
         except ValidationError as error:
             problems = []
             for item in error.errors(include_input=False):
-                whole = "routes" if item["type"] == "routes" else "keys"
-                name = str(item["loc"][0]) if item["loc"] else whole
+                name = str(item["loc"][0] if item["loc"] else item["ctx"]["setting"])
                 spelled = (
                     option_of if name in options else variable_of if name in given else _in_file
                 )
-                problems.append(f"{spelled(name)}: {_problem(cls, item, spelled)}")
+                why = plainly(item)
+                if item["type"] == "extra_forbidden" and len(item["loc"]) == 1:
+                    near = get_close_matches(name, cls.model_fields, n=1)
+                    hint = (
+                        f"did you mean {spelled(near[0])!r}?"
+                        if near
+                        else "see guardrail serve --help"
+                    )
+                    why = f"unknown setting; {hint}"
+                problems.append(f"{spelled(name)}: {why}")
             raise ConfigError("; ".join(problems)) from None
 
 
-def settings_json(settings: GatewaySettings) -> str:
-    """The settings as JSON for worker processes, keys included."""
-    return json.dumps(settings.model_dump(), default=lambda key: key.get_secret_value())
+def _problem_of(setting: str, why: str) -> PydanticCustomError:
+    """A problem that is found when all settings are known."""
+    return PydanticCustomError("gateway", "{why}", {"setting": setting, "why": why})
 
 
 def option_of(name: str) -> str:
@@ -502,13 +427,3 @@ def variable_of(name: str) -> str:
 
 def _in_file(name: str) -> str:
     return f"[gateway] {name}"
-
-
-def _problem(
-    model: type[GatewaySettings], problem: ErrorDetails, spelled: Callable[[str], str]
-) -> str:
-    if problem["type"] != "extra_forbidden":
-        return plainly(problem)
-    near = get_close_matches(str(problem["loc"][0]), model.model_fields, n=1)
-    hint = f"did you mean {spelled(near[0])!r}?" if near else "see guardrail serve --help"
-    return f"unknown setting; {hint}"

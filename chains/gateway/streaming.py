@@ -1,57 +1,22 @@
-"""Replies that end when the caller goes away, and break off where the upstream does."""
+"""Streamed replies that break off where the upstream does, and work that outlives a request."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import TypeVar
 
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect
+from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from guardrail.core.errors import GuardrailError
 
-__all__ = ["BackgroundTasks", "BrokenOffError", "CallerGoneError", "JudgedStream", "unless_gone"]
-
-T = TypeVar("T")
+__all__ = ["BackgroundTasks", "BrokenOffError", "JudgedStream"]
 
 
 class BrokenOffError(GuardrailError):
     """The upstream broke off in the middle of a stream."""
-
-
-class CallerGoneError(GuardrailError):
-    """The caller closed the connection before there was a reply."""
-
-
-async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
-    """Do the work, or cancel it when the caller goes away.
-
-    Args:
-        receive: Of a request whose body has been read.
-        work: What to do.
-
-    Raises:
-        CallerGoneError: The caller went away first.
-    """
-
-    async def gone() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    task, watch = asyncio.ensure_future(work), asyncio.ensure_future(gone())
-    try:
-        await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise CallerGoneError("the caller closed the connection")
-        return task.result()
-    finally:
-        for item in (task, watch):
-            if not item.done():
-                item.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await item
 
 
 class BackgroundTasks:
@@ -82,7 +47,7 @@ class BackgroundTasks:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-class JudgedStream(Response):
+class JudgedStream(StreamingResponse):
     """A stream of judged bytes.
 
     If the upstream breaks off, the connection is closed without the end that the protocol asks
@@ -91,47 +56,29 @@ class JudgedStream(Response):
     Args:
         pieces: The bytes; raises ``BrokenOffError`` where the upstream breaks off.
         status: HTTP status.
-        headers: Headers of the reply.
+        headers: Headers of the reply, without its type.
         seconds: Most time for the whole stream.
         closed: Called at the end in any case.
     """
 
-    media_type = "text/event-stream"
-
     def __init__(
         self,
         pieces: AsyncIterator[bytes],
-        *,
         status: int,
-        headers: Iterable[tuple[str, str]],
+        headers: Mapping[str, str],
+        *,
         seconds: float,
         closed: Callable[[], Awaitable[None]],
     ) -> None:
-        self.status_code = status
-        self.background = None
-        self._pieces = pieces
+        super().__init__(pieces, status, headers, "text/event-stream")
         self._seconds = seconds
         self._closed = closed
-        self.raw_headers = [
-            (name.lower().encode("latin-1"), value.encode("latin-1"))
-            for name, value in headers
-            if name.lower() != "content-type"
-        ]
-        self.raw_headers.append((b"content-type", b"text/event-stream; charset=utf-8"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the pieces until they end, the upstream breaks off, or the caller goes away."""
-        with suppress(CallerGoneError, BrokenOffError, TimeoutError, OSError):
+        with suppress(BrokenOffError, ClientDisconnect, TimeoutError, OSError):
             try:
                 async with asyncio.timeout(self._seconds):
-                    await unless_gone(receive, self._send(send))
+                    await super().__call__(scope, receive, send)
             finally:
                 await self._closed()
-
-    async def _send(self, send: Send) -> None:
-        head = {"type": "http.response.start", "status": self.status_code}
-        await send(head | {"headers": self.raw_headers})
-        async for piece in self._pieces:
-            if piece:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})

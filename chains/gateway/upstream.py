@@ -9,25 +9,50 @@ import re
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 import anyio
 import httpx
+from starlette.requests import Request
+from starlette.responses import Response
 
-from chains.openai_wire import JSON, Reply, UnreadableReplyError, few_enough_bytes, safe_headers
-from guardrail.core.errors import ModelError
+from chains.gateway.requests import (
+    JSON_TYPE,
+    PREFIX,
+    RejectedError,
+    UpstreamUnreachableError,
+    local_path,
+    require_type,
+    unless_gone,
+)
+from chains.gateway.settings import GatewaySettings
+from chains.openai_errors import failed_reply
+from chains.openai_fields import identifier, sealed
+from chains.openai_wire import (
+    JSON,
+    Reply,
+    UnreadableReplyError,
+    few_enough_bytes,
+    reply_body,
+    safe_headers,
+)
 from guardrail.core.http_clients import reading_environment
 
-if TYPE_CHECKING:
-    from fastapi import Request
-
-    from chains.gateway.settings import GatewaySettings
-
-__all__ = ["Upstream", "UpstreamUnreachableError", "chunks_of", "opened"]
+__all__ = ["TEXTLESS", "Upstream", "chunks_of", "opened", "response_of"]
 
 T = TypeVar("T")
 
+TEXTLESS = (
+    ("GET", "models"),
+    ("GET", "models/{rest:path}"),
+    ("POST", "embeddings"),
+    ("POST", "moderations"),
+)
+"""Calls whose replies are numbers, names and truth values; anything else in them is dropped."""
+MOST_NESTED = 8
+PLAIN_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[\w.:@+~ -]+)+/?")
+"""A path without steps upwards, which would lead to calls that are judged or refused."""
 FORWARDED = re.compile(
     "accept|api-key|authorization|content-type|idempotency-key|traceparent|tracestate|user-agent|"
     "x-client-request-id|x-request-id|openai-.*|x-stainless-.*"
@@ -39,19 +64,6 @@ CONNECT_S = 10.0
 PROBE_S = 2.0
 """Seconds that the server has to answer a probe, whatever it answers."""
 PROBE_EVERY_S = 5.0
-
-
-class UpstreamUnreachableError(ModelError):
-    """The upstream could not be reached, or broke off.
-
-    Args:
-        message: What happened; without addresses or content.
-        late: Whether time ran out.
-    """
-
-    def __init__(self, message: str, *, late: bool) -> None:
-        super().__init__(message)
-        self.late = late
 
 
 class Upstream:
@@ -83,23 +95,22 @@ class Upstream:
         """Whether the server has answered anything within the last seconds."""
         async with self._probing:
             if time.monotonic() - self._probed > PROBE_EVERY_S:
-                url = f"{self._settings.upstream}/models"
-                request = self._client.build_request("GET", url, timeout=PROBE_S)
+                request = self._client.build_request("GET", f"{self._settings.upstream}/models")
                 try:
-                    async with opened(self._client, request, PROBE_S):
+                    async with asyncio.timeout(PROBE_S), opened(self._client, request):
                         self._answers = True
                 except (httpx.HTTPError, TimeoutError):
                     self._answers = False
                 self._probed = time.monotonic()
         return self._answers
 
-    def path_of(self, request: Request, prefix: str) -> str:
+    def path_of(self, request: Request) -> str:
         """The path and query of a call after the upstream's address.
 
         An Azure resource gets deployment and version as the caller wrote them; any other server
         gets the deployment as the model.
         """
-        path = request.url.path.removeprefix(prefix)
+        path = local_path(request.scope).removeprefix(PREFIX)
         azure = getattr(request.state, "azure", None)
         if azure is None:
             return path + (f"?{request.url.query}" if request.url.query else "")
@@ -131,21 +142,11 @@ class Upstream:
             UnreadableReplyError: It redirects, or its status is not one of HTTP.
         """
         url = f"{self._settings.upstream}{path}"
-        request = self._client.build_request(
-            method, url, headers=self._forwarded(headers), content=content
-        )
-        seconds = self._settings.first_byte_s
+        forwarded = self._forwarded(headers)
+        request = self._client.build_request(method, url, headers=forwarded, content=content)
         async with AsyncExitStack() as stack:
-            try:
-                with _connection_errors("cannot be reached"):
-                    response = await stack.enter_async_context(
-                        opened(self._client, request, seconds)
-                    )
-            except TimeoutError as error:
-                raise UpstreamUnreachableError(
-                    f"the model's server did not begin a reply within {seconds:g} s (first_byte_s)",
-                    late=True,
-                ) from error
+            with _connection_errors("cannot be reached"):
+                response = await stack.enter_async_context(opened(self._client, request))
             if response.is_redirect:
                 raise UnreadableReplyError("the model's server redirects; give its final address")
             if response.status_code not in FINAL_STATUSES:
@@ -169,6 +170,32 @@ class Upstream:
         headers = safe_headers(response.headers.multi_items())
         return Reply(response.status_code, headers, bytes(body))
 
+    async def forward(self, request: Request) -> Response:
+        """Send one of the ``TEXTLESS`` calls and return its reply without any text.
+
+        Raises:
+            RejectedError: Its path leads elsewhere, or its body is of another type.
+            UpstreamUnreachableError: There is no reply.
+            UnreadableReplyError: The reply is not JSON.
+        """
+        content = b"" if request.method == "GET" else await require_type(request, JSON_TYPE)
+        if not PLAIN_PATH.fullmatch(local_path(request.scope).removeprefix(PREFIX)):
+            raise RejectedError(400, "the path is not one of this gateway's", "invalid_path")
+        path = self.path_of(request)
+
+        async def exchange() -> Reply:
+            async with self.open(request.method, path, request.headers, content) as response:
+                return await self.read(response)
+
+        def without_text(reply: Reply) -> Reply:
+            if (failed := failed_reply(reply)) is not None:
+                return failed
+            kept = _without_text(reply_body(reply), MOST_NESTED)
+            return reply._replace(body=json.dumps(kept).encode())
+
+        reply = await unless_gone(request.receive, exchange())
+        return response_of(await asyncio.to_thread(without_text, reply), JSON_TYPE)
+
     def _forwarded(self, headers: Mapping[str, str]) -> dict[str, str]:
         found = {
             name: value for name, value in headers.items() if FORWARDED.fullmatch(name.lower())
@@ -182,38 +209,51 @@ class Upstream:
         return found
 
 
+def response_of(reply: Reply, kind: str) -> Response:
+    """A reply of the upstream as the gateway's own, with a media type of its own."""
+    headers = {name: value for name, value in reply.headers if name.lower() != "content-type"}
+    return Response(reply.body, reply.status, headers, kind)
+
+
+def _without_text(value: object, depth: int) -> object:
+    """The numbers, truth values and names in a value; None if there are none."""
+    if isinstance(value, dict | list) and not depth:
+        return None
+    if isinstance(value, list):
+        if all(type(item) is float for item in value):  # an embedding; there may be many
+            return value
+        return [held for item in value if (held := _without_text(item, depth - 1)) is not None]
+    if isinstance(value, dict):
+        named = {name: held for name, held in value.items() if identifier(name)}
+        return {name: _without_text(held, depth - 1) for name, held in named.items()}
+    return value if isinstance(value, int | float) else identifier(value) or sealed(value)
+
+
 @contextmanager
 def _connection_errors(happened: str) -> Iterator[None]:
     """Turns errors of the connection into one without addresses."""
     try:
         yield
     except httpx.TimeoutException as error:
-        raise UpstreamUnreachableError("the model's server took too long", late=True) from error
+        raise UpstreamUnreachableError("the model's server took too long", status=504) from error
     except httpx.HTTPError as error:
         message = f"the model's server {happened} ({type(error).__name__})"
-        raise UpstreamUnreachableError(message, late=False) from error
+        raise UpstreamUnreachableError(message) from error
 
 
 @asynccontextmanager
 async def opened(
-    client: httpx.AsyncClient, request: httpx.Request, seconds: float
+    client: httpx.AsyncClient, request: httpx.Request
 ) -> AsyncIterator[httpx.Response]:
     """Send a request; its reply is closed at the end, and its body is still to be read.
 
-    Args:
-        client: Sends it.
-        request: The request.
-        seconds: Most time until the reply begins.
-
     Raises:
-        TimeoutError: It does not begin in time.
         httpx.HTTPError: There is no reply.
     """
     begun: list[httpx.Response] = []  # also filled if the caller is cancelled as the reply comes
 
     async def send() -> None:
-        with anyio.fail_after(seconds):
-            begun.append(await client.send(request, stream=True))
+        begun.append(await client.send(request, stream=True))
 
     try:
         await _cancelled_by_scope(send())

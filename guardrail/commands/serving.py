@@ -87,7 +87,7 @@ def serve(
     try:
         from chains.gateway import run
     except ImportError as error:
-        raise MissingExtraError(getattr(error, "name", None) or "fastapi", "server") from error
+        raise MissingExtraError(getattr(error, "name", None) or "starlette", "server") from error
     if log is not None:
         settings = settings.model_copy(update={"log": LogConfig(path=log)})
     options = {name: value for name, value in vars(gateway).items() if value not in (None, [])}

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
+pytest.importorskip("starlette", reason="the extra 'server' is not installed")
 pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 
 from benchmarks.faults.disk import no_room, spoilt

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pytest
 
 pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
-pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
+pytest.importorskip("starlette", reason="the extra 'server' is not installed")
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

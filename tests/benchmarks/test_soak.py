@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
+pytest.importorskip("starlette", reason="the extra 'server' is not installed")
 
 from benchmarks.faults.facts import Case
 from benchmarks.soak import __main__ as soaking

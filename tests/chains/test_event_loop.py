@@ -7,7 +7,7 @@ from types import FrameType
 
 import pytest
 
-from chains.gateway.protocols.litellm import LiteLLMGuardrail
+from chains.gateway.litellm import LiteLLMGuardrail
 from chains.openai_exchange import Endpoint, Exchange, Reply
 from chains.openai_request import GuardSettings
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig

@@ -92,10 +92,10 @@ def test_any_body_is_read_or_refused(guard, endpoint, body):
 @pytest.mark.parametrize("name", PROTOCOLS)
 async def test_a_call_of_another_gateway_is_answered_or_refused(guard, name):
     for body in HOSTS[name]:
-        answer = PROTOCOLS[name][1]()
+        protocol = PROTOCOLS[name]()
         for odd in odd_bodies(body):
             with suppress(GuardrailError):
-                told, _ = await answer(odd, GuardSettings(guard=guard, evidence=PLACES))
+                told, _ = await protocol.answer(odd, GuardSettings(guard=guard, evidence=PLACES))
                 json.dumps(told)
 
 

@@ -6,12 +6,12 @@ import json
 import httpx
 import openai
 import pytest
-from fastapi.testclient import TestClient
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables import RunnableGenerator
 from langchain_core.runnables.utils import AddableDict
+from starlette.testclient import TestClient
 
 from chains import GuardedChatModel, GuardrailRunnable, guard_openai, openai_sse
 from chains.gateway import GatewaySettings, create_app

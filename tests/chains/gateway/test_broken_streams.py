@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from chains.gateway.protocols import PROTOCOLS
+from chains.gateway.settings import PROTOCOL_PATHS as PROTOCOLS
 from guardrail import STRICT, Guardrail, GuardrailConfig
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
 from tests.chains.scripted import ScriptedJudge

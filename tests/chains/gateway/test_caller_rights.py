@@ -6,7 +6,6 @@ import pytest
 
 from chains.caller import CallerRights
 from chains.gateway import GatewaySettings, create_app
-from chains.gateway.settings import rights_of
 from guardrail import STRICT, ConfigError, GuardrailConfig
 from tests.chains.conftest import CANARY, FALSE_MIDDLE, QUESTION, scripted_guard
 
@@ -140,9 +139,9 @@ async def test_json_that_nobody_may_ask_for_is_judged_as_text(gateway):
 
 
 def test_rights_are_a_preset_or_a_list():
-    assert rights_of(GatewaySettings().caller) == CallerRights()
-    assert not any(rights_of("strict").model_dump().values())
+    assert GatewaySettings().caller == CallerRights()
+    assert not any(GatewaySettings(caller="strict").caller.model_dump().values())
     listed = GatewaySettings(caller=["evidence", "tools"]).caller
-    assert rights_of(listed) == CallerRights(policy=False, structured_output=False)
+    assert listed == CallerRights(policy=False, structured_output=False)
     with pytest.raises(ConfigError, match="did you mean 'tools'"):
         GatewaySettings.from_env(environ={}, options={"caller": "tool"})

@@ -10,7 +10,7 @@ from guardrail.core.errors import KnowledgeGraphError
 from guardrail.log.records import open_log
 from tests.chains.conftest import ANSWER, CANARY, FALSE_MIDDLE, QUESTION, scripted_guard
 from tests.chains.fake_openai import CANDIDATES, JSON_ANSWER
-from tests.chains.gateway.protocols.test_protocols import LITELLM, response_call
+from tests.chains.gateway.test_protocols import LITELLM, response_call
 
 CHAT = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
 RESPONSES = {"model": "plain", "input": QUESTION}

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import httpx
 import pytest
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from chains.gateway import GatewaySettings, create_app, serving
 from guardrail import GuardrailConfig
@@ -246,7 +246,7 @@ def test_every_process_that_serves_freezes_what_it_has_loaded(monkeypatch):
 
     def create(*_, **options):
         told.append(options)
-        return FastAPI()
+        return Starlette()
 
     monkeypatch.setattr(serving, "create_app", create)
     monkeypatch.setattr(serving.uvicorn, "run", lambda *_, **__: None)

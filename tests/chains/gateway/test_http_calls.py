@@ -27,7 +27,7 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 
 async def read(client: httpx.AsyncClient, url: str) -> bytes:
-    async with opened(client, client.build_request("GET", url), 5.0) as response:
+    async with opened(client, client.build_request("GET", url)) as response:
         return b"".join([chunk async for chunk in chunks_of(response)])
 
 
@@ -59,6 +59,6 @@ async def test_a_reply_that_does_not_begin_is_given_up():
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     async with server, httpx.AsyncClient() as client:
         with pytest.raises(TimeoutError):
-            async with opened(client, client.build_request("GET", url), 0.05):
+            async with asyncio.timeout(0.05), opened(client, client.build_request("GET", url)):
                 pass
         assert client._transport._pool.connections == []

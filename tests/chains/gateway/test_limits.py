@@ -9,8 +9,8 @@ import tracemalloc
 import httpx
 import pytest
 
-from chains.gateway import GatewaySettings, create_app, middleware, requests, serving
-from chains.gateway.middleware import RateLimits, address_of
+from chains.gateway import GatewaySettings, callers, create_app, limits, serving
+from chains.gateway.callers import RateLimits, address_of
 from chains.gateway.requests import RejectedError
 from chains.gateway.serving import HeadTimeoutProtocol
 from guardrail import GuardrailConfig
@@ -51,8 +51,9 @@ def test_bodies_that_do_not_come_take_no_place(guard):
     ("grace", "seconds"), [(60.0, 0.5), (0.2, 120.0)], ids=["as a whole", "by its rate"]
 )
 def test_a_slow_body_ends(guard, monkeypatch, grace, seconds):
-    monkeypatch.setattr(requests, "GRACE_S", grace)
-    with served(create_app(guard, GatewaySettings(body_timeout_s=seconds))) as url:
+    monkeypatch.setattr(limits, "GRACE_S", grace)
+    monkeypatch.setattr(limits, "BODY_S", seconds)
+    with served(create_app(guard, GatewaySettings())) as url:
         (slow,) = slow_bodies(url, 1)
         said = b""
         while piece := slow.recv(65_536):
@@ -110,7 +111,7 @@ def test_a_bomb_is_unpacked_up_to_the_bound_alone():
     bomb = gzip.compress(b" " * 200_000_000, mtime=0)
     tracemalloc.start()
     with pytest.raises(RejectedError):
-        requests.gunzip(bomb, 1_000_000)
+        limits.gunzip(bomb, 1_000_000)
     assert tracemalloc.get_traced_memory()[1] < 10_000_000
     tracemalloc.stop()
 
@@ -121,7 +122,7 @@ def client_of(guard, **settings):
 
 
 def test_one_address_sends_few_bodies_at_once(guard, monkeypatch):
-    monkeypatch.setattr(middleware, "ADDRESS_BODIES", 2)
+    monkeypatch.setattr(limits, "ADDRESS_BODIES", 2)
     with served(create_app(guard, GatewaySettings())) as url:
         slow = slow_bodies(url, 2)
         refused = httpx.post(f"{url}/v1/checks", json=ASKED, timeout=PATIENCE_S)
@@ -139,18 +140,10 @@ async def test_one_address_has_its_number_a_minute(guard):
     assert codes == [200, 200, 429, 429]
 
 
-async def test_one_address_has_its_number_in_work(guard):
-    async with client_of(guard, address_concurrency=1) as client:
-        calls = [client.post("/v1/checks", json=ASKED) for _ in range(3)]
-        codes = [reply.status_code for reply in await asyncio.gather(*calls)]
-        assert sorted(codes) == [200, 429, 429]
-        assert (await client.post("/v1/checks", json=ASKED)).status_code == 200
-
-
 @pytest.mark.parametrize(
     ("settings", "served_at_once"),
-    [({}, 2), ({"address_concurrency": 4}, 4), ({"keys": "k"}, 4)],
-    ids=["without keys", "told", "with keys"],
+    [({}, 2), ({"keys": "k"}, 4)],
+    ids=["without keys", "with keys"],
 )
 async def test_without_keys_no_address_takes_all_places(guard, settings, served_at_once):
     async with client_of(guard, concurrency=4, **settings) as client:
@@ -187,8 +180,9 @@ def test_addresses_of_one_network_are_one_caller():
     assert address_of({}) == ""
 
 
-def test_rates_of_many_names_take_little_room():
-    rates = RateLimits(most=100)
+def test_rates_of_many_names_take_little_room(monkeypatch):
+    monkeypatch.setattr(callers, "REMEMBERED", 100)
+    rates = RateLimits()
     for name in range(1_000):
         rates.take(name, 1.0)
     with pytest.raises(RejectedError) as raised:

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from chains.gateway import create_app
-from chains.gateway.settings import JUDGE_CACHE, sharing
+from chains.gateway.app import JUDGE_CACHE, sharing
 from guardrail import GuardrailConfig, Verdict
 from guardrail.core.types import NLIScores
 from guardrail.selftest import EVIDENCE, TRIED

@@ -10,8 +10,8 @@ import pytest
 
 from chains.evidence import Source
 from chains.evidence.base import Found
-from chains.gateway import GatewaySettings, serving
-from chains.gateway.protocols.litellm import CALLS, LiteLLMGuardrail, PendingRequests
+from chains.gateway import GatewaySettings, litellm, serving
+from chains.gateway.litellm import CALLS, LiteLLMGuardrail, PendingRequests
 from chains.openai_request import GuardSettings
 from guardrail import STRICT, GuardrailConfig
 from guardrail.core.errors import GuardrailError
@@ -67,14 +67,15 @@ def response_of(call):
     return {"input_type": "response", "litellm_call_id": call, "texts": [RIGHT]}
 
 
-async def test_requests_that_wait_are_bounded_in_memory(empty):
+async def test_requests_that_wait_are_bounded_in_memory(empty, monkeypatch):
     """The oldest go first; a response whose request is gone says so."""
-    pending = PendingRequests(most_bytes=250_000)
+    monkeypatch.setattr(litellm, "STORE_BYTES", 250_000)
+    pending = PendingRequests()
     host = partial(LiteLLMGuardrail(pending), guarding=GuardSettings(guard=empty))
     for call in range(20):
         await host(request_of(str(call), f"{RIGHT} {'x' * 50_000}."))
         await host(request_of(str(call), f"{RIGHT} {'x' * 50_000}."))  # the same call once more
-    assert pending.calls() == ["16", "17", "18", "19"]
+    assert [call for call in range(20) if pending.get(str(call))] == [16, 17, 18, 19]
     _, (known,) = await host(response_of("19"))
     assert known.errors == ()
     assert known.action == "pass"
@@ -82,7 +83,7 @@ async def test_requests_that_wait_are_bounded_in_memory(empty):
     assert any("is not stored" in problem.message for problem in gone.errors)
     handed_over = {"evidence": [{"text": "x" * 300_000}]}  # alone above the bound
     await host(request_of("large", "") | {"additional_provider_specific_params": handed_over})
-    assert pending.calls() == []
+    assert pending.get("large") is pending.get("19") is None
 
 
 async def test_requests_that_wait_are_bounded_in_number(empty):
@@ -90,7 +91,7 @@ async def test_requests_that_wait_are_bounded_in_number(empty):
     host = partial(LiteLLMGuardrail(pending), guarding=GuardSettings(guard=empty))
     for call in range(CALLS + 10):
         await host(request_of(str(call), RIGHT))
-    assert len(pending.calls()) == CALLS
+    assert [pending.get(call) is None for call in ("9", "10")] == [True, False]
     assert json.loads(json.dumps((await host(response_of("1")))[0]))["action"]
 
 

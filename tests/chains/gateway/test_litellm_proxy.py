@@ -30,7 +30,7 @@ from tests.ports import free_port
 
 PLACES = (
     Path(sys.executable).parent,
-    Path(__file__).parents[4] / "build/litellm/bin",
+    Path(__file__).parents[3] / "build/litellm/bin",
     *map(Path, os.environ.get("PATH", "").split(os.pathsep)),
 )
 PROGRAM = os.environ.get("LITELLM_PROGRAM") or shutil.which(

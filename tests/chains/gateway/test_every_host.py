@@ -11,7 +11,7 @@ import pytest
 from benchmarks.fuzz.bodies import HOSTS
 from chains.caller import CallerRights
 from chains.evidence import EvidenceSettings, Source
-from chains.gateway.protocols import PROTOCOLS, Protocol
+from chains.gateway.protocols import PROTOCOLS
 from chains.openai_request import GuardSettings
 from guardrail import ANNOTATE, BEST_OF_N, STRICT, Action, GuardrailConfig, Passage
 from tests.chains.conftest import scripted_guard
@@ -19,9 +19,7 @@ from tests.chains.hotel import MORE, RIGHT, SAID, SECRET
 
 OWNER = ""
 GRAPH = "The Kestrel Hotel has a pool."
-DECIDING = [
-    name for name, (_, make) in PROTOCOLS.items() if type(make()).policy_of is Protocol.policy_of
-]
+DECIDING = [name for name, make in PROTOCOLS.items() if not make().texts]
 """Hosts that do what the policy decided; to others each sentence is told, and they decide."""
 
 each_host = pytest.mark.parametrize("name", PROTOCOLS)
@@ -40,9 +38,9 @@ async def judged(name, guard, **guarded):
     """What the last of a host's recorded calls gets back, and the verdict behind it."""
     assert HOSTS[name], f"record a call of {name!r} in tests/chains/hosts/recorded/{name}.json"
     assert SECRET in json.dumps(HOSTS[name][-1]), "its answer is SAID of tests/chains/hotel.py"
-    answer = PROTOCOLS[name][1]()
+    protocol = PROTOCOLS[name]()
     for body in HOSTS[name]:
-        reply, answers = await answer(body, GuardSettings(guard=guard, **guarded))
+        reply, answers = await protocol.answer(body, GuardSettings(guard=guard, **guarded))
     (verdict,) = answers
     return json.dumps(reply), verdict
 
@@ -112,20 +110,20 @@ async def test_the_mode_says_what_is_judged_against_what(name, guard, mode):
 
 @each_host
 async def test_routes_choose_by_the_model_that_was_asked(name):
-    answer = PROTOCOLS[name][1]()
+    protocol = PROTOCOLS[name]()
     for body in HOSTS[name]:
         named = set(models_in(body))
-        found = await answer.model_of(body, OWNER)
+        found = await protocol.model_of(body, OWNER)
         assert not named or found in named, "model_of does not find the model"
 
 
 @each_host
 @pytest.mark.parametrize("odd", [None, 3, "text", [], {}, {"json": []}])
 async def test_a_body_without_a_model_names_none(name, odd):
-    answer = PROTOCOLS[name][1]()
+    protocol = PROTOCOLS[name]()
     for body in HOSTS[name]:
         told = {key: odd for key in body if key != "model"}
-        assert await answer.model_of(told, OWNER) is None
+        assert await protocol.model_of(told, OWNER) is None
 
 
 def models_in(value):

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from chains.gateway.protocols import PROTOCOLS
+from chains.gateway.settings import PROTOCOL_PATHS
 from guardrail import STRICT, ConfigError, GuardrailConfig, KnowledgeGraphError
 from guardrail.log.records import open_log
 from tests.chains.conftest import scripted_guard
@@ -23,7 +23,7 @@ REQUESTS = "kg_guardrail_requests_total{"
 @pytest.fixture(scope="module")
 def gateway():
     config = GuardrailConfig(policy=STRICT)
-    settings = GatewaySettings(protocols=tuple(PROTOCOLS), keys="k")
+    settings = GatewaySettings(protocols=tuple(PROTOCOL_PATHS), keys="k")
     with scripted_guard(config=config, retriever=lambda question: []) as guard:
         app = create_app(guard, settings)
         yield httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
@@ -280,7 +280,7 @@ async def test_a_reply_names_its_record(tmp_path):
     assert reply.headers["x-guardrail-record"] == record.answer.id
 
 
-@pytest.mark.parametrize("path", [path for path, _ in PROTOCOLS.values()])
+@pytest.mark.parametrize("path", PROTOCOL_PATHS.values())
 async def test_a_protocol_needs_the_gateways_key(gateway, path):
     assert (await post(gateway, path, {}, {})).status_code == 401
 

@@ -1,9 +1,4 @@
-"""LiteLLM's ``generic_guardrail_api``: requests bring evidence, responses are judged by it.
-
-The call for a response does not repeat the conversation, so the evidence of its request is stored
-by ``litellm_call_id``, for all workers of a gateway. A growing response is sent again and again:
-with ``streaming_transform_mode: incremental_diff`` only judged text leaves the proxy.
-"""
+"""LiteLLM's ``generic_guardrail_api``: requests bring evidence, responses are judged by it."""
 
 from __future__ import annotations
 
@@ -15,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
@@ -23,39 +17,21 @@ from chains.conversation import standalone_question
 from chains.evidence.base import Case, Found, case_of
 from chains.evidence.items import RequestField, request_field
 from chains.evidence.openai import request_evidence, request_turns
-from chains.gateway.protocols.base import Protocol, ProtocolReply, refusal_text
+from chains.gateway.protocols import Protocol, ProtocolReply, object_at, refusal_text
 from chains.gateway.requests import in_reader_thread
 from chains.openai_calls import calls_in, documents_of_calls
 from chains.openai_fields import scalar, sealed, tree
+from chains.openai_request import GuardSettings
 from chains.openai_wire import JSON, is_json_document
 from chains.rendering import Notes, render, render_sentences
 from chains.structured import Document, judge_documents
 from chains.styles import MarkerStyle
+from guardrail import Action, GuardedAnswer
 from guardrail.core.errors import GuardrailError, InputError
-from guardrail.core.types import Action, GuardedAnswer, Problem
+from guardrail.core.types import Problem
 
-if TYPE_CHECKING:
-    from chains.openai_request import GuardSettings
+__all__ = ["CALLS", "STORE_VARIABLE", "LiteLLMGuardrail", "PendingRequests", "protocol"]
 
-__all__ = ["CALLS", "STORE_VARIABLE", "LiteLLMGuardrail", "PendingRequests"]
-
-STORE_VARIABLE = "KG_WORKER_REQUESTS"
-"""Names the file through which the workers of one gateway share requests."""
-CALLS = 10_000
-"""Requests that wait for their response."""
-STORE_BYTES = 256 * 2**20
-"""Bytes of all of them."""
-BUSY_S = 10.0
-"""Seconds that a worker waits for the others to write."""
-TABLE = """
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = OFF;
-CREATE TABLE IF NOT EXISTS pending (
-    place INTEGER PRIMARY KEY, call TEXT UNIQUE NOT NULL, size INTEGER NOT NULL, request TEXT
-);
-CREATE INDEX IF NOT EXISTS sizes ON pending (size);
-"""
-REQUEST = TypeAdapter(tuple[str, Found, str | None])
 PARAMETERS = ("evidence", "policy", "strictness")
 """Read from ``additional_provider_specific_params``."""
 NO_REQUEST = Problem(
@@ -71,8 +47,13 @@ UNKNOWN_CALLS = "the model calls a tool in a form that cannot be judged"
 ENDS = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
 
 
-class LiteLLMGuardrail(Protocol):
+class LiteLLMGuardrail:
     """Answers the calls of LiteLLM's proxy.
+
+    The call for a response does not repeat the conversation, so the evidence of its request is
+    stored by ``litellm_call_id``, for all workers of a gateway. A growing response is sent again
+    and again: with ``streaming_transform_mode: incremental_diff`` only judged text leaves the
+    proxy.
 
     Args:
         pending: Where requests wait for their response; by default the file that the workers of
@@ -82,12 +63,10 @@ class LiteLLMGuardrail(Protocol):
     def __init__(self, pending: PendingRequests | None = None) -> None:
         self._pending = pending or PendingRequests(os.environ.get(STORE_VARIABLE))
 
-    async def model_of(self, body: JSON, owner: str) -> object:
-        """The model of a request; a response has that of its request."""
-        model, call = body.get("model"), _call(body, owner)
-        if isinstance(model, str) or call is None:
-            return model
-        stored = await asyncio.to_thread(self._pending.get, call)
+    async def stored_model(self, body: JSON, owner: str) -> object:
+        """The model of a response, which is that of its request."""
+        call = _call(body, owner)
+        stored = await asyncio.to_thread(self._pending.get, call) if call else None
         return stored[2] if stored else None
 
     async def __call__(self, body: JSON, guarding: GuardSettings) -> ProtocolReply:
@@ -98,8 +77,7 @@ class LiteLLMGuardrail(Protocol):
             GuardrailError: A part cannot be used, or the request cannot be stored.
         """
         call, model = _call(body, guarding.owner), body.get("model")
-        parameters = body.get("additional_provider_specific_params")
-        known = parameters if isinstance(parameters, dict) else {}
+        known = object_at(body, "additional_provider_specific_params") or {}
         given = {key: known[key] for key in PARAMETERS if key in known}
         field = await in_reader_thread(request_field, given)
         question, found = await in_reader_thread(_read, body, field, guarding)
@@ -113,7 +91,7 @@ class LiteLLMGuardrail(Protocol):
             raise InputError(f"input_type must be 'request' or 'response', not {kind!r}")
         if body.get("tool_calls") and not guarding.rights.tools:
             # The proxy accepts only texts: a call leaves unchanged, or the reply does not.
-            return {"action": "BLOCKED", "blocked_reason": NO_CALLS}, ()
+            return _blocked(NO_CALLS), ()
         stored = await asyncio.to_thread(self._pending.get, call) if call else None
         if stored is not None:
             question, found = question or stored[0], found | stored[1]
@@ -123,52 +101,52 @@ class LiteLLMGuardrail(Protocol):
         guarding = replace(guarding, policy=policy)
         case = await case_of(guarding.guard, question, found, guarding.evidence.mode)
         case = case._replace(problems=(*case.problems, *problems))
-        return await self._judged(body, guarding, case)
+        return await _judged_response(body, guarding, case)
 
-    async def _judged(self, body: JSON, guarding: GuardSettings, case: Case) -> ProtocolReply:
-        texts, policy = _texts(body), guarding.policy
-        if len(texts) > MOST_TEXTS:
-            raise InputError(f"a response has at most {MOST_TEXTS} texts, not {len(texts)}")
-        calls = await in_reader_thread(calls_in, body)
-        documents = documents_of_calls(calls)
-        if not _is_whole(body.get("tool_calls") or [], calls.get("tool_calls", [])):
-            if policy.structured:
-                return {"action": "BLOCKED", "blocked_reason": UNKNOWN_CALLS}, ()
-            documents.append(Document("tool calls", "", None))
+
+async def _judged_response(body: JSON, guarding: GuardSettings, case: Case) -> ProtocolReply:
+    texts, policy = _texts(body), guarding.policy
+    if len(texts) > MOST_TEXTS:
+        raise InputError(f"a response has at most {MOST_TEXTS} texts, not {len(texts)}")
+    calls = await in_reader_thread(calls_in, body)
+    documents = documents_of_calls(calls)
+    if not _is_whole(body.get("tool_calls") or [], calls.get("tool_calls", [])):
         if policy.structured:
-            documents += [
-                Document.read(f"text {place}", "answer", text)
-                for place, text in enumerate(texts)
-                if is_json_document(text)
-            ]
-        verdicts = await judge_documents(guarding.guard, policy, case, documents)
-        answers = [*verdicts.answers]
-        if verdicts.withheld:
-            return {"action": "BLOCKED", "blocked_reason": policy.refusal}, (*answers,)
-        reported = {"guardrail": report} if (report := verdicts.report()) else {}
-        judged = {one.of for one in verdicts.judged}
-        returned: list[str] = []
-        held_back: list[int] = []
-        for place, text in enumerate(texts):
-            shown, held = text, 0
-            if text.strip() and f"text {place}" not in judged:
-                answer = await case.check(guarding.guard, text, policy.settled())
-                answers.append(answer)
-                growing = not text.rstrip().endswith(ENDS)
-                if answer.action is Action.REFUSE and not growing:
-                    reason = refusal_text(answer, guarding)
-                    return {"action": "BLOCKED", "blocked_reason": reason}, tuple(answers)
-                shown, held = await asyncio.to_thread(_shown, answer, text, guarding.style)
-            returned.append(shown)
-            held_back.append(held)
-        if returned == texts:
-            return {"action": "NONE", **reported}, tuple(answers)
-        reply = {
-            "action": "GUARDRAIL_INTERVENED",
-            "texts": returned,
-            "stream_holdback_chars": held_back,
-        }
-        return reply | reported, tuple(answers)
+            return _blocked(UNKNOWN_CALLS), ()
+        documents.append(Document("tool calls", "", None))
+    if policy.structured:
+        documents += [
+            Document.read(f"text {place}", "answer", text)
+            for place, text in enumerate(texts)
+            if is_json_document(text)
+        ]
+    verdicts = await judge_documents(guarding.guard, policy, case, documents)
+    answers = [*verdicts.answers]
+    if verdicts.withheld:
+        return _blocked(policy.refusal), tuple(answers)
+    reported = {"guardrail": report} if (report := verdicts.report()) else {}
+    judged = {one.of for one in verdicts.judged}
+    returned: list[str] = []
+    held_back: list[int] = []
+    for place, text in enumerate(texts):
+        shown, held = text, 0
+        if text.strip() and f"text {place}" not in judged:
+            answer = await case.check(guarding.guard, text, policy.settled())
+            answers.append(answer)
+            growing = not text.rstrip().endswith(ENDS)
+            if answer.action is Action.REFUSE and not growing:
+                return _blocked(refusal_text(answer, guarding)), tuple(answers)
+            shown, held = await asyncio.to_thread(_shown, answer, text, guarding.style)
+        returned.append(shown)
+        held_back.append(held)
+    if returned == texts:
+        return {"action": "NONE", **reported}, tuple(answers)
+    changed = {"texts": returned, "stream_holdback_chars": held_back}
+    return {"action": "GUARDRAIL_INTERVENED", **changed, **reported}, tuple(answers)
+
+
+def _blocked(reason: str) -> JSON:
+    return {"action": "BLOCKED", "blocked_reason": reason}
 
 
 def _call(body: JSON, owner: str) -> str | None:
@@ -188,11 +166,7 @@ def _read(body: JSON, field: RequestField, guarding: GuardSettings) -> tuple[str
 
 
 def _texts(body: JSON) -> list[str]:
-    """The texts of a call, by place.
-
-    Raises:
-        InputError: One is not a text, so that it would be returned unjudged.
-    """
+    """The texts of a call, by place; raises InputError, since others would return unjudged."""
     texts = body.get("texts")
     if texts is None:
         return []
@@ -234,25 +208,42 @@ def _shown(answer: GuardedAnswer, text: str, style: MarkerStyle) -> tuple[str, i
     return shown, len(shown) - (len(settled) if shown.startswith(settled) else 0)
 
 
+STORE_VARIABLE = "KG_WORKER_REQUESTS"
+"""Names the file through which the workers of one gateway share requests."""
+CALLS = 10_000
+"""Requests that wait for their response."""
+STORE_BYTES = 256 * 2**20
+"""Bytes of all of them."""
+BUSY_S = 10.0
+"""Seconds that a worker waits for the others to write."""
+TABLE = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = OFF;
+CREATE TABLE IF NOT EXISTS pending (
+    place INTEGER PRIMARY KEY, call TEXT UNIQUE NOT NULL, size INTEGER NOT NULL, request TEXT
+);
+CREATE INDEX IF NOT EXISTS sizes ON pending (size);
+"""
+REQUEST = TypeAdapter(tuple[str, Found, str | None])
+
+
 class PendingRequests:
     """The newest requests, bounded in number and bytes, in memory or in a shared file.
 
     Args:
         path: File to share; None for the memory of this process.
-        most_bytes: Most bytes of all requests.
 
     Raises:
         GuardrailError: The file cannot be opened.
     """
 
-    def __init__(self, path: str | None = None, *, most_bytes: int = STORE_BYTES) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self, path: str | None = None) -> None:
         self._lock = threading.Lock()
         with self._locked():
             self._db = sqlite3.connect(path or ":memory:", BUSY_S, check_same_thread=False)
             self._db.executescript(TABLE)
 
-    def add(self, call: str, question: str, found: Found, model: str | None = None) -> None:
+    def add(self, call: str, question: str, found: Found, model: str | None) -> None:
         """Store a request with its model; the oldest are dropped when there is no room.
 
         Raises:
@@ -279,19 +270,13 @@ class PendingRequests:
             row = self._db.execute(query, (json.dumps(call),)).fetchone()
         return None if row is None else REQUEST.validate_python(json.loads(row[0]))
 
-    def calls(self) -> list[str]:
-        """The ids of the stored requests, the oldest first."""
-        with self._locked():
-            rows = self._db.execute("SELECT call FROM pending ORDER BY place").fetchall()
-        return [json.loads(call) for (call,) in rows]
-
     def close(self) -> None:
         """Close the file; its content stays."""
         self._db.close()
 
     def _is_full(self) -> bool:
         calls, size = self._db.execute("SELECT count(*), total(size) FROM pending").fetchone()
-        return bool(calls > CALLS or size > self._most_bytes)
+        return bool(calls > CALLS or size > STORE_BYTES)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -303,3 +288,9 @@ class PendingRequests:
                 f"requests cannot be stored until their response: {error}; check whether the "
                 "folder for temporary files is full"
             ) from error
+
+
+def protocol() -> Protocol:
+    """The protocol, with a store of its own."""
+    guardrail = LiteLLMGuardrail()
+    return Protocol(guardrail, stored_model=guardrail.stored_model)
