@@ -272,8 +272,8 @@ class GatewaySettings(RedactedRepr, Value):
     upstream: str | None = None
     upstream_key: SecretStr | None = None
     keys: Keys = ()
-    tenants: Annotated[Mapping[str, Tenant], BeforeValidator(_tenants)] = Field({})
-    routes: Annotated[Mapping[str, Route], BeforeValidator(_routes)] = Field({})
+    tenants: Annotated[Mapping[str, Tenant], BeforeValidator(_tenants)] = Field(default={})
+    routes: Annotated[Mapping[str, Route], BeforeValidator(_routes)] = Field(default={})
     trusted_hosts: Words = ()
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
@@ -281,7 +281,7 @@ class GatewaySettings(RedactedRepr, Value):
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN
     evidence_marks: Marks | None = None
     dry_run: bool = False
-    caller: Rights = Field("free", validate_default=True)
+    caller: Rights = Field(default="free", validate_default=True)
     reasons: bool = True
     protocols: Words = ()
     max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)

@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableGenerator
 
 from chains import GuardrailRunnable
 from tests.chains.hosts.asking import Asked, recorded
-from tests.chains.hosts.test_langchain_agent import conversation
+from tests.chains.hosts.test_langchain import conversation
 from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, ITEMS, SAID, SECRET
 
 STREAMS = 12
