@@ -130,7 +130,7 @@ def _wait_for(url: str) -> None:
     from kg.endpoint import Endpoint
     from kg.endpoint_settings import EndpointSettings
 
-    endpoint = Endpoint(url, EndpointSettings(cache=None, attempts=1, failures=None))
+    endpoint = Endpoint(url, EndpointSettings(cache=None, deadline_s=0.3))
     end = time.monotonic() + _START_S
     while True:
         try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from guardrail.core.lazy import loaded_on_use
 
 if TYPE_CHECKING:
-    from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
+    from kg.base import GraphStats, KnowledgeGraph, MentionIndex, PlaceIndex, QueryResult
     from kg.endpoint_settings import EndpointSettings
     from kg.federation import FederatedGraph
     from kg.linking import EntityLinker
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kg.opening import open_graph, open_graphs, open_people_graph
     from kg.profiles import Profile, load_profile
     from kg.reading import Selection
-    from kg.results import GraphStats, QueryResult
     from kg.sparql import SparqlGraph
     from kg.store import OxigraphGraph
     from kg.tables import TableColumns
@@ -52,8 +51,7 @@ _HOMES = {
     "kg.endpoint_settings": "EndpointSettings",
     "kg.linking": "EntityLinker",
     "kg.federation": "FederatedGraph",
-    "kg.results": "GraphStats QueryResult",
-    "kg.base": "KnowledgeGraph MentionIndex PlaceIndex",
+    "kg.base": "GraphStats KnowledgeGraph MentionIndex PlaceIndex QueryResult",
     "kg.load": "LoadReport load_graph",
     "kg.store": "OxigraphGraph",
     "kg.profiles": "Profile load_profile",

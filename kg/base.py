@@ -1,21 +1,25 @@
-"""The protocol of knowledge graphs: synchronous, with batches in and out.
+"""What a knowledge graph offers: the protocols of back ends, and the values that they return.
 
-Optional abilities of a graph have protocols of their own.
+All methods are synchronous and take and return batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
-from guardrail.core.types import Entity, Mention, Subgraph, Triple
+from pydantic import Field
 
-__all__ = ["KnowledgeGraph", "MentionIndex", "PlaceIndex", "holders"]
+from guardrail.core.types import Entity, Mention, Subgraph, Triple, Value
+
+__all__ = [
+    "GraphStats", "KnowledgeGraph", "MentionIndex", "PlaceIndex", "QueryResult", "Term", "holders",
+]  # fmt: skip
 
 STEPS: Final = 8
-"""Most steps from a place to one that contains it: quarter, borough, city, county, …, country."""
+"""Maximum steps from a place to one that contains it: quarter, borough, city, county, country."""
 MOST: Final = 30
-"""Most places that contain one: a town may have belonged to several countries."""
+"""Maximum number of places that contain one; a town may have belonged to several countries."""
 
 
 @runtime_checkable
@@ -75,13 +79,56 @@ class PlaceIndex(Protocol):
     def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
         """For each of n ids, the wider places that contain it, nearest first.
 
-        At most ``STEPS`` steps away and ``MOST`` in number; empty
-        lists where none is known.
+        At most ``STEPS`` steps away and ``MOST`` in number; empty lists where none is known.
 
         Raises:
             KnowledgeGraphError: If the graph cannot answer.
         """
         ...
+
+
+class Term(NamedTuple):
+    """One term of a result: ``kind`` is ``iri``, ``literal``, ``blank`` or ``triple``."""
+
+    kind: str
+    value: str
+    datatype: str | None = None
+    language: str | None = None
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class QueryResult(Value):
+    """The result of a SPARQL query.
+
+    Attributes:
+        variables: Column names of a SELECT; ``subject, predicate, object`` of a CONSTRUCT.
+        rows: One row a solution or triple, with None where a variable is unbound.
+        boolean: The answer of an ASK, else None.
+    """
+
+    variables: tuple[str, ...] = ()
+    rows: tuple[tuple[Term | None, ...], ...] = ()
+    boolean: bool | None = None
+
+
+class GraphStats(Value):
+    """Counts of a graph.
+
+    Attributes:
+        name: The graph's name.
+        profile: Its vocabulary profile.
+        triples: Number of triples.
+        entities: Number of nodes that have a name and are no property.
+        properties: Number of different properties that state facts.
+    """
+
+    name: str
+    profile: str
+    triples: int = Field(ge=0)
+    entities: int = Field(ge=0)
+    properties: int = Field(ge=0)
 
 
 def holders(place: str, above: Callable[[str], Iterable[str]]) -> list[str]:

@@ -13,10 +13,12 @@ from pathlib import Path
 from guardrail.core.errors import ConfigError
 from guardrail.core.secrets import get_logger
 
-__all__ = ["QueryCache", "default_cache_path"]
+__all__ = ["CACHE_S", "QueryCache", "default_cache_path"]
 
+CACHE_S = 86_400.0
+"""Seconds until a cached result expires."""
 _LOG = get_logger(__name__)
-_BUSY_MS = 5_000
+_BUSY_S = 5.0
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS results (
     key BLOB PRIMARY KEY,
@@ -24,14 +26,17 @@ CREATE TABLE IF NOT EXISTS results (
     expires REAL NOT NULL
 ) WITHOUT ROWID
 """
-# Entries are counted and the oldest dropped once in so many writes.
+# Once in so many writes expired entries are dropped, and of the others those that expire first.
 _PRUNE_EVERY = 256
-# Entries kept; the ones that expire first go first.
 _MOST_ENTRIES = 100_000
+_PRUNE = (
+    "DELETE FROM results WHERE expires <= ? OR key IN "
+    "(SELECT key FROM results ORDER BY expires DESC LIMIT -1 OFFSET ?)"
+)
 
 
 def default_cache_path() -> Path:
-    """Where results are kept: ``kg-guardrail/sparql.sqlite`` in the user's cache folder."""
+    """The default cache: ``kg-guardrail/sparql.sqlite`` in the user's cache folder."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "kg-guardrail" / "sparql.sqlite"
 
@@ -39,24 +44,22 @@ def default_cache_path() -> Path:
 class QueryCache:
     """Query results by endpoint and query text, in SQLite.
 
-    A cache that cannot be read or written while it is in use costs speed, not answers: the
-    lookup counts as a miss and a warning is logged.
+    If the file cannot be read or written while it is in use, the lookup counts as a miss and a
+    warning is logged.
 
     Args:
-        path: The database file; made with its folders where missing.
-        expire_s: Seconds until an entry is stale.
+        path: The database file; created with its folders if missing.
 
     Attributes:
         hits: Look-ups that found something, in this process.
         misses: Those that did not.
 
     Raises:
-        ConfigError: If the file cannot be made or is no such database.
+        ConfigError: If the file cannot be created or is no such database.
     """
 
-    def __init__(self, path: str | Path, *, expire_s: float = 86_400.0) -> None:
+    def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser()
-        self.expire_s = expire_s
         self._local = threading.local()
         self._counting = threading.Lock()
         self._writes = self.hits = self.misses = 0
@@ -71,6 +74,7 @@ class QueryCache:
 
     def get(self, endpoint: str, query: str) -> bytes | None:
         """The stored result of a query, or None where there is none or it is stale."""
+        found: bytes | None = None
         try:
             row = (
                 self._connection()
@@ -80,10 +84,9 @@ class QueryCache:
                 )
                 .fetchone()
             )
-            found: bytes | None = None if row is None else zlib.decompress(row[0])
+            found = None if row is None else zlib.decompress(row[0])
         except (sqlite3.Error, OSError, zlib.error) as error:
             _LOG.warning("query cache %s: %s", self.path, error)
-            found = None
         with self._counting:
             self.hits += found is not None
             self.misses += found is None
@@ -91,15 +94,16 @@ class QueryCache:
 
     def put(self, endpoint: str, query: str, body: bytes) -> None:
         """Store the result of a query."""
+        now = time.time()
         try:
             connection = self._connection()
             connection.execute(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?)",
-                (_key(endpoint, query), zlib.compress(body), time.time() + self.expire_s),
+                (_key(endpoint, query), zlib.compress(body), now + CACHE_S),
             )
             self._writes += 1
             if self._writes % _PRUNE_EVERY == 1:
-                self._prune(connection)
+                connection.execute(_PRUNE, (now, _MOST_ENTRIES))
         except (sqlite3.Error, OSError) as error:
             _LOG.warning("query cache %s: %s", self.path, error)
 
@@ -110,22 +114,12 @@ class QueryCache:
             connection.close()
             self._local.connection = None
 
-    def _prune(self, connection: sqlite3.Connection) -> None:
-        connection.execute("DELETE FROM results WHERE expires <= ?", (time.time(),))
-        (count,) = connection.execute("SELECT COUNT(*) FROM results").fetchone()
-        if count > _MOST_ENTRIES:
-            connection.execute(
-                "DELETE FROM results WHERE key IN "
-                "(SELECT key FROM results ORDER BY expires LIMIT ?)",
-                (count - _MOST_ENTRIES,),
-            )
-
     def _connection(self) -> sqlite3.Connection:
         # SQLite connections must not cross threads, nor a fork.
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None or self._local.pid != os.getpid():
             connection = sqlite3.connect(
-                self.path, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False
+                self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
             )
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")

@@ -5,46 +5,53 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 import random
+import threading
 import time
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
-from typing import cast
+from typing import Any, TypedDict, cast
 from urllib.parse import unquote, urlsplit
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guardrail.core.errors import ConfigError, KnowledgeGraphError
-from guardrail.core.http_clients import reading_environment
+from guardrail.core.http_clients import TokenBucket, reading_environment
 from guardrail.core.secrets import get_logger, register_secret, resolve_secret
 from guardrail.core.types import CacheUse, Usage
-from kg.blank_nodes import is_blank
+from kg.base import Term
 from kg.cache import QueryCache, default_cache_path
-from kg.dialects import Dialect, dialect_of
-from kg.endpoint_settings import CACHE_S, PAUSE_S, EndpointSettings
-from kg.results import Term
-from kg.sparql_request import SparqlResult, WireTerm, build_request
-from kg.traffic import CircuitBreaker, RateLimit
+from kg.endpoint_settings import EndpointSettings
+from kg.queries import dialect_of
+from kg.terms import XSD, is_blank
 
-__all__ = ["XSD_STRING", "Endpoint", "QueryRejectedError"]
+__all__ = ["Endpoint", "QueryRejectedError", "SparqlResult"]
 
+ATTEMPTS = 4
+"""Attempts per query."""
+BACKOFF_S = 0.5
+"""Seconds before the second attempt, doubled for each further one; ``Retry-After`` overrides it."""
+CONNECTIONS = 4
+"""Concurrent queries; Wikidata allows five."""
+MAX_BYTES = 256 * 2**20
+"""Maximum size of a response."""
+FAILURES = 10
+"""Consecutive failed attempts that pause the endpoint."""
+PAUSE_S = 10.0
+"""Seconds without queries after too many failures."""
 _LOG = get_logger(__name__)
-_RESULT_TYPES = ("application/sparql-results+json", "application/json", "text/json")
-_GRAPH_TYPES = ("text/turtle", "application/n-triples", "application/x-turtle", "text/plain")
-# Types that say nothing of the content: it is read, and is a result or not.
-_NO_TYPES = ("", "application/octet-stream", "binary/octet-stream", "text/plain")
-_REDIRECTS = (301, 302, 303, 307, 308)
-_MOST_REDIRECTS = 5
 _TRANSIENT_STATUS = (408, 425, 429, 500, 502, 503, 504)
-_PARTIAL = 206
-# SQLSTATE of Virtuoso for a query that its time limit stopped; see kg.dialects.
+_ADVICE = {
+    401: "asks for a login (401); set user and password, or token, of graph.endpoint",
+    404: "not found (404); give the address of the SPARQL endpoint itself",
+    206: "sends only a part of the result (206), because it limits rows",
+}
+# SQLSTATE of Virtuoso for a query that its time limit stopped; see kg.queries.
 _OUT_OF_TIME = "S1TAT"
 _SHOWN = 200
-XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
 class QueryRejectedError(KnowledgeGraphError):
@@ -52,27 +59,42 @@ class QueryRejectedError(KnowledgeGraphError):
 
 
 class _TransientError(Exception):
-    """A temporary failure that is worth another attempt.
+    """A temporary failure that is worth another attempt."""
 
-    Attributes:
-        retry_after_s: Seconds until the next attempt; None if unknown.
-        ours: True if our own limits delayed the query, so that the endpoint is not to blame.
-    """
-
-    def __init__(
-        self, message: str, retry_after_s: float | None = None, *, ours: bool = False
-    ) -> None:
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
         super().__init__(message)
-        self.retry_after_s, self.ours = retry_after_s, ours
+        self.retry_after_s = retry_after_s
+
+
+class _Head(TypedDict, total=False):
+    vars: list[str]
+
+
+class _Results(TypedDict):
+    bindings: list[dict[str, dict[str, str]]]
+
+
+class SparqlResult(TypedDict, total=False):
+    """A SPARQL 1.1 JSON result: ``head`` and ``results`` of a SELECT, ``boolean`` of an ASK."""
+
+    head: _Head
+    results: _Results
+    boolean: bool
 
 
 class Endpoint:
     """A SPARQL endpoint. Safe to use from several threads.
 
+    Queries are sent at ``per_second`` at most; after ``FAILURES`` consecutive failed attempts none
+    is sent for ``PAUSE_S`` seconds.
+
     Args:
         url: Its address.
-        settings: Time limits, retries, cache.
+        settings: Time limits, login, cache.
         dialect: The dialect in the profile; settings and address take precedence.
+
+    Raises:
+        ConfigError: If the address, the dialect or the cache cannot be used.
     """
 
     def __init__(self, url: str, settings: EndpointSettings, *, dialect: str | None = None) -> None:
@@ -82,27 +104,22 @@ class Endpoint:
         # The login goes into a header, and the address is then free of it.
         self.url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         self.settings = settings
+        self.dialect = dialect_of(url, settings.dialect, dialect)
         self._credentials = _credentials(settings, parts.username, parts.password)
         # What one login may read is no answer for another.
-        self._cached_as = self.url + (
-            hashlib.sha256(repr(self._credentials).encode()).hexdigest()
-            if self._credentials
-            else ""
-        )
-        self.dialect: Dialect = dialect_of(url, settings.dialect, dialect)
+        login = repr(self._credentials).encode() if self._credentials else b""
+        self._cached_as = self.url + (hashlib.sha256(login).hexdigest() if login else "")
         self._cache = _open_cache(settings)
-        self._rate = RateLimit(settings.per_second)
-        self._breaker = CircuitBreaker(settings.failures, PAUSE_S)
+        self._lock = threading.Lock()
+        rate = settings.per_second
+        self._bucket = TokenBucket(rate, max(1.0, rate)) if rate else None
+        self._failed, self._paused_until = 0, 0.0
+        limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
         with reading_environment():
-            self._client = httpx.Client(
-                limits=httpx.Limits(
-                    max_connections=settings.connections,
-                    max_keepalive_connections=settings.connections,
-                ),
-            )
+            self._client = httpx.Client(limits=limits)
         # Graphs are often dropped without being closed.
         weakref.finalize(self, self._client.close)
-        self._pool = ThreadPoolExecutor(settings.connections, thread_name_prefix="sparql")
+        self._pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="sparql")
 
     def select_all(self, queries: Sequence[str]) -> list[list[dict[str, Term]]]:
         """Run n SELECTs at once, as many as there are connections; see ``select``."""
@@ -111,7 +128,7 @@ class Endpoint:
         return list(self._pool.map(self.select, queries))
 
     def select(self, query: str) -> list[dict[str, Term]]:
-        """Run a SELECT and return its solutions, from the cache where it is fresh.
+        """Run a SELECT and return its solutions, from the cache if it is fresh.
 
         Raises:
             KnowledgeGraphError: If the endpoint gives no SPARQL result in the time allowed.
@@ -153,52 +170,36 @@ class Endpoint:
             ) from error
 
     def fetch(self, query: str, *, graph: bool = False) -> bytes:
-        """Run a query, past the cache, and return the body of the answer.
+        """Run a query, past the cache, and return the body of the answer as UTF-8.
 
         Args:
             query: The query.
-            graph: Ask for Turtle (CONSTRUCT, DESCRIBE) instead of SPARQL JSON.
+            graph: Request Turtle (CONSTRUCT, DESCRIBE) instead of SPARQL JSON.
+
+        Raises:
+            KnowledgeGraphError: If the endpoint does not answer in the time allowed, refuses the
+                query, or has failed too often.
         """
-        settings = self.settings
-        end = time.monotonic() + settings.deadline_s
-        failures: list[_TransientError] = []
-
-        def note(state: RetryCallState) -> None:
-            error = state.outcome.exception() if state.outcome else None
-            if isinstance(error, _TransientError) and not error.ours:
-                failures.append(error)
-
-        def stop(state: RetryCallState) -> bool:
-            pause = state.upcoming_sleep
-            return state.attempt_number >= settings.attempts or time.monotonic() + pause >= end
-
-        retrying = Retrying(
-            retry=retry_if_exception_type(_TransientError),
-            wait=self._pause,
-            stop=stop,
-            after=note,
-            reraise=True,
-        )
-        if wait := self._breaker.closed_in():
+        end = time.monotonic() + self.settings.deadline_s
+        if (wait := self._paused_until - time.monotonic()) > 0:
             raise KnowledgeGraphError(
-                f"{self.url} failed {settings.failures} times in a row; the next query is sent "
+                f"{self.url} failed {FAILURES} times in a row; the next query is sent "
                 f"in {wait:.3g} s"
             )
+
+        def stop(state: RetryCallState) -> bool:
+            late = time.monotonic() + state.upcoming_sleep >= end
+            return late or state.attempt_number >= ATTEMPTS
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(_TransientError), wait=_pause, stop=stop, reraise=True
+        )
         try:
             body: bytes = retrying(self._attempt, query, graph=graph, end=end)
         except _TransientError as error:
-            if failures:
-                self._breaker.failed()
-            else:
-                self._breaker.skipped()
             tries = retrying.statistics.get("attempt_number", 1)
             times = "once" if tries == 1 else f"{tries} times"
             raise KnowledgeGraphError(f"{self.url}: {error}; tried {times}") from error
-        except BaseException:
-            # The endpoint answers, if only to refuse.
-            self._breaker.succeeded()
-            raise
-        self._breaker.succeeded()
         return body
 
     def close(self) -> None:
@@ -208,159 +209,110 @@ class Endpoint:
         if self._cache is not None:
             self._cache.close()
 
-    def _pause(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        if isinstance(error, _TransientError) and error.retry_after_s is not None:
-            return error.retry_after_s
-        backoff = self.settings.backoff_s * 2.0 ** (state.attempt_number - 1)
-        return backoff * random.uniform(0.75, 1.25)
-
     def _attempt(self, query: str, *, graph: bool, end: float) -> bytes:
-        settings = self.settings
-        came = time.monotonic()
-        if not self._rate.take(end):
-            taken = f"our {settings.per_second:g} queries a second to it are taken"
-            raise _TransientError(taken, math.inf, ours=True)
-        waited = time.monotonic() - came
-        timeout = min(settings.timeout_s, max(0.01, end - time.monotonic()))
+        self._take_turn(end)
+        timeout = min(self.settings.timeout_s, max(0.01, end - time.monotonic()))
         try:
-            request = build_request(
-                self._client,
-                self.url,
-                query,
-                method="POST",
-                dialect=self.dialect,
-                timeout_s=timeout,
-                agent=settings.user_agent,
-                graph=graph,
-            )
-            request.headers.update(self._credentials)
-            return self._read(request, timeout, graph=graph)
+            body = self._read(self._request(query, timeout, graph=graph), timeout)
         except httpx.PoolTimeout as error:
-            busy = f"our {settings.connections} connections to it are busy"
-            raise _TransientError(busy, ours=True) from error
-        except (httpx.TimeoutException, TimeoutError) as error:
-            # Where the wait for a turn took most of the time, the endpoint was given too little.
-            ours = timeout < min(settings.timeout_s, waited)
-            raise _TransientError(f"no answer within {timeout:.3g} s", ours=ours) from error
-        except httpx.TransportError as error:
+            raise KnowledgeGraphError(f"our {CONNECTIONS} connections to it are busy") from error
+        except (httpx.TransportError, TimeoutError, _TransientError) as error:
+            with self._lock:
+                self._failed += 1
+                if self._failed >= FAILURES:
+                    self._paused_until = time.monotonic() + PAUSE_S
+            if isinstance(error, _TransientError):
+                raise
+            if isinstance(error, httpx.TimeoutException | TimeoutError):
+                raise _TransientError(f"no answer within {timeout:.3g} s") from error
             raise _TransientError(f"cannot be reached ({error})") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise KnowledgeGraphError(f"{self.url!r} cannot be queried: {error}") from error
+        self._failed = 0
+        return body
 
-    def _status_error(self, response: httpx.Response) -> Exception:
-        """What an HTTP status means, and what to do about it."""
-        code, url = response.status_code, self.url
-        reason = response.reason_phrase
-        if code in _TRANSIENT_STATUS:
-            return _TransientError(f"{reason} ({code})", _retry_after(response))
-        if code == 400:
-            said = response.read().decode("utf-8", "replace")
-            return QueryRejectedError(f"{url} rejects the query: {_cut(said)}")
-        if code == 401:
-            return KnowledgeGraphError(
-                f"{url} asks for a login (401); set user and password, or token, of graph.endpoint"
-            )
-        if code == 404:
-            return KnowledgeGraphError(
-                f"{url}: not found (404); give the address of the SPARQL endpoint itself"
-            )
-        if code == 414:
-            return KnowledgeGraphError(
-                f'{url}: the query is too long for GET (414); set method = "POST"'
-            )
-        return KnowledgeGraphError(f"{url} refuses the query: {reason} ({code})")
+    def _take_turn(self, end: float) -> None:
+        """Wait until the rate limit allows a query."""
+        if self._bucket is None:
+            return
+        with self._lock:
+            pause = self._bucket.wait()
+            if time.monotonic() + pause > end:
+                raise KnowledgeGraphError(
+                    f"{self.url}: our {self.settings.per_second:g} queries a second to it are taken"
+                )
+            self._bucket.take()
+        time.sleep(pause)
 
-    def _read(self, request: httpx.Request, timeout: float, *, graph: bool) -> bytes:
+    def _request(self, query: str, timeout: float, *, graph: bool) -> httpx.Request:
+        dialect = self.dialect
+        headers = {
+            "Accept": dialect.accept_graph if graph else dialect.accept,
+            "User-Agent": self.settings.user_agent,
+        }
+        form = {"query": query}
+        if dialect.timeout is not None:
+            form[dialect.timeout] = dialect.units(timeout)
+        if dialect.timeout_header is not None:
+            headers[dialect.timeout_header] = dialect.units(timeout)
+        return self._client.build_request(
+            "POST", self.url, data=form, headers=headers | self._credentials, timeout=timeout
+        )
+
+    def _read(self, request: httpx.Request, timeout: float) -> bytes:
         """Send the query and read the answer, giving up when the time is over.
 
-        The socket's own timeout counts from byte to byte: a server that drips would hold the
+        The socket's own timeout restarts with every byte: a server that drips would hold the
         caller for ever.
         """
         end = time.monotonic() + timeout
-        response = self._send(request)
+        response = self._client.send(request, stream=True)
         try:
-            if not response.is_success:
-                raise self._status_error(response)
-            self._check_whole(response)
-            media = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+            self._check(response)
             parts: list[bytes] = []
             size = 0
             for chunk in response.iter_bytes():
                 parts.append(chunk)
                 size += len(chunk)
-                if size > self.settings.max_bytes:
+                if size > MAX_BYTES:
                     raise KnowledgeGraphError(
-                        f"{self.url}: the answer is longer than {self.settings.max_bytes} bytes; "
-                        "set a LIMIT or raise max_bytes"
+                        f"{self.url}: the answer is longer than {MAX_BYTES} bytes; set a LIMIT"
                     )
                 if time.monotonic() > end:
                     raise TimeoutError
         finally:
             response.close()
-        body = _as_utf8(b"".join(parts), response.charset_encoding)
-        untyped = media in _NO_TYPES and (graph or body.lstrip()[:1] == b"{")
-        if media not in (_GRAPH_TYPES if graph else _RESULT_TYPES) and not untyped:
-            start = _cut(body.decode("utf-8", "replace"))
-            hint = " (a web page)" if "html" in media else ""
-            raise KnowledgeGraphError(
-                f"{self.url} answers with {media or 'no type'}{hint}, not with SPARQL results; "
-                f"give the address of the SPARQL endpoint itself. It begins: {start!r}"
-            )
-        return body
+        return _as_utf8(b"".join(parts), response.charset_encoding)
 
-    def _send(self, request: httpx.Request) -> httpx.Response:
-        """Send a query, and send it again, body included, where the server redirects to.
-
-        Browsers make a GET of a POST that is redirected with 301 or 302, which would lose the
-        query. Credentials are sent to the origin that they are for alone.
-        """
-        for _ in range(_MOST_REDIRECTS + 1):
-            response = self._client.send(request, stream=True)
-            place = response.headers.get("Location")
-            if response.status_code not in _REDIRECTS or not place:
-                return response
-            response.close()
-            target = request.url.join(place).copy_with(userinfo=b"")
-            if target.scheme not in ("http", "https"):
-                break
-            headers = request.headers.copy()
-            dropped = {"host"}
-            if not _same_origin(request.url, target):
-                dropped |= {"authorization", *map(str.lower, self._credentials)}
-            see_other = response.status_code == 303
-            if see_other:
-                dropped |= {"content-length", "content-type"}
-            for name in dropped & headers.keys():
-                del headers[name]
-            request = self._client.build_request(
-                "GET" if see_other else request.method,
-                target,
-                content=None if see_other else request.content,
-                headers=headers,
-                extensions=request.extensions,
-            )
-        raise KnowledgeGraphError(
-            f"{self.url} redirects to no endpoint; give the address that it redirects to"
-        )
-
-    def _check_whole(self, response: httpx.Response) -> None:
-        """Refuse a truncated result: missing rows would count as unknown, and be cached."""
+    def _check(self, response: httpx.Response) -> None:
+        """Refuse errors, redirects and truncated results, whose missing rows would be cached."""
+        code, reason = response.status_code, response.reason_phrase
         if response.headers.get("X-SQL-State") == _OUT_OF_TIME:
             raise _TransientError("its time limit cut the answer short")
-        if response.status_code == _PARTIAL:
+        if code in _TRANSIENT_STATUS:
+            raise _TransientError(f"{reason} ({code})", _retry_after(response))
+        if code == 400:
+            detail = _cut(response.read().decode("utf-8", "replace"))
+            raise QueryRejectedError(f"{self.url} rejects the query: {detail}")
+        if code in _ADVICE:
+            raise KnowledgeGraphError(f"{self.url} {_ADVICE[code]}")
+        if response.is_redirect:
+            place = httpx.URL(self.url).join(response.headers["Location"])
+            shown = place.copy_with(userinfo=b"", query=None, fragment=None)
             raise KnowledgeGraphError(
-                f"{self.url} sends only a part of the result, because it limits rows; set a lower "
-                "batch"
+                f"{self.url} redirects to {shown}; if that is the endpoint, give its address"
             )
+        if not response.is_success:
+            raise KnowledgeGraphError(f"{self.url} refuses the query: {reason} ({code})")
 
     def _parse(self, body: bytes) -> SparqlResult:
         try:
-            # Some servers write line ends and tabs in literals as they are.
+            # Some servers write line ends and tabs in literals unescaped.
             result = json.loads(body.decode(), strict=False)
         except (ValueError, RecursionError) as error:
             raise KnowledgeGraphError(
-                f"{self.url} breaks off or sends malformed JSON: {error}"
+                f"{self.url} does not answer with SPARQL results ({error}); give the address of "
+                f"the SPARQL endpoint itself. It begins: {_cut(body.decode('utf-8', 'replace'))!r}"
             ) from error
         if isinstance(result, dict) and ("results" in result or "boolean" in result):
             return cast("SparqlResult", result)
@@ -385,14 +337,6 @@ def _credentials(
     }
 
 
-def _same_origin(old: httpx.URL, new: httpx.URL) -> bool:
-    """True if credentials for one address may go to the other: same origin, or its https."""
-    if old.host != new.host:
-        return False
-    upgraded = (old.scheme, new.scheme) == ("http", "https")
-    return (old.scheme == new.scheme or upgraded) and old.port == new.port
-
-
 def _as_utf8(body: bytes, charset: str | None) -> bytes:
     """The body as UTF-8 without byte order mark.
 
@@ -410,25 +354,33 @@ def _open_cache(settings: EndpointSettings) -> QueryCache | None:
     if settings.cache is None:
         return None
     if settings.cache != "default":
-        return QueryCache(settings.cache, expire_s=CACHE_S)
+        return QueryCache(settings.cache)
     try:
-        return QueryCache(default_cache_path(), expire_s=CACHE_S)
+        return QueryCache(default_cache_path())
     except ConfigError as error:
         # The user did not name this file: a read-only home is no reason to fail.
         _LOG.warning("%s; going on without", error)
         return None
 
 
-def _term(term: WireTerm) -> Term:
+def _pause(state: RetryCallState) -> float:
+    """Seconds until the next attempt."""
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, _TransientError) and error.retry_after_s is not None:
+        return error.retry_after_s
+    return BACKOFF_S * 2.0 ** (state.attempt_number - 1) * random.uniform(0.75, 1.25)
+
+
+def _term(term: dict[str, Any]) -> Term:
     """Convert a term of SPARQL JSON; an IRI that represents a blank node becomes one."""
     value, language = str(term["value"]), term.get("xml:lang")
     kind = {"uri": "iri", "bnode": "blank"}.get(str(term["type"]), "literal")
     datatype = term.get("datatype")
     if kind == "literal" and not language:
-        datatype = datatype or XSD_STRING
+        datatype = datatype or f"{XSD}string"
     elif kind == "iri" and is_blank(value):
         kind = "blank"
-    return Term(kind=kind, value=value, datatype=datatype, language=language)
+    return Term(kind, value, datatype, language)
 
 
 def _retry_after(response: httpx.Response) -> float | None:

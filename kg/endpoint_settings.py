@@ -1,4 +1,4 @@
-"""How to talk to a SPARQL endpoint: login, time limits, retries, cache, rate."""
+"""How to talk to a SPARQL endpoint: login, time limits, cache, rate."""
 
 from __future__ import annotations
 
@@ -8,17 +8,10 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from guardrail.core.types import MOST_SECONDS, Seconds, Value
+from guardrail.core.types import Seconds, Value
 from guardrail.core.types.value import SecretRef
 
-__all__ = ["BATCH", "CACHE_S", "PAUSE_S", "EndpointSettings"]
-
-BATCH = 50
-"""Ids or labels per query."""
-CACHE_S = 86_400.0
-"""Seconds until a cached result expires."""
-PAUSE_S = 10.0
-"""Seconds without queries after too many failures."""
+__all__ = ["EndpointSettings"]
 
 
 class EndpointSettings(Value):
@@ -33,18 +26,11 @@ class EndpointSettings(Value):
         token: Where a bearer token is.
         headers: Additional headers, each with the place of its value.
         timeout_s: Seconds per attempt, including reading.
-        deadline_s: Seconds per query, including all attempts.
-        attempts: Attempts per query; 1 disables retries.
-        backoff_s: Seconds before the second attempt, doubled for each further one; ``Retry-After``
-            takes precedence.
+        deadline_s: Seconds per query, including up to four attempts and the pauses between them.
         user_agent: Wikidata requires tool name and contact.
         cache: File of the shared query cache, which keeps results for a day; ``none`` disables it,
             ``default`` is ``kg-guardrail/sparql.sqlite`` in the user's cache folder.
-        max_bytes: Maximum size of a response.
-        connections: Concurrent queries on persistent connections; Wikidata allows five.
         per_second: Maximum queries per second.
-        failures: Consecutive failed queries that pause the endpoint for ten seconds; ``none`` for
-            never.
         dialect: ``qlever``, ``virtuoso``, ``blazegraph``, ``graphdb`` or ``standard``; None follows
             address and profile.
         text_search: Also find names in other capitalisation through the server's text index.
@@ -56,14 +42,9 @@ class EndpointSettings(Value):
     headers: Mapping[str, SecretRef] = Field(default_factory=dict)
     timeout_s: Seconds = 30.0
     deadline_s: Seconds = 90.0
-    attempts: int = Field(default=4, ge=1, le=20)
-    backoff_s: float = Field(default=0.5, ge=0, le=MOST_SECONDS)
-    user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
+    user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail)"
     cache: Path | Literal["default"] | None = "default"
-    max_bytes: int = Field(default=256 * 2**20, ge=1)
-    connections: int = Field(default=4, ge=1, le=64)
     per_second: float | None = Field(default=None, gt=0)
-    failures: int | None = Field(default=5, ge=1)
     dialect: str | None = None
     text_search: bool = False
 
@@ -75,8 +56,8 @@ class EndpointSettings(Value):
             raise ValueError("give either user and password or token")
         return self
 
-    @field_validator("cache", "failures", mode="before")
+    @field_validator("cache", mode="before")
     @classmethod
     def _none(cls, value: object) -> object:
-        """What TOML has no word for."""
+        """TOML has no null."""
         return None if value == "none" else value

@@ -7,20 +7,12 @@ from typing import NamedTuple
 
 from guardrail.core.types import Entity, Subgraph, Triple
 from kg.profiles import Profile, local_name
-from kg.quoting import readable
-from kg.values import render_literal
+from kg.terms import readable, render_literal
 
 __all__ = [
-    "Name",
-    "Row",
-    "choose_names",
-    "fallback_label",
-    "is_fallback",
-    "order",
-    "property_fallback",
-    "triples",
-    "unknown",
-]
+    "Name", "Row", "choose_names", "fallback_label", "is_fallback", "order", "property_fallback",
+    "triples", "unknown",
+]  # fmt: skip
 
 UNREADABLE = 1_000
 """Language rank of a name in a language that the profile does not list."""
@@ -49,7 +41,7 @@ class Name(NamedTuple):
 
     @classmethod
     def of(cls, profile: Profile, place: int, text: str, language: str | None) -> Name:
-        """A name as it was read, in any language."""
+        """A name in any language."""
         rank = profile.language_rank(language)
         return cls(UNREADABLE if rank is None else rank, place, text)
 
@@ -73,39 +65,33 @@ def triples(
     """
     rows = list(rows)
     rank = profile.language_rank
-    readable = {
+    in_language = {
         (row.subject, row.predicate)
         for row in rows
         if row.language is not None and rank(row.language) is not None
     }
-    seen: set[tuple[str, str, str, str, str | None]] = set()
-    found: list[Triple] = []
+    found: dict[tuple[str, str, str, str, str | None], Triple] = {}
     for subject, predicate, value, datatype, language, inner in rows:
         name = property_label(predicate)
         if name is None:
             continue
-        name = f"{name} {inner}".strip()
-        if language is not None and (subject, predicate) in readable and rank(language) is None:
+        if language is not None and (subject, predicate) in in_language and rank(language) is None:
             continue
         if datatype is None:
             text, value_id = label(value), profile.short(value)
         else:
             text, value_id = render_literal(value, datatype), None
         key = (subject, predicate, inner, text, value_id)
-        if not text or key in seen:
-            continue
-        seen.add(key)
-        found.append(
-            Triple(
+        if text and key not in found:
+            found[key] = Triple(
                 subject=label(subject),
-                property=name,
+                property=f"{name} {inner}".strip(),
                 value=text,
                 subject_id=profile.short(subject),
                 property_id=profile.short_property(predicate),
                 value_id=value_id,
             )
-        )
-    return sorted(found, key=order)
+    return sorted(found.values(), key=order)
 
 
 def order(triple: Triple) -> tuple[str, str, str, str, str]:

@@ -2,37 +2,60 @@
 
 A name is looked up by its *key*: its words and punctuation marks, case folded, without accents,
 joined by single spaces. ``spot`` walks over the text once and tries, at each word, only the
-lengths of the names that begin with that word, so its time is linear in the text.
+lengths of the names that begin with that word, so its time is linear in the text. The index is an
+SQLite database, in memory or next to the store of an on-disk graph.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
 
-from pyoxigraph import Literal, NamedNode, Store
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
+from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.types import Mention
-from kg.blank_nodes import is_named
 from kg.profiles import Profile
-from kg.results import graph_read
+from kg.terms import is_blank
 
-__all__ = ["LabelIndex", "MemoryLabelIndex", "key_of", "spot"]
+__all__ = ["NAMES", "LabelIndex", "key_of", "names_in", "spot"]
 
-MAX_WORDS = 16
+NAMES: Final = "names.sqlite"
+"""File in the folder of a graph that holds the index."""
+MAX_WORDS: Final = 16
 """Longest name, in words and punctuation marks, that is spotted in text; longer ones are still
 found by ``find``."""
-
+_BEARERS: Final = 100
+"""Bearers of a name whose spelling is compared with the text."""
+_SCHEMA: Final = """
+CREATE TABLE names (key TEXT, iri TEXT, PRIMARY KEY (key, iri)) WITHOUT ROWID;
+CREATE TABLE words (word TEXT, length INT, PRIMARY KEY (word, length)) WITHOUT ROWID;
+CREATE TABLE meta (vocabulary TEXT, names INT);
+CREATE TEMP TABLE gathered (key TEXT, iri TEXT);
+"""
+_MERGE: Final = f"""
+INSERT OR IGNORE INTO names SELECT key, iri FROM gathered ORDER BY key, iri;
+INSERT OR IGNORE INTO words
+    SELECT DISTINCT substr(key, 1, instr(key || ' ', ' ') - 1) AS word,
+        length(key) - length(replace(key, ' ', '')) + 1 AS length
+    FROM gathered WHERE length <= {MAX_WORDS} ORDER BY word, length;
+DROP TABLE gathered;
+"""
 # A word keeps its combining accents, so that decomposed text has the same words as composed text.
 _TOKEN = re.compile(r"\w[\w\u0300-\u036f]*|[^\w\s]")
 # Its key is the name itself in lower case; most names are of this kind.
 _PLAIN = re.compile(r"[A-Za-z0-9_]+(?: [A-Za-z0-9_]+)*")
 _ACCENTS = re.compile(r"[\u0300-\u036f\s]")
 _APOSTROPHES = str.maketrans("’‘ʼ`", "''''")
+
+Names = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
+"""Gives all labels and aliases of nodes by IRI; leaves out those that must not be spotted."""
 
 
 def key_of(name: str) -> str:
@@ -46,58 +69,85 @@ def key_of(name: str) -> str:
     return " ".join(_fold(match.group()) for match in _TOKEN.finditer(name))
 
 
-class LabelIndex(Protocol):
-    """What ``spot`` and the stores need to know about names."""
+class LabelIndex:
+    """The names of a graph. Safe to read from several threads."""
 
-    def nodes(self, key: str) -> Sequence[str]:
-        """IRIs of the nodes that bear a name with this key, in a stable order."""
-        ...
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._db = database
+        [(self._count,)] = database.execute("SELECT names FROM meta")
 
-    def lengths(self, first: str) -> Sequence[int]:
+    @classmethod
+    def open(cls, folder: Path, profile: Profile) -> LabelIndex | None:
+        """Open the index of an on-disk graph; None if it has none for the names of a profile."""
+        # A complete file never changes; it is replaced.
+        place = f"{(folder / NAMES).resolve().as_uri()}?mode=ro&immutable=1"
+        try:
+            database = sqlite3.connect(place, uri=True, check_same_thread=False)
+            known = database.execute("SELECT vocabulary FROM meta").fetchall()
+            return cls(database) if known == [(_vocabulary(profile),)] else None
+        except (sqlite3.Error, ValueError):
+            return None
+
+    @classmethod
+    def build(cls, store: Store, profile: Profile, folder: Path | None = None) -> LabelIndex:
+        """Index all names of a store, in memory or in a file in the folder of the graph.
+
+        Raises:
+            KnowledgeGraphError: The file cannot be written.
+        """
+        new = None if folder is None else folder / f"{NAMES}.new"
+        try:
+            if new is not None:
+                new.unlink(missing_ok=True)
+            database = sqlite3.connect(
+                new or ":memory:", isolation_level=None, check_same_thread=False
+            )
+            database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
+            database.execute("BEGIN")
+            rows = ((_text(key_of(name)), iri) for iri, name in names_in(store, profile))
+            database.executemany("INSERT INTO gathered VALUES (?, ?)", (r for r in rows if r[0]))
+            for statement in _MERGE.split(";"):
+                database.execute(statement)
+            database.execute(
+                "INSERT INTO meta SELECT ?, count(*) FROM names", (_vocabulary(profile),)
+            )
+            database.execute("COMMIT")
+            if new is not None and folder is not None:
+                new.replace(folder / NAMES)
+            return cls(database)
+        except (OSError, sqlite3.Error) as error:
+            raise KnowledgeGraphError(f"cannot index the labels of {folder}: {error}") from error
+
+    def __len__(self) -> int:
+        return int(self._count)
+
+    def nodes(self, key: str) -> list[str]:
+        """IRIs of the nodes that have a name with this key, sorted."""
+        rows = self._db.execute("SELECT iri FROM names WHERE key = ? ORDER BY iri", (_text(key),))
+        return [iri for (iri,) in rows]
+
+    def lengths(self, first: str) -> list[int]:
         """Lengths, longest first, of the names whose first word is ``first`` (folded)."""
-        ...
+        rows = self._db.execute(
+            "SELECT length FROM words WHERE word = ? ORDER BY length DESC", (_text(first),)
+        )
+        return [length for (length,) in rows]
 
 
-class MemoryLabelIndex:
-    """A label index in dictionaries, for graphs that live in memory.
+class _Place(NamedTuple):
+    """A stretch of a text that has the key of a name; ``first`` and ``past`` count words."""
 
-    Args:
-        names: (IRI of the node, name) pairs; a node may have several.
-    """
-
-    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
-        nodes: dict[str, dict[str, None]] = {}
-        lengths: dict[str, set[int]] = {}
-        for iri, name in names:
-            key = key_of(name)
-            if not key:
-                continue
-            nodes.setdefault(key, {})[iri] = None
-            words = key.split(" ")
-            if len(words) <= MAX_WORDS:
-                lengths.setdefault(words[0], set()).add(len(words))
-        self._nodes = {key: tuple(sorted(iris)) for key, iris in nodes.items()}
-        self._lengths = {
-            word: tuple(sorted(counts, reverse=True)) for word, counts in lengths.items()
-        }
-
-    def nodes(self, key: str) -> Sequence[str]:
-        """IRIs of the nodes that bear a name with this key, in a stable order."""
-        return self._nodes.get(key, ())
-
-    def lengths(self, first: str) -> Sequence[int]:
-        """Lengths, longest first, of the names whose first word is ``first`` (folded)."""
-        return self._lengths.get(first, ())
-
-
-Names = Callable[[str], Sequence[str]]
-"""Gives all labels and aliases of a node by its IRI; none for one that must not be spotted."""
+    first: int
+    past: int
+    start: int
+    end: int
+    key: str
 
 
 def spot(text: str, index: LabelIndex, names: Names) -> list[Mention]:
     """Find the names of the index in running text.
 
-    A stretch matches when its words equal those of a name at word boundaries; a possessive
+    A span matches when its words equal those of a name at word boundaries; a possessive
     ending stays outside. Capitals count: a word that the name writes with a capital needs one
     in the text too ("rose" is not Rose). Exceptions are particles ("of", "van"), the first of a
     name of otherwise small words ("skin check" is Skin check), and a text without any capitals,
@@ -106,62 +156,65 @@ def spot(text: str, index: LabelIndex, names: Names) -> list[Mention]:
     Args:
         text: Any text; the time taken is linear in its length.
         index: The names.
-        names: The written forms of a node's names, to compare capitals.
+        names: The written forms of the names of nodes, to compare capitals.
 
     Returns:
         Every match that is not inside a longer one, in order of the text.
     """
+    bearers: dict[str, list[str]] = {}
+    places = list(_places(text, index, bearers))
+    iris = dict.fromkeys(iri for place in places for iri in bearers[place.key])
+    written: dict[str, set[str]] = {}
+    for own in (names(list(iris)) if iris else {}).values():
+        for name in own:
+            written.setdefault(key_of(name), set()).add(name)
+    uncapitalised = not any(character.isupper() for character in text)
+    accepted: dict[str, bool] = {}
+    mentions: list[Mention] = []
+    covered = 0
+    for place in places:
+        # Inside an earlier match, or shorter than a match at the same word.
+        if place.past <= covered:
+            continue
+        surface = text[place.start : place.end]
+        if surface not in accepted:
+            any_case = uncapitalised and " " in place.key
+            accepted[surface] = any(
+                any_case or _capitals_agree(surface, name) for name in written.get(place.key, ())
+            )
+        if accepted[surface]:
+            mentions.append(Mention(text=surface, start=place.start, end=place.end))
+            covered = place.past
+    return mentions
+
+
+def _places(text: str, index: LabelIndex, bearers: dict[str, list[str]]) -> Iterator[_Place]:
+    """Yield where names may be, the longest of each word first; collects the bearers by key."""
     spans: list[tuple[int, int]] = []
     words: list[str] = []
     folded: dict[str, str] = {}
     for match in _TOKEN.finditer(text):
         written = match.group()
-        word = folded.get(written)
-        if word is None:
-            word = folded[written] = _fold(written)
+        if written not in folded:
+            folded[written] = _fold(written)
         spans.append(match.span())
-        words.append(word)
-    uncapitalised = not any(character.isupper() for character in text)
-    lengths: dict[str, Sequence[int]] = {}
-    accepted: dict[tuple[str, str], bool] = {}
-    mentions: list[Mention] = []
-    covered = 0
+        words.append(folded[written])
+    lengths: dict[str, list[int]] = {}
     for first, word in enumerate(words):
-        options = lengths.get(word)
-        if options is None:
-            options = lengths[word] = index.lengths(word)
-        for count in options:
+        if word not in lengths:
+            lengths[word] = index.lengths(word)
+        for count in lengths[word]:
             past = first + count
-            # Inside an earlier match, or past the end of the text.
-            if past <= covered or past > len(words):
+            if past > len(words):
                 continue
             start, end = spans[first][0], spans[past - 1][1]
             if not _at_boundaries(text, start, end):
                 continue
-            surface = text[start:end]
             key = " ".join(words[first:past])
-            known = accepted.get((key, surface))
-            if known is None:
-                known = accepted[key, surface] = _accept(
-                    surface, key, index, names, uncapitalised=uncapitalised
-                )
-            if known:
-                mentions.append(Mention(text=surface, start=start, end=end))
-                covered = past
-                break
-    return mentions
-
-
-def _accept(
-    surface: str, key: str, index: LabelIndex, names: Names, *, uncapitalised: bool
-) -> bool:
-    nodes = index.nodes(key)
-    any_case = uncapitalised and " " in key
-    return any(
-        key_of(name) == key and (any_case or _capitals_agree(surface, name))
-        for iri in islice(nodes, 100)
-        for name in names(iri)
-    )
+            if key not in bearers:
+                bearers[key] = index.nodes(key)[:_BEARERS]
+            if bearers[key]:
+                yield _Place(first, past, start, end, key)
 
 
 def _capitals_agree(surface: str, name: str) -> bool:
@@ -199,11 +252,24 @@ def _fold(text: str) -> str:
 
 def names_in(store: Store, profile: Profile) -> Iterator[tuple[str, str]]:
     """Yield (IRI, name) for every readable name in all graphs of a store, streaming."""
-    graph = graph_read(store)
+    graph = DefaultGraph() if next(store.named_graphs(), None) is None else None
+    readable: dict[str | None, bool] = {}
     for predicate in profile.label + profile.alias:
         for quad in store.quads_for_pattern(None, NamedNode(predicate), None, graph):
             subject, name = quad.subject, quad.object
-            if not isinstance(name, Literal) or not is_named(subject):
+            if not isinstance(name, Literal) or not isinstance(subject, NamedNode):
                 continue
-            if profile.language_rank(name.language) is not None:
+            language = name.language
+            if language not in readable:
+                readable[language] = profile.language_rank(language) is not None
+            if readable[language] and not is_blank(subject.value):
                 yield subject.value, name.value
+
+
+def _vocabulary(profile: Profile) -> str:
+    return json.dumps([*profile.label, *profile.alias, *profile.tags])
+
+
+def _text(text: str) -> str:
+    """A text that SQLite can hold: without surrogates."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

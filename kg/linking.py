@@ -31,11 +31,11 @@ from kg.mentions import (
     tagged_mentions,
 )
 from kg.names import NameParts, without_middle
-from kg.quoting import readable
 from kg.relations import between_persons, literal_key, relation_words
 from kg.reranking import TextIndex, rerank
 from kg.store import OxigraphGraph
 from kg.tagger import classes_of, compatible, load_tagger, persons, taggable
+from kg.terms import readable
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

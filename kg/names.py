@@ -12,15 +12,13 @@ from itertools import islice
 from threading import Lock
 from typing import Final
 
-from pyoxigraph import Literal
+from pyoxigraph import Literal, NamedNode
 
 from guardrail.core.types import Entity, Triple
-from kg.blank_nodes import is_named
 from kg.labels import names_in
 from kg.mentions import fold
-from kg.quoting import holds_surrogates
-from kg.results import graph_read
-from kg.store import OxigraphGraph
+from kg.store import OxigraphGraph, graph_read
+from kg.terms import holds_surrogates, is_blank
 
 __all__ = ["NameParts", "without_middle"]
 
@@ -101,20 +99,20 @@ class NameParts:
         for literal in literals:
             quads = graph.store.quads_for_pattern(None, None, literal, read)
             for quad in islice(quads, _MAX_SUBJECTS):
-                if is_named(quad.subject) and graph.profile.is_fact(quad.predicate.value):
-                    ids[graph.profile.short(quad.subject.value)] = None
+                subject = quad.subject
+                if not isinstance(subject, NamedNode) or is_blank(subject.value):
+                    continue
+                if graph.profile.is_fact(quad.predicate.value):
+                    ids[graph.profile.short(subject.value)] = None
         return list(ids)
 
     def _index(self) -> dict[str, list[str]]:
         """Ids by the first and last word of their names; empty for a graph too large."""
         with self._lock:
             if self._edges is None:
-                profile, counted = self._graph.profile, self._graph.indexed_names
-                listed: list[tuple[str, str]] = []
-                if counted is None or counted <= MAX_NAMES:
-                    listed += islice(names_in(self._graph.store, profile), MAX_NAMES + 1)
+                profile, small = self._graph.profile, len(self._graph.labels) <= MAX_NAMES
                 edges: dict[str, list[str]] = defaultdict(list)
-                for iri, name in listed if len(listed) <= MAX_NAMES else ():
+                for iri, name in names_in(self._graph.store, profile) if small else ():
                     words = fold(name).split()
                     for word in {*words[:1], *words[-1:]}:
                         edges[word].append(profile.short(iri))

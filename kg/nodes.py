@@ -1,310 +1,388 @@
-"""Reads nodes of an Oxigraph store: names, classes and facts, through a vocabulary profile."""
+"""Reads nodes of a graph by SPARQL: entities, facts, links, places that contain a place.
+
+The queries are the same for all back ends, which only run them. A batch is one query for names
+or facts and one for the labels of what the facts mention.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import cast
+import re
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, QuerySolutions, Store
-
+from guardrail.core.errors import InputError
 from guardrail.core.types import Entity, Subgraph, Triple
-from kg.base import holders
-from kg.blank_nodes import is_named
-from kg.facts import Name, Row, choose_names, fallback_label, property_fallback, triples, unknown
+from kg.base import GraphStats, Term, holders
+from kg.facts import (
+    Name,
+    Row,
+    choose_names,
+    fallback_label,
+    property_fallback,
+    triples,
+    unknown,
+)
 from kg.profiles import Profile
-from kg.results import graph_read
-from kg.structured import StructuredValues
-from kg.traffic import keep
+from kg.queries import QueryWriter
+from kg.terms import XSD, is_blank
 
-__all__ = ["NodeReader", "detect_profile"]
+__all__ = ["BATCH", "Facts", "GraphReader", "Memory", "Solution", "batches"]
 
-_PROPERTY_TYPE = NamedNode("http://wikiba.se/ontology#propertyType")
-_EXTERNAL_ID = NamedNode("http://wikiba.se/ontology#ExternalId")
-# Most triples that are read out of one node.
-_READ = 10_000
-# A hub such as "human" takes part in millions of triples; past this many, more say little about
-# prominence. They are counted inside the store, where two thousand take half a millisecond.
-_COUNTED = 2_000
+BATCH: Final = 50
+"""Ids or labels per query."""
+# Facts of one entity come in one UNION each: a few entities a query keep servers' planners fast.
+_SUBGRAPHS_A_QUERY = 10
+_LABELS_A_QUERY = 300
 # Of the facts that point at a hub, any few are as good as any others: those between the entities
 # of a text are read by ``links``, and the rest of them from their own side.
-_HUB_KEPT = 25
-_CACHED_NODES = 50_000
+_HUB_READ = 25
+_CACHED = 50_000
+_CACHED_LABELS = 200_000
 _CACHED_SUBGRAPHS = 5_000
-# Only small subgraphs are kept, so that the cache stays within some 250 MB.
+# Only small subgraphs are cached, so that they take at most some 250 MB.
 _CACHED_TRIPLES = 150
-_CLASS_DEPTH = 20
-_SAMPLED = 10_000
+
+K = TypeVar("K")
+V = TypeVar("V")
+Solution = dict[str, Term]
+"""The bound variables of one solution of a query."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Role:
-    """What a predicate is for: facts, classes, or names (with its place in the profile)."""
+class Facts(NamedTuple):
+    """Facts out of a node and into it."""
 
-    fact: bool
-    type: bool
-    statement: bool
-    name: int | None
-    description: int | None
+    outgoing: list[Row]
+    incoming: list[Row]
 
 
-class NodeReader:
-    """Reads a store and remembers what it read; a new reader is made when the store changes."""
+class Memory(dict[K, V]):
+    """A dictionary of bounded size, cleared when it is full; safe between threads."""
 
-    def __init__(self, store: Store, profile: Profile) -> None:
-        self._store = store
-        self._profile = profile
-        self._graph = graph_read(store)
-        self._structured = StructuredValues(
-            lambda node: self._quads(node, None, None), profile, self._label, self._fact_label
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: K, value: V) -> None:
+        if len(self) >= self._most:
+            self.clear()
+        super().__setitem__(key, value)
+
+    def known(self, keys: Iterable[K]) -> tuple[dict[K, V], list[K]]:
+        """The values that it has, and the keys that it lacks, each once."""
+        found: dict[K, V] = {}
+        missing: dict[K, None] = {}
+        for key in keys:
+            try:
+                found[key] = self[key]
+            except KeyError:
+                missing[key] = None
+        return found, list(missing)
+
+    def learn(self, values: dict[K, V]) -> dict[K, V]:
+        """Store values; returns them."""
+        for key, value in values.items():
+            self[key] = value
+        return values
+
+
+class GraphReader(ABC):
+    """The part of a graph that is the same for all back ends.
+
+    Implements ``entities``, ``subgraphs``, ``links``, ``wider`` and ``stats``.
+    """
+
+    name: str
+    profile: Profile
+    queries: QueryWriter
+    outgoing: int | None = None
+    """Facts out of a node that are read before they are cut; None for one past the limit."""
+
+    def __init__(self) -> None:
+        self._forget()
+
+    @abstractmethod
+    def _select_all(self, queries: Sequence[str]) -> list[list[Solution]]:
+        """Run n SELECTs, if possible at once."""
+
+    def _structured(self, subject: str, predicate: str, value: Term) -> Iterator[Row]:
+        """The facts that a blank node or statement as a value states, if the back end reads it."""
+        return iter(())
+
+    def _forget(self) -> None:
+        """Clear all caches."""
+        self._labels: Memory[str, str | None] = Memory(_CACHED_LABELS)
+        self._entities: Memory[str, Entity | None] = Memory(_CACHED)
+        self._above: Memory[str, tuple[str, ...]] = Memory(_CACHED)
+        self._facts: Memory[tuple[str, int], Facts] = Memory(_CACHED_SUBGRAPHS)
+        self._subgraphs: Memory[tuple[str, int], Subgraph] = Memory(_CACHED_SUBGRAPHS)
+
+    # --- the protocol ------------------------------------------------------------------------
+
+    def entities(self, ids: Sequence[str]) -> list[Entity | None]:
+        """For each of n ids the entity, or None where the graph does not know it."""
+        iris = [self._iri(id_) for id_ in ids]
+        known, _ = self._read(filter(None, iris))
+        return [None if iri is None else known[iri] for iri in iris]
+
+    def subgraphs(self, ids: Sequence[str], *, limit: int = 500) -> list[Subgraph]:
+        """For each of n ids the one-hop subgraph, at most ``limit`` triples each way.
+
+        Triples are ordered by the label of the property, then by value. If more than ``limit``
+        facts point at a node, a few of them are read.
+        """
+        iris = [self._iri(id_) for id_ in ids]
+        found, missing = self._subgraphs.known([(iri, limit) for iri in iris if iri is not None])
+        new = [iri for iri, _ in missing]
+        entities, facts = self._read(new, limit)
+        rows = [row for around in facts.values() for part in around for row in part]
+        places, _ = self._above.known(new)
+        labels = self._labels_of(rows, [place for above in places.values() for place in above])
+        for iri, (outgoing, incoming) in facts.items():
+            if (entity := entities[iri]) is None:
+                continue
+            cut = len(incoming) > limit
+            triples_ = self._triples(outgoing, labels)
+            found[iri, limit] = subgraph = Subgraph(
+                entity=entity,
+                triples=tuple(triples_[:limit]),
+                incoming=tuple(
+                    self._triples(incoming[: min(limit, _HUB_READ)] if cut else incoming, labels)
+                ),
+                truncated=cut or len(outgoing) > limit,
+            )
+            if len(subgraph.triples) + len(subgraph.incoming) <= _CACHED_TRIPLES:
+                self._subgraphs[iri, limit] = subgraph
+                self._facts.pop((iri, limit), None)
+        return [
+            found.get((iri or "", limit)) or unknown(id_, self.profile)
+            for id_, iri in zip(ids, iris, strict=True)
+        ]
+
+    def links(self, ids: Sequence[str]) -> list[Triple]:
+        """All triples whose subject and value are both among the given entities (SCK)."""
+        iris = list(dict.fromkeys(iri for id_ in ids if (iri := self._iri(id_)) is not None))
+        if len(iris) < 2:
+            return []
+        [answer] = self._select_all([self.queries.links(iris)])
+        rows = [Row(row["s"].value, row["p"].value, row["o"].value) for row in answer]
+        labels = self._labels_of(rows)
+        return [
+            triple
+            for iri in iris
+            for triple in self._triples([row for row in rows if row.subject == iri], labels)
+        ]
+
+    def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
+        """For each of n ids, the wider places that contain it, nearest first.
+
+        One query for the steps of ten places, and one for the names of all that contain them;
+        none where the profile names no ``within``.
+        """
+        iris = [self._iri(id_) for id_ in ids]
+        above, unread = self._above.known(iri for iri in iris if iri is not None)
+        groups = batches(unread if self.profile.within else [], _SUBGRAPHS_A_QUERY)
+        answers = self._select_all([self.queries.within(batch) for batch in groups])
+        for batch, answer in zip(groups, answers, strict=True):
+            above |= self._learn_places(batch, answer)
+        known, _ = self._read(place for places in above.values() for place in places)
+        return [
+            [entity for place in above.get(iri or "", ()) if (entity := known[place]) is not None]
+            for iri in iris
+        ]
+
+    def stats(self) -> GraphStats:
+        """Count triples, named nodes and properties; slow on large graphs."""
+        answers = self._select_all(self.queries.counts())
+        triples_, entities, properties = (int(rows[0]["n"].value) for rows in answers)
+        return GraphStats(
+            name=self.name,
+            profile=self.profile.name,
+            triples=triples_,
+            entities=entities,
+            properties=properties,
         )
-        self._name_predicates = profile.label + profile.alias
-        self._named_classes = {profile.iri(id_) for ids in profile.ner.values() for id_ in ids}
-        self._roles: dict[str, _Role] = {}
-        self._fact_labels: dict[str, str | None] = {}
-        self._labels: dict[str, str] = {}
-        self._entities: dict[str, Entity | None] = {}
-        self._subgraphs: dict[tuple[str, int], Subgraph] = {}
 
-    def entity(self, iri: str) -> Entity | None:
-        """The entity of an IRI; None where no triple mentions it, or it is a property."""
+    # --- nodes -------------------------------------------------------------------------------
+
+    def _iri(self, identifier: str) -> str | None:
+        """The IRI of an id; None for what is none, and for a blank node."""
         try:
-            return self._entities[iri]
-        except KeyError:
-            return keep(self._entities, iri, self._read(iri)[0], most=_CACHED_NODES)
+            iri = self.profile.iri(identifier)
+        except InputError:
+            return None
+        return None if is_blank(iri) else iri
 
-    def subgraph(self, iri: str, limit: int) -> Subgraph:
-        """The one-hop subgraph of an IRI, at most ``limit`` triples each way."""
-        cached = self._subgraphs.get((iri, limit))
-        if cached is not None:
-            return cached
-        entity, rows, truncated, pointing = self._read(iri)
-        if entity is None:
-            return unknown(self._profile.short(iri), self._profile)
-        outgoing = self._triples(rows)
-        incoming: list[Row] = []
-        most = min(limit, _HUB_KEPT) if pointing > limit else limit
-        for quad in self._quads(None, None, NamedNode(iri)):
-            if is_named(quad.subject) and self._is_fact(quad.predicate.value):
-                if len(incoming) >= most:
-                    truncated = True
-                    break
-                incoming.append(Row(quad.subject.value, quad.predicate.value, iri))
-        subgraph = Subgraph(
-            entity=entity,
-            triples=tuple(outgoing[:limit]),
-            incoming=tuple(self._triples(incoming)),
-            truncated=truncated or len(outgoing) > limit,
+    def _read(
+        self, iris: Iterable[str], limit: int | None = None, *, places: bool = False
+    ) -> tuple[dict[str, Entity | None], dict[str, Facts]]:
+        """Entities and, with a limit, their facts, from the cache or else in concurrent queries.
+
+        An entity is None for a node that no triple mentions, and for a property. With ``places``,
+        the steps to wider places are cached as well.
+        """
+        wanted = list(dict.fromkeys(iris))
+        entities, unread = self._entities.known(wanted)
+        names = batches(unread, BATCH)
+        pairs = [] if limit is None else [(iri, limit) for iri in wanted]
+        around, new = self._facts.known(pair for pair in pairs if pair not in self._subgraphs)
+        rows = batches([iri for iri, _ in new], _SUBGRAPHS_A_QUERY)
+        _, lost = self._above.known(wanted if places and self.profile.within else [])
+        ways = batches(lost, _SUBGRAPHS_A_QUERY)
+        most = (limit or 0) + 1
+        answers = self._select_all(
+            [self.queries.entities(batch) for batch in names]
+            + [self.queries.facts(batch, self.outgoing or most, most) for batch in rows]
+            + [self.queries.within(batch) for batch in ways]
         )
-        if len(subgraph.triples) + len(subgraph.incoming) <= _CACHED_TRIPLES:
-            keep(self._subgraphs, (iri, limit), subgraph, most=_CACHED_SUBGRAPHS)
-        return subgraph
+        for batch, answer in zip(names, answers, strict=False):
+            entities |= self._learn_entities(batch, answer)
+        facts = {iri: facts for (iri, _), facts in around.items()}
+        for batch, answer in zip(rows, answers[len(names) :], strict=False):
+            facts |= self._learn_facts(batch, answer, most - 1)
+        for batch, answer in zip(ways, answers[len(names) + len(rows) :], strict=True):
+            self._learn_places(batch, answer)
+        return entities, facts
 
-    def links(self, iris: Sequence[str]) -> list[Triple]:
-        """All facts between two different nodes of the given ones, by subject in their order."""
-        nodes = {iri: NamedNode(iri) for iri in iris}
-        found: list[Triple] = []
-        for subject, node in nodes.items():
-            rows = [
-                Row(subject, quad.predicate.value, value)
-                for value, other in nodes.items()
-                if value != subject
-                for quad in self._quads(node, None, other)
-                if self._is_fact(quad.predicate.value)
-            ]
-            found += self._triples(rows)
+    def _learn_facts(
+        self, batch: Sequence[str], answer: Sequence[Solution], limit: int
+    ) -> dict[str, Facts]:
+        found = {iri: Facts([], []) for iri in batch}
+        claim = self.profile.statements.claim if self.profile.statements else None
+        for row in answer:
+            centre, predicate = batch[int(row["i"].value)], row["p"].value
+            value, subject = row.get("o"), row.get("s")
+            if value is None:
+                if subject is not None and subject.kind == "iri":
+                    found[centre].incoming.append(Row(subject.value, predicate, centre))
+            elif value.kind == "literal":
+                datatype = value.datatype or f"{XSD}string"
+                found[centre].outgoing.append(
+                    Row(centre, predicate, value.value, datatype, value.language)
+                )
+            elif value.kind == "blank" or (claim and predicate.startswith(f"{claim}P")):
+                found[centre].outgoing.extend(self._structured(centre, predicate, value))
+            else:
+                found[centre].outgoing.append(Row(centre, predicate, value.value))
+        self._facts.learn({(iri, limit): facts for iri, facts in found.items()})
         return found
 
-    def wider(self, iri: str) -> list[Entity]:
-        """The places that hold a place, nearest first."""
-        predicates = [NamedNode(predicate) for predicate in self._profile.within]
+    def _learn_places(
+        self, batch: Sequence[str], answer: Sequence[Solution]
+    ) -> dict[str, tuple[str, ...]]:
+        """The places that contain each node, nearest first."""
+        steps: dict[str, dict[str, None]] = defaultdict(dict)
+        # Servers give rows in any order: the steps from one place are read best first.
+        best = self.profile.within.index
+        for row in sorted(answer, key=lambda row: (best(row["p"].value), row["w"].value)):
+            if row["w"].kind == "iri":
+                steps[row["a"].value][row["w"].value] = None
+        found = {iri: tuple(holders(iri, steps.__getitem__)) for iri in batch}
+        return self._above.learn(found)
 
-        def above(place: str) -> Iterator[str]:
-            for predicate in predicates:
-                for quad in self._quads(NamedNode(place), predicate, None):
-                    if is_named(quad.object):
-                        yield quad.object.value
+    def _learn_entities(
+        self, batch: Sequence[str], answer: Sequence[Solution]
+    ) -> dict[str, Entity | None]:
+        roles: dict[str, list[tuple[str, Term | None]]] = defaultdict(list)
+        for row in answer:
+            role, value = row["r"].value, row.get("v")
+            if role != "pointing" or (value is not None and value.value != "0"):
+                roles[row["e"].value].append((role, value))
+        found = {iri: self._entity(iri, roles[iri]) if iri in roles else None for iri in batch}
+        return self._entities.learn(found)
 
-        found = (self.entity(place) for place in holders(iri, above))
-        return [entity for entity in found if entity is not None]
-
-    def spotted_names(self, iri: str) -> Sequence[str]:
-        """Names of a node that may stand for an entity in text: not those of a class."""
-        node = NamedNode(iri)
-        for predicate in self._profile.type:
-            if self._any(None, NamedNode(predicate), node):
-                return ()
-        entity = self.entity(iri)
-        return () if entity is None else (entity.label, *entity.aliases)
-
-    # --- one node ------------------------------------------------------------------------
-
-    def _read(self, iri: str) -> tuple[Entity | None, list[Row], bool, int]:
-        """Read a node in one pass.
-
-        Returns:
-            The entity, its facts, whether facts were left out, and how many triples point at it.
-        """
-        node, profile, roles = NamedNode(iri), self._profile, self._roles
+    def _entity(self, iri: str, roles: list[tuple[str, Term | None]]) -> Entity | None:
+        profile = self.profile
+        prefix = profile.property_entity_prefix
+        if prefix and re.fullmatch(re.escape(prefix) + r"P\d+", iri):
+            return None
         names: list[Name] = []
-        descriptions: list[tuple[int, int, str]] = []
-        types: list[str] = []
-        rows: list[Row] = []
-        count = 0
-        for quad in islice(self._quads(node, None, None), _READ + 1):
-            count += 1
-            predicate, value = quad.predicate.value, quad.object
-            role = roles.get(predicate) or self._role(predicate)
-            if is_named(value):
-                if role.type:
-                    types.append(value.value)
-                if role.fact:
-                    rows.append(Row(iri, predicate, value.value))
-                elif role.statement:
-                    rows += self._structured.statement(iri, predicate, value)
-            elif role.fact and not role.type and isinstance(value, BlankNode | NamedNode):
-                rows += self._structured.rows(iri, predicate, value)
-            elif isinstance(value, Literal):
-                language = value.language
-                if role.fact:
-                    rows.append(Row(iri, predicate, value.value, value.datatype.value, language))
-                    continue
-                rank = profile.language_rank(language)
-                if role.name is not None and (rank is not None or role.name < len(profile.label)):
-                    names.append(Name.of(profile, role.name, value.value, language))
-                elif role.description is not None and rank is not None:
-                    descriptions.append((rank, role.description, value.value))
-        left_out = count > _READ
-        pointing = self._pointing(node)
-        prominence = count + pointing
-        if prominence == 0 or self._is_property(node):
-            return None, rows, left_out, pointing
+        descriptions: list[Name] = []
+        types, wider, prominence = set(), set(), 0
+        for role, cell in roles:
+            if role == "property":
+                return None
+            if cell is None:
+                continue
+            if role in ("count", "pointing"):
+                prominence += int(cell.value)
+            elif role == "type" and cell.kind == "iri":
+                types.add(profile.short(cell.value))
+            elif role == "wider":
+                wider.add(profile.short(cell.value))
+            elif role.startswith("name"):
+                names.append(Name.of(profile, int(role[4:]), cell.value, cell.language))
+            elif role.startswith("description"):
+                descriptions.append(Name.of(profile, int(role[11:]), cell.value, cell.language))
         label, aliases = choose_names(names, len(profile.label))
-        entity = Entity(
+        if label is not None:
+            self._labels[iri] = label
+        return Entity(
             id=profile.short(iri),
             label=label or fallback_label(iri, profile),
-            types=self._classes(types),
+            types=(*sorted(types), *sorted(wider - types)),
             aliases=aliases,
-            description=min(descriptions)[2] if descriptions else None,
+            description=min(descriptions).text if descriptions else None,
             url=profile.url(iri),
             prominence=prominence,
         )
-        return entity, rows, left_out, pointing
 
-    def _classes(self, direct: Sequence[str]) -> tuple[str, ...]:
-        """Direct classes, then the wider ones that the profile's entity types name."""
-        seen, frontier = set(direct), list(direct)
-        wider: set[str] = set()
-        for _ in range(_CLASS_DEPTH):
-            above = [
-                quad.object.value
-                for iri in frontier
-                for predicate in self._profile.subclass
-                for quad in self._quads(NamedNode(iri), NamedNode(predicate), None)
-                if is_named(quad.object)
-            ]
-            frontier = [iri for iri in dict.fromkeys(above) if iri not in seen]
-            seen.update(frontier)
-            wider.update(self._named_classes.intersection(frontier))
-            if not frontier:
-                break
-        short = self._profile.short
-        return (*sorted(map(short, set(direct))), *sorted(map(short, wider)))
+    # --- labels ------------------------------------------------------------------------------
 
-    def _is_property(self, node: NamedNode) -> bool:
-        iri, prefix = node.value, self._profile.property_entity_prefix
-        if prefix and self._profile.property_prefix:
-            local = iri.removeprefix(prefix)
-            return local != iri and local[:1] == "P" and local[1:].isdigit()
-        return self._any(None, node, None)
+    def _labels_of(self, rows: Iterable[Row], others: Sequence[str] = ()) -> dict[str, str | None]:
+        """The labels of all nodes and properties of the rows; None where there is none.
 
-    # --- labels and predicates -----------------------------------------------------------
-
-    def _triples(self, rows: Sequence[Row]) -> list[Triple]:
-        return triples(rows, self._profile, label=self._label, property_label=self._fact_label)
+        Args:
+            rows: The rows.
+            others: Nodes whose entities are read at the same time.
+        """
+        nodes: dict[str, None] = {}
+        for row in rows:
+            nodes[row.subject] = nodes[self.profile.property_node(row.predicate)] = None
+            if row.datatype is None:
+                nodes[row.value] = None
+        found, missing = self._labels.known(nodes)
+        groups = batches([iri for iri in missing if self._iri(iri)], _LABELS_A_QUERY)
+        _, unknown_ = self._entities.known(others)
+        unread = batches(unknown_, BATCH)
+        answers = self._select_all(
+            [self.queries.labels(batch) for batch in groups]
+            + [self.queries.entities(batch) for batch in unread]
+        )
+        for batch, answer in zip(unread, answers[len(groups) :], strict=True):
+            self._learn_entities(batch, answer)
+        places = self.profile.label.index
+        for batch, answer in zip(groups, answers, strict=False):
+            names: dict[str, list[Name]] = defaultdict(list)
+            for solution in answer:
+                iri, cell, key = solution["n"].value, solution.get("nLabel"), solution.get("k")
+                # The label service answers with the bare id where there is no label.
+                if cell is not None and cell.value != self.profile.short(iri):
+                    place = 0 if key is None else places(key.value)
+                    names[iri].append(Name.of(self.profile, place, cell.value, cell.language))
+            labels = len(self.profile.label)
+            found |= self._labels.learn({i: choose_names(names[i], labels)[0] for i in batch})
+        return found
 
     def _label(self, iri: str) -> str:
-        """The preferred name of a node, or a readable end of its IRI."""
-        try:
-            return self._labels[iri]
-        except KeyError:
-            label = self._read_label(iri) or fallback_label(iri, self._profile)
-            return keep(self._labels, iri, label, most=_CACHED_NODES)
+        """The label of one node."""
+        return self._labels_of([Row(iri, iri, iri)]).get(iri) or fallback_label(iri, self.profile)
 
-    def _read_label(self, iri: str) -> str | None:
-        node, names = NamedNode(iri), []
-        for place, predicate in enumerate(self._profile.label):
-            for quad in self._quads(node, NamedNode(predicate), None):
-                if isinstance(quad.object, Literal):
-                    name = quad.object
-                    names.append(Name.of(self._profile, place, name.value, name.language))
-        return choose_names(names, len(self._profile.label))[0]
+    def _property_label(self, predicate: str, labels: Mapping[str, str | None]) -> str | None:
+        if not self.profile.is_fact(predicate):
+            return None
+        return labels.get(self.profile.property_node(predicate)) or property_fallback(predicate)
 
-    def _is_fact(self, predicate: str) -> bool:
-        return (self._roles.get(predicate) or self._role(predicate)).fact
-
-    def _role(self, predicate: str) -> _Role:
-        names, descriptions = self._name_predicates, self._profile.description
-        claims = self._profile.statements
-        role = self._roles[predicate] = _Role(
-            fact=self._fact_label(predicate) is not None,
-            type=predicate in self._profile.type,
-            statement=claims is not None and predicate.startswith(f"{claims.claim}P"),
-            name=names.index(predicate) if predicate in names else None,
-            description=descriptions.index(predicate) if predicate in descriptions else None,
+    def _triples(self, rows: Sequence[Row], labels: Mapping[str, str | None]) -> list[Triple]:
+        return triples(
+            rows,
+            self.profile,
+            label=lambda iri: labels.get(iri) or fallback_label(iri, self.profile),
+            property_label=lambda predicate: self._property_label(predicate, labels),
         )
-        return role
-
-    def _fact_label(self, predicate: str) -> str | None:
-        """The label of a property that states facts for a reader; None for any other."""
-        try:
-            return self._fact_labels[predicate]
-        except KeyError:
-            label = None
-            if self._profile.is_fact(predicate):
-                node = self._profile.property_node(predicate)
-                if not self._any(NamedNode(node), _PROPERTY_TYPE, _EXTERNAL_ID):
-                    label = (
-                        self._read_label(node)
-                        or self._read_label(predicate)
-                        or property_fallback(predicate)
-                    )
-            self._fact_labels[predicate] = label
-            return label
-
-    # --- the store -----------------------------------------------------------------------
-
-    def _quads(
-        self,
-        subject: NamedNode | BlankNode | None,
-        predicate: NamedNode | None,
-        value: NamedNode | None,
-    ) -> Iterator[Quad]:
-        return self._store.quads_for_pattern(subject, predicate, value, self._graph)
-
-    def _pointing(self, node: NamedNode) -> int:
-        """How many triples point at a node, up to a bound; counted without reading them."""
-        if not self._any(None, None, node):
-            return 0
-        found = self._store.query(
-            f"SELECT (COUNT(*) AS ?n) {{ {{ SELECT * {{ ?s ?p {node} }} LIMIT {_COUNTED} }} }}",
-            use_default_graph_as_union=self._graph is None,
-        )
-        return next(int(row[0].value) for row in cast(QuerySolutions, found))
-
-    def _any(
-        self, subject: NamedNode | None, predicate: NamedNode | None, value: NamedNode | None
-    ) -> bool:
-        return next(self._quads(subject, predicate, value), None) is not None
 
 
-def detect_profile(store: Store) -> str:
-    """Tell the vocabulary from the data: ``wikidata``, ``dbpedia`` or ``rdfs``."""
-    for quad in islice(store.quads_for_pattern(None, None, None, graph_read(store)), _SAMPLED):
-        predicate = quad.predicate.value
-        if predicate.startswith("http://www.wikidata.org/prop/direct/"):
-            return "wikidata"
-        if predicate.startswith("http://dbpedia.org/ontology/"):
-            return "dbpedia"
-    return "rdfs"
+def batches(items: Sequence[str], size: int) -> list[Sequence[str]]:
+    """Consecutive parts of at most ``size`` items."""
+    return [items[start : start + size] for start in range(0, len(items), size)]

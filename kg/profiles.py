@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import read_toml
 from guardrail.core.types import Value
-from kg.quoting import check_iri
+from kg.terms import check_iri
 
 __all__ = ["Profile", "load_profile", "store_profile", "stored_profile"]
 
@@ -79,7 +79,7 @@ class Profile(Value):
             always do.
         prefixes: Namespaces by the prefixes that queries of an embedded graph need not declare.
         label_service: Whether Wikidata's label service is used, where the server has it.
-        dialect: SPARQL dialect of the server (``kg.dialects``); None for what its address tells.
+        dialect: SPARQL dialect of the server (``kg.queries``); None for what its address tells.
         ner: Tagger's entity type to the ids of the classes it may be an instance of.
     """
 

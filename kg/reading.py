@@ -1,4 +1,4 @@
-"""Opens files by their name and content, unpacks them, and says what is wrong in terms of lines."""
+"""Opens files by their name and content, unpacks them, and reports errors by line."""
 
 from __future__ import annotations
 
@@ -22,16 +22,7 @@ from guardrail.core.fields import in_short
 from guardrail.core.rows import TABLE_FILES, unpacked
 from guardrail.core.types import Value
 
-__all__ = [
-    "LINES",
-    "Chunks",
-    "Progress",
-    "Selection",
-    "format_of",
-    "reading",
-    "suffix_of",
-    "table_name",
-]
+__all__ = ["Progress", "Selection", "chunks", "format_of", "reading", "suffix_of"]
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes of the whole file, as it lies on disk."""
@@ -48,9 +39,6 @@ _FORMATS: Final = {
     ".n3": RdfFormat.N3,
     ".jsonld": RdfFormat.JSON_LD,
 }
-LINES: Final = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
-"""Formats that can be cut at the end of any line."""
-
 LONGEST_ENTITY: Final = 512
 """Characters of an XML entity."""
 DEEPEST: Final = 256
@@ -63,12 +51,7 @@ _LANGUAGE: Final = re.compile(rb'"@([A-Za-z0-9-]+)[ \t]*\.[ \t]*$')
 _DIRECT: Final = _WIKIDATA + b"prop/direct/"
 _ENTITY: Final = _WIKIDATA + b"entity/"
 _INSTANCE_OF: Final = _DIRECT + b"P31"
-_GZIP, _BZIP2 = b"\x1f\x8b", b"BZh"
-
-
-def table_name(source: Path) -> str:
-    """The name of the table in a file: the file's, in small letters, without its endings."""
-    return source.name.lower().partition(suffix_of(source))[0] or "table"
+_BLOCK: Final = 1 << 18
 
 
 def suffix_of(source: Path) -> str:
@@ -99,24 +82,29 @@ def format_of(source: Path) -> RdfFormat | None:
 
 @contextmanager
 def reading(source: Path, progress: Progress | None) -> Iterator[BinaryIO]:
-    """Open a file, unpacked; say what is wrong with it in terms of its lines."""
+    """Open a file, unpacked; report errors in it by line.
+
+    Raises:
+        KnowledgeGraphError: The file is damaged, unpacks to too much, or has another format.
+    """
     try:
         with source.open("rb") as file:
             total = source.stat().st_size
-            raw = cast(BinaryIO, io.BufferedReader(_Counted(file, total, progress), 1 << 18))
             magic = file.read(3)
             file.seek(0)
+            stream = cast(BinaryIO, io.BufferedReader(_Counted(file, total, progress), _BLOCK))
             # By content, not by name: servers and browsers unpack files without renaming them.
-            if magic.startswith(_GZIP):
-                with gzip.open(raw) as packed:
-                    yield _checked(source, _bounded(packed, source, total))
-            elif magic == _BZIP2:
-                with bz2.open(raw) as packed:
-                    yield _checked(source, _bounded(packed, source, total))
+            if magic.startswith(b"\x1f\x8b"):
+                stream = cast(BinaryIO, gzip.GzipFile(fileobj=stream))
+            elif magic == b"BZh":
+                stream = cast(BinaryIO, bz2.BZ2File(stream))
             else:
-                yield _checked(source, raw)
+                total = 0
+            if total:
+                stream = unpacked(stream, source, total, KnowledgeGraphError)
+            yield _checked(source, stream)
             if progress is not None:
-                progress(total, total)
+                progress(source.stat().st_size, source.stat().st_size)
     except SyntaxError as error:
         number = error.lineno or ((m := _LINE.search(str(error))) and int(m.group(1)))
         line = f", line {number}" if number else ""
@@ -141,48 +129,26 @@ def _quoted(source: Path, error: SyntaxError) -> str:
     return f" in {in_short(wrong)}; guardrail kg load --skip-invalid loads the rest"
 
 
-class Chunks:
-    """A stream over pieces of bytes."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._rest = b""
-
-    def read(self, size: int) -> bytes:
-        """The next bytes, at most ``size``; empty at the end."""
-        parts, wanted = [], size
-        while wanted > 0:
-            if not self._rest:
-                piece = next(self._pieces, None)
-                if piece is None:
-                    break
-                self._rest = piece
-                continue
-            part, self._rest = self._rest[:wanted], self._rest[wanted:]
-            parts.append(part)
-            wanted -= len(part)
-        return b"".join(parts)
-
-
 def _name(source: Path) -> str:
     format_ = format_of(source)
     return "a table or JSON lines" if format_ is None else format_.name
 
 
-def _bounded(packed: gzip.GzipFile | bz2.BZ2File, source: Path, size: int) -> BinaryIO:
-    return unpacked(cast("BinaryIO", packed), source, size, KnowledgeGraphError)
+def chunks(pieces: Iterator[bytes]) -> BinaryIO:
+    """A stream over pieces of bytes."""
+    return cast(BinaryIO, io.BufferedReader(_Chunks(pieces), _BLOCK))
 
 
-def _checked(source: Path, stream: io.RawIOBase | BinaryIO) -> BinaryIO:
+def _checked(source: Path, stream: BinaryIO) -> BinaryIO:
     """The stream without its byte order mark; XML is checked as it is read."""
+    raw: object = stream
     if format_of(source) is RdfFormat.RDF_XML:
-        stream = _CheckedXML(cast(BinaryIO, stream), source)
-    buffered: object = stream
-    if not isinstance(buffered, io.BufferedReader):
-        buffered = io.BufferedReader(cast(io.RawIOBase, stream), 1 << 18)
-    if buffered.peek(3).startswith(codecs.BOM_UTF8):
-        buffered.read(3)
-    return cast(BinaryIO, buffered)
+        raw = _CheckedXML(stream, source)
+    if not isinstance(raw, io.BufferedReader):
+        raw = io.BufferedReader(cast(io.RawIOBase, raw), _BLOCK)
+    if raw.peek(3).startswith(codecs.BOM_UTF8):
+        raw.read(3)
+    return cast(BinaryIO, raw)
 
 
 class _Readable(io.RawIOBase):
@@ -192,8 +158,26 @@ class _Readable(io.RawIOBase):
         return True
 
 
+class _Chunks(_Readable):
+    """Pieces of bytes, one after another."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        super().__init__()
+        self._pieces, self._rest = pieces, memoryview(b"")
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        part, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
 class _CheckedXML(_Readable):
-    """XML that is bounded: entities that stand for short text, elements not too deep, all closed.
+    """Bounded XML: entities are short texts, elements not too deep, all of them closed.
 
     Entities of entities grow without bound, and reading takes time by the square of the depth.
     """

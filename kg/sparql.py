@@ -1,12 +1,12 @@
 """A knowledge graph behind any SPARQL 1.1 endpoint: Wikidata, DBpedia, Virtuoso, QLever.
 
-A batch is one query for names or facts and one for the labels of what the facts mention;
-labels are kept in memory, and results in a cache on disk that processes share.
+Results are kept in memory, and in a cache on disk that processes share.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,21 +14,22 @@ from urllib.parse import urlsplit
 from pyoxigraph import RdfFormat, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
-from guardrail.core.types import Entity, Subgraph, Triple, Usage
+from guardrail.core.types import Entity, Usage
+from kg.base import QueryResult
+from kg.cache import CACHE_S
 from kg.endpoint import Endpoint, QueryRejectedError
 from kg.endpoint_settings import EndpointSettings
-from kg.facts import Row, unknown
+from kg.nodes import BATCH, GraphReader, Memory, Solution, batches
 from kg.profiles import Profile, load_profile
-from kg.quoting import quote_iri, writable
-from kg.results import GraphStats, QueryResult, read_solutions
-from kg.sparql_nodes import SparqlNodes
-from kg.sparql_text import QueryWriter
+from kg.queries import NAMESAKES, QueryWriter
+from kg.store import read_solutions
+from kg.terms import writable
 
 __all__ = ["SparqlGraph"]
 
 FACTS_READ = 200
-"""Facts each way that are read ahead of nodes that were found by name: what the linker asks for."""
-_SPACE = re.compile(r"\s+")
+"""Facts each way that are read ahead of nodes found by name; the linker reads as many."""
+_CACHED_NAMES = 50_000
 _COMMENT = re.compile(r"(?m)^[^\S\n]*#[^\n]*$")
 _PROLOGUE = re.compile(r"\s*(?:(?:BASE\s*<[^>]*>|PREFIX\s+[^\s:]*:\s*<[^>]*>)\s*)*", re.I)
 _KNOWN_HOSTS = {
@@ -39,7 +40,7 @@ _KNOWN_HOSTS = {
 }
 
 
-class SparqlGraph:
+class SparqlGraph(GraphReader):
     """A knowledge graph behind a SPARQL 1.1 endpoint.
 
     Implements ``KnowledgeGraph`` and ``PlaceIndex``.
@@ -53,7 +54,7 @@ class SparqlGraph:
         endpoint: Address of the endpoint.
         profile: Name or TOML file of the vocabulary profile; None for that of a well-known
             host (Wikidata, DBpedia), else plain RDFS and SKOS.
-        settings: Time limits, retries, cache.
+        settings: Time limits, login, cache.
         name: Name for the score log; None for the host.
 
     Raises:
@@ -68,6 +69,7 @@ class SparqlGraph:
         settings: EndpointSettings | None = None,
         name: str | None = None,
     ) -> None:
+        super().__init__()
         host = urlsplit(endpoint).hostname or endpoint
         self.profile = load_profile(_KNOWN_HOSTS.get(host, "rdfs") if profile is None else profile)
         settings = settings or EndpointSettings()
@@ -75,93 +77,22 @@ class SparqlGraph:
         self.queries = QueryWriter(
             self.profile, self._endpoint.dialect, text_search=settings.text_search
         )
-        """Writes the queries to the endpoint."""
         self.name = name or host
-        self._nodes = SparqlNodes(self._endpoint, self.profile, self.queries)
-
-    # --- the protocol ------------------------------------------------------------------------
 
     def find(self, labels: Sequence[str]) -> list[list[Entity]]:
         """For each of n labels, the entities of that label or alias, most prominent first."""
-        wanted = [_SPACE.sub(" ", label).strip() for label in labels]
-        askable = [label for label in dict.fromkeys(wanted) if label and writable(label)]
-        found = self._nodes.bearers(askable)
+        wanted = [" ".join(label.split()) for label in labels]
+        found = self._bearers([label for label in wanted if label and writable(label)])
         # Whoever looks names up reads what is known of their bearers next.
-        bearers = [iri for iris in found.values() for iri in iris]
-        known, _ = self._nodes.nodes(bearers, FACTS_READ, places=True)
+        known, _ = self._read(
+            (iri for iris in found.values() for iri in iris), FACTS_READ, places=True
+        )
         return [
             sorted(
-                (known[iri] for iri in found.get(label, ()) if iri in known),
+                (entity for iri in found.get(label, ()) if (entity := known[iri]) is not None),
                 key=lambda entity: (-entity.prominence, entity.id),
             )
             for label in wanted
-        ]
-
-    def entities(self, ids: Sequence[str]) -> list[Entity | None]:
-        """For each of n ids the entity, or None where the graph does not know it."""
-        iris = [self._nodes.iri(id_) for id_ in ids]
-        known = self._nodes.entities([iri for iri in iris if iri is not None])
-        return [None if iri is None else known.get(iri) for iri in iris]
-
-    def subgraphs(self, ids: Sequence[str], *, limit: int = 500) -> list[Subgraph]:
-        """For each of n ids the one-hop subgraph, at most ``limit`` triples each way.
-
-        Triples are ordered by the label of the property, then by value.
-        """
-        iris = [self._nodes.iri(id_) for id_ in ids]
-        distinct = list(dict.fromkeys(iri for iri in iris if iri is not None))
-        known, facts = self._nodes.nodes(distinct, limit)
-        outgoing = {iri: facts[iri].outgoing for iri in known}
-        incoming = {iri: facts[iri].incoming for iri in known}
-        # Places that hold what was found by name are read along with the labels.
-        places = [place for iri in distinct for place in self._nodes.known_above(iri)]
-        self._nodes.learn_labels(
-            [row for rows in (outgoing, incoming) for r in rows.values() for row in r], places
-        )
-        graphs = []
-        for id_, iri in zip(ids, iris, strict=True):
-            entity = None if iri is None else known.get(iri)
-            if iri is None or entity is None:
-                graphs.append(unknown(id_, self.profile))
-                continue
-            cut = len(outgoing[iri]) > limit or len(incoming[iri]) > limit
-            graphs.append(
-                Subgraph(
-                    entity=entity,
-                    triples=tuple(self._nodes.triples_of(outgoing[iri])[:limit]),
-                    incoming=tuple(self._nodes.triples_of(incoming[iri][:limit])),
-                    truncated=cut,
-                )
-            )
-        return graphs
-
-    def links(self, ids: Sequence[str]) -> list[Triple]:
-        """All triples whose subject and value are both among the given entities (SCK)."""
-        iris = list(dict.fromkeys(iri for id_ in ids if (iri := self._nodes.iri(id_)) is not None))
-        if len(iris) < 2:
-            return []
-        found = self._endpoint.select(self.queries.links(iris))
-        rows = [Row(row["s"].value, row["p"].value, row["o"].value) for row in found]
-        self._nodes.learn_labels(rows)
-        return [
-            triple
-            for iri in iris
-            for triple in self._nodes.triples_of([row for row in rows if row.subject == iri])
-        ]
-
-    def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
-        """For each of n ids, the wider places that hold it, nearest first.
-
-        One query for the steps of ten places, and one for the names of all that hold them; none
-        where the profile names no ``within``.
-        """
-        if not self.profile.within:
-            return [[] for _ in ids]
-        iris = [self._nodes.iri(id_) for id_ in ids]
-        found = self._nodes.places_above(list(dict.fromkeys(filter(None, iris))))
-        known = self._nodes.entities([iri for places in found.values() for iri in places])
-        return [
-            [known[place] for place in found.get(iri or "", ()) if place in known] for iri in iris
         ]
 
     def in_use(self) -> Usage:
@@ -171,8 +102,6 @@ class SparqlGraph:
     def close(self) -> None:
         """Close the connections, which are kept open between queries, and the cache."""
         self._endpoint.close()
-
-    # --- beyond the protocol -----------------------------------------------------------------
 
     def query(self, sparql: str) -> QueryResult:
         """Run a SPARQL SELECT, ASK, CONSTRUCT or DESCRIBE query, past the cache.
@@ -203,24 +132,43 @@ class SparqlGraph:
             rows=tuple(tuple(map(row.get, variables)) for row in rows),
         )
 
-    def stats(self) -> GraphStats:
-        """Count triples, named nodes and properties at the endpoint; slow on large ones."""
+    def _select_all(self, queries: Sequence[str]) -> list[list[Solution]]:
+        if time.monotonic() > self._stale:
+            self._forget()
+        return self._endpoint.select_all(queries)
 
-        def count(query: str) -> int:
-            rows = self._endpoint.select(query)
-            return int(rows[0]["n"].value)
+    def _forget(self) -> None:
+        super()._forget()
+        self._named: Memory[str, tuple[str, ...]] = Memory(_CACHED_NAMES)
+        self._stale = time.monotonic() + CACHE_S
 
-        label = "|".join(map(quote_iri, self.profile.label))
-        return GraphStats(
-            name=self.name,
-            profile=self.profile.name,
-            triples=count("SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }"),
-            entities=count(
-                f"SELECT (COUNT(DISTINCT ?e) AS ?n) WHERE {{ ?e {label} ?l . "
-                f"{self.queries.not_a_property()} }}"
-            ),
-            properties=count(
-                "SELECT (COUNT(*) AS ?n) WHERE { "
-                f"{{ SELECT DISTINCT ?p WHERE {{ ?s ?p ?o }} }} {self.queries.fact_filter()} }}"
-            ),
-        )
+    def _bearers(self, labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The nodes with each label."""
+        found, unread = self._named.known(labels)
+        groups = batches(unread, BATCH)
+        answers = self._select_all([self.queries.find(batch) for batch in groups])
+        for batch, rows in zip(groups, answers, strict=True):
+            bearers: dict[str, dict[str, None]] = {label: {} for label in batch}
+            for label, iri in self._bearers_in(batch, rows):
+                bearers[label][iri] = None
+            found |= self._named.learn({label: tuple(iris) for label, iris in bearers.items()})
+        return found
+
+    def _bearers_in(self, labels: Sequence[str], rows: Sequence[Solution]) -> list[tuple[str, str]]:
+        """Pairs of a label and a node that bears it, in some spelling.
+
+        The query's limit holds for all its labels together. If it is reached, the labels are
+        queried in halves, so that a common name does not crowd out the others.
+        """
+        if len(labels) > 1 and len(rows) >= NAMESAKES * len(labels):
+            middle = len(labels) // 2
+            halves = (labels[:middle], labels[middle:])
+            answers = self._select_all([self.queries.find(half) for half in halves])
+            return [
+                pair
+                for half, answer in zip(halves, answers, strict=True)
+                for pair in self._bearers_in(half, answer)
+            ]
+        return [
+            (labels[int(row["q"].value)], row["e"].value) for row in rows if row["e"].kind == "iri"
+        ]

@@ -4,41 +4,63 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sqlite3
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final, cast
 
-from pyoxigraph import NamedNode, RdfFormat, Store
+from pyoxigraph import (
+    BlankNode,
+    DefaultGraph,
+    Literal,
+    NamedNode,
+    Quad,
+    QueryBoolean,
+    QuerySolutions,
+    QueryTriples,
+    RdfFormat,
+    Store,
+)
+from pyoxigraph import Triple as RdfTriple
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
-from guardrail.core.types import Entity, Mention, Subgraph, Triple
-from kg.blank_nodes import is_blank, is_named
-from kg.facts import unknown
-from kg.label_file import FileLabelIndex, LabelFileWriter
-from kg.labels import LabelIndex, MemoryLabelIndex, key_of, names_in, spot
-from kg.nodes import NodeReader, detect_profile
+from guardrail.core.types import Entity, Mention
+from kg.base import QueryResult, Term
+from kg.facts import Row
+from kg.labels import LabelIndex, key_of, spot
+from kg.nodes import GraphReader, Solution
 from kg.profiles import Profile, load_profile, stored_profile
-from kg.results import GraphStats, QueryResult, graph_read, read_solutions
+from kg.queries import QueryWriter
+from kg.structured import StructuredValues
+from kg.terms import is_blank
 
-__all__ = ["OxigraphGraph", "snapshot_of"]
+__all__ = ["OxigraphGraph", "graph_read", "read_solutions", "snapshot_of"]
 
 SNAPSHOT = "snapshot"
 """File next to the store that names its state."""
 _DIGITS = 16
 """Hexadecimal digits of a hash."""
 _NAMESAKES = 500
-"""Most bearers of one name that are read; a title such as "Untitled" has tens of thousands."""
-
+"""Bearers of one name that are read; a title such as "Untitled" has tens of thousands."""
+_READ = 10_000
+"""Facts of one node that are read."""
+_SAMPLED = 10_000
+_PROPERTY_TYPE: Final = NamedNode("http://wikiba.se/ontology#propertyType")
+_EXTERNAL_ID: Final = NamedNode("http://wikiba.se/ontology#ExternalId")
+_VOCABULARIES: Final = {
+    "http://www.wikidata.org/prop/direct/": "wikidata",
+    "http://dbpedia.org/ontology/": "dbpedia",
+}
 _PREFIX = re.compile(
     r"""<[^<>\s]*>|"[^"]*"|'[^']*'|#.*|(PREFIX\s+)?\b([A-Za-z][\w-]*):|\b[A-Za-z][\w-]*""", re.I
 )
 """A prefix, declared or used; IRIs, strings, comments and other words are passed over."""
 
 
-class OxigraphGraph:
+class OxigraphGraph(GraphReader):
     """A knowledge graph in an Oxigraph store.
 
     Implements ``KnowledgeGraph``, ``MentionIndex`` and ``PlaceIndex``. Safe to read from several
@@ -50,8 +72,8 @@ class OxigraphGraph:
         path: Where the store lies; None for one in memory.
         profile: Name or file of the vocabulary profile; None to detect it from the data.
         name: Name for the score log; None for the file name of the path.
-        snapshot: What tells this state of the graph from others, for the score log; None for the
-            one that a load has written next to the store.
+        snapshot: Identifies this state of the graph, for the score log; None for the one that a
+            load has written next to the store.
 
     Example:
         >>> graph = OxigraphGraph.from_text('''
@@ -62,6 +84,8 @@ class OxigraphGraph:
         'Ada Lovelace, born: 1815-12-10.'
     """
 
+    outgoing = _READ
+
     def __init__(
         self,
         store: Store | None = None,
@@ -71,13 +95,11 @@ class OxigraphGraph:
         name: str | None = None,
         snapshot: str | None = None,
     ) -> None:
+        super().__init__()
         self._store: Store | None = Store() if store is None else store
         self._path = None if path is None else Path(path)
         self.name = name or (self._path.name if self._path else "memory")
         self._given_profile = profile
-        self._profile: Profile | None = None
-        self._index: LabelIndex | None = None
-        self._reader: NodeReader | None = None
         self._snapshot = snapshot
 
     @classmethod
@@ -129,22 +151,31 @@ class OxigraphGraph:
 
     # --- the protocol ------------------------------------------------------------------------
 
-    @property
-    def profile(self) -> Profile:
+    @cached_property
+    def profile(self) -> Profile:  # type: ignore[override]
         """The vocabulary profile, detected from the data where none was given."""
-        if self._profile is None:
-            given = self._given_profile
-            if given is None and self._path is not None:
-                given = stored_profile(self._path)
-            self._profile = load_profile(detect_profile(self.store) if given is None else given)
-        return self._profile
+        given = self._given_profile
+        if given is None and self._path is not None:
+            given = stored_profile(self._path)
+        return load_profile(_detect_profile(self.store) if given is None else given)
+
+    @cached_property
+    def queries(self) -> QueryWriter:  # type: ignore[override]
+        """Writes the queries."""
+        return QueryWriter(self.profile, embedded=True)
+
+    @cached_property
+    def labels(self) -> LabelIndex:
+        """The index of labels and aliases; built at its first use where there is none on disk."""
+        index = LabelIndex.open(self._path, self.profile) if self._path else None
+        return LabelIndex.build(self.store, self.profile) if index is None else index
 
     @property
     def snapshot(self) -> str | None:
-        """What tells this state of the graph from others: changed by every load into it.
+        """Identifies this state of the graph; changed by every load into it.
 
-        Of a graph that was read from a file or a text, a hash of that. None for a store that was
-        filled or changed by hand, whose state nobody has noted.
+        For a graph that was read from a file or a text, a hash of its bytes. None for a store that
+        was filled or changed by hand.
         """
         note = None if self._path is None else self._path / SNAPSHOT
         if self._snapshot is None and note is not None and note.is_file():
@@ -164,51 +195,24 @@ class OxigraphGraph:
 
     def find(self, labels: Sequence[str]) -> list[list[Entity]]:
         """For each of n labels, the entities of that label or alias, most prominent first."""
-        index, reader = self._names(), self._nodes()
-        found = []
-        for label in labels:
-            nodes = (reader.entity(iri) for iri in index.nodes(key_of(label))[:_NAMESAKES])
-            known = [entity for entity in nodes if entity is not None]
-            found.append(sorted(known, key=lambda entity: (-entity.prominence, entity.id)))
-        return found
-
-    def entities(self, ids: Sequence[str]) -> list[Entity | None]:
-        """For each of n ids the entity, or None where the graph does not know it."""
-        reader = self._nodes()
-        return [None if (iri := self._iri(id_)) is None else reader.entity(iri) for id_ in ids]
-
-    def subgraphs(self, ids: Sequence[str], *, limit: int = 500) -> list[Subgraph]:
-        """For each of n ids the one-hop subgraph, at most ``limit`` triples each way.
-
-        Triples are ordered by the label of the property, then by value.
-        """
-        reader = self._nodes()
+        bearers = [self.labels.nodes(key_of(label))[:_NAMESAKES] for label in labels]
+        known, _ = self._read(iri for iris in bearers for iri in iris)
         return [
-            unknown(id_, self.profile)
-            if (iri := self._iri(id_)) is None
-            else reader.subgraph(iri, limit)
-            for id_ in ids
+            sorted(
+                (entity for iri in iris if (entity := known[iri]) is not None),
+                key=lambda entity: (-entity.prominence, entity.id),
+            )
+            for iris in bearers
         ]
 
-    def links(self, ids: Sequence[str]) -> list[Triple]:
-        """All triples whose subject and value are both among the given entities (SCK)."""
-        iris = [iri for id_ in ids if (iri := self._iri(id_)) is not None]
-        return self._nodes().links(iris)
-
-    def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
-        """For each of n ids, the wider places that hold it, nearest first."""
-        reader = self._nodes()
-        return [[] if (iri := self._iri(id_)) is None else reader.wider(iri) for id_ in ids]
-
     def spot(self, text: str) -> list[Mention]:
-        """All maximal stretches of the text that equal a label or alias, at word boundaries."""
-        return spot(text, self._names(), self._nodes().spotted_names)
+        """All maximal spans of the text that equal a label or alias, at word boundaries."""
+        return spot(text, self.labels, self._spotted_names)
 
     def close(self) -> None:
         """Release the store; the graph cannot be used afterwards."""
         self._store = None
-        self._index = None
-        self._reader = None
+        self.refresh()
 
     # --- beyond the protocol -----------------------------------------------------------------
 
@@ -240,90 +244,126 @@ class OxigraphGraph:
         except (OSError, RuntimeError, ValueError) as error:
             raise KnowledgeGraphError(f"the query failed: {error}") from error
 
-    def stats(self) -> GraphStats:
-        """Count triples, named nodes and properties; reads the whole graph once."""
-        triples, graph = 0, graph_read(self.store)
-        predicates: set[str] = set()
-        for quad in self.store.quads_for_pattern(None, None, None, graph):
-            triples += 1
-            predicates.add(quad.predicate.value)
-        facts = {predicate for predicate in predicates if self.profile.is_fact(predicate)}
-        named: set[str] = set()
-        for predicate in self.profile.label:
-            for quad in self.store.quads_for_pattern(None, NamedNode(predicate), None, graph):
-                if is_named(quad.subject):
-                    named.add(quad.subject.value)
-        properties = {self.profile.property_node(predicate) for predicate in facts}
-        return GraphStats(
-            name=self.name,
-            profile=self.profile.name,
-            triples=triples,
-            entities=len(named - properties),
-            properties=len(facts),
-        )
-
     def refresh(self) -> None:
         """Forget what was read before; call after changing the store by hand."""
-        self._index = None
-        self._reader = None
+        self._forget()
         self._snapshot = None
-        if self._given_profile is None:
-            self._profile = None
-
-    @property
-    def indexed_names(self) -> int | None:
-        """Names in the index next to the store, or None without an index."""
-        index = self._names()
-        return len(index) if isinstance(index, FileLabelIndex) else None
-
-    def index_labels(self) -> None:
-        """Build the label index now, in the store itself where the graph lies on disk.
-
-        Raises:
-            KnowledgeGraphError: If the on-disk graph was opened for reading only.
-        """
-        if self._path is None:
-            self._names()
-            return
-        try:
-            writer = LabelFileWriter(self._path, self.profile, keep=False)
-            writer.add(names_in(self.store, self.profile))
-            writer.finish()
-            self._index = None
-            # Merges what loading left in many files: look-ups take half the time afterwards.
-            self.store.optimize()
-        except (OSError, sqlite3.Error) as error:
-            raise KnowledgeGraphError(f"cannot index {self._path}: {error}") from error
+        for name in ("profile", "queries", "labels"):
+            self.__dict__.pop(name, None)
 
     # --- parts -------------------------------------------------------------------------------
 
-    def _nodes(self) -> NodeReader:
-        reader = self._reader
-        if reader is None:
-            reader = self._reader = NodeReader(self.store, self.profile)
-        return reader
+    def _select_all(self, queries: Sequence[str]) -> list[list[Solution]]:
+        store = self.store
+        union = graph_read(store) is None
+        found = []
+        for query in queries:
+            answer = cast(QuerySolutions, store.query(query, use_default_graph_as_union=union))
+            names = [variable.value for variable in answer.variables]
+            found.append(
+                [
+                    {
+                        name: _term(term)
+                        for name, term in zip(names, row, strict=True)
+                        if term is not None
+                    }
+                    for row in answer
+                ]
+            )
+        return found
 
-    def _names(self) -> LabelIndex:
-        index = self._index
-        if index is None:
-            if self._path is not None and FileLabelIndex.exists(self._path, self.profile):
-                index = FileLabelIndex(self._path)
-            else:
-                index = MemoryLabelIndex(names_in(self.store, self.profile))
-            self._index = index
-        return index
+    def _spotted_names(self, iris: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Names of nodes that may stand for an entity in text: not those of a class."""
+        types = [NamedNode(predicate) for predicate in self.profile.type]
+        named = [
+            iri
+            for iri in iris
+            if not any(next(self._quads(None, type_, NamedNode(iri)), None) for type_ in types)
+        ]
+        known, _ = self._read(named)
+        return {iri: (e.label, *e.aliases) for iri, e in known.items() if e is not None}
 
-    def _iri(self, identifier: str) -> str | None:
-        try:
-            iri = self.profile.iri(identifier)
-        except InputError:
-            return None
-        return None if is_blank(iri) else iri
+    def _structured(self, subject: str, predicate: str, value: Term) -> Iterator[Row]:
+        if predicate in self.profile.type:
+            return
+        reader = StructuredValues(
+            lambda node: self._quads(node, None, None),
+            self.profile,
+            self._label,
+            self._fact_label,
+        )
+        if value.kind == "iri":
+            yield from reader.statement(subject, predicate, NamedNode(value.value))
+        else:
+            iri = is_blank(value.value)
+            node = NamedNode(value.value) if iri else BlankNode(value.value)
+            yield from reader.rows(subject, predicate, node)
+
+    def _fact_label(self, predicate: str) -> str | None:
+        """The label of a property that states facts for a reader; None for any other."""
+        node = self.profile.property_node(predicate)
+        external = next(self._quads(NamedNode(node), _PROPERTY_TYPE, _EXTERNAL_ID), None)
+        return (
+            None
+            if external
+            else self._property_label(predicate, self._labels_of([Row(node, node, node)]))
+        )
+
+    def _quads(
+        self,
+        subject: NamedNode | BlankNode | None,
+        predicate: NamedNode | None,
+        value: NamedNode | None,
+    ) -> Iterator[Quad]:
+        return self.store.quads_for_pattern(subject, predicate, value, graph_read(self.store))
+
+
+def graph_read(store: Store) -> DefaultGraph | None:
+    """The graph of a store that is read: None, for all, where it has named graphs."""
+    return DefaultGraph() if next(store.named_graphs(), None) is None else None
+
+
+def read_solutions(results: QuerySolutions | QueryBoolean | QueryTriples) -> QueryResult:
+    """Turn Oxigraph's results into values."""
+    if isinstance(results, QueryBoolean):
+        return QueryResult(boolean=bool(results))
+    if isinstance(results, QueryTriples):
+        return QueryResult(
+            variables=("subject", "predicate", "object"),
+            rows=tuple(
+                tuple(_term(term) for term in (t.subject, t.predicate, t.object)) for t in results
+            ),
+        )
+    return QueryResult(
+        variables=tuple(variable.value for variable in results.variables),
+        rows=tuple(tuple(None if t is None else _term(t) for t in row) for row in results),
+    )
 
 
 def snapshot_of(data: BinaryIO) -> str:
-    """What tells the data of one file or text from others: a hash of its bytes."""
+    """Identifies the data of one file or text: a hash of its bytes."""
     return hashlib.file_digest(data, "sha256").hexdigest()[:_DIGITS]  # type: ignore[arg-type]
+
+
+def _term(term: NamedNode | BlankNode | Literal | RdfTriple) -> Term:
+    if isinstance(term, NamedNode):
+        value = term.value
+        return Term("blank" if is_blank(value) else "iri", value)
+    if isinstance(term, Literal):
+        language = term.language
+        return Term("literal", term.value, None if language else term.datatype.value, language)
+    if isinstance(term, BlankNode):
+        return Term("blank", term.value)
+    return Term("triple", str(term))
+
+
+def _detect_profile(store: Store) -> str:
+    """Detect the vocabulary from the data: ``wikidata``, ``dbpedia`` or ``rdfs``."""
+    for quad in islice(store.quads_for_pattern(None, None, None, graph_read(store)), _SAMPLED):
+        for start, name in _VOCABULARIES.items():
+            if quad.predicate.value.startswith(start):
+                return name
+    return "rdfs"
 
 
 def _prefixes_of(sparql: str) -> set[str]:

@@ -16,10 +16,9 @@ from typing import Final, TypeGuard
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from kg.blank_nodes import is_blank, is_named
 from kg.facts import Row
 from kg.profiles import Profile
-from kg.values import render_literal
+from kg.terms import XSD, is_blank, render_literal
 
 __all__ = ["StructuredValues"]
 
@@ -34,7 +33,7 @@ MAX_PARTS: Final = 500
 """Facts of one blank node and items of one list that are read."""
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _ITEM: Final = re.compile(re.escape(_RDF) + r"_([0-9]{1,9})")
-_TEXT: Final = "http://www.w3.org/2001/XMLSchema#string"
+_TEXT: Final = f"{XSD}string"
 _DEPRECATED: Final = "http://wikiba.se/ontology#DeprecatedRank"
 
 
@@ -154,7 +153,7 @@ def _anonymous(term: object) -> TypeGuard[Node]:
 
 
 def _readable(term: object) -> TypeGuard[NamedNode | Literal]:
-    return isinstance(term, Literal) or is_named(term)
+    return isinstance(term, Literal) or (isinstance(term, NamedNode) and not is_blank(term.value))
 
 
 def _details(named: Sequence[tuple[str | None, str]]) -> str:

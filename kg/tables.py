@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import quote
 
@@ -16,12 +17,15 @@ from pydantic import Field
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
-from guardrail.core.rows import cell_text, read_rows
+from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
 from guardrail.core.types import Value
+from kg.reading import suffix_of
+from kg.terms import XSD
 
-__all__ = ["TableColumns", "column_property", "remove_replaced", "triples_of_table"]
+__all__ = [
+    "TableColumns", "column_property", "remove_replaced", "table_name", "triples_of_table",
+]  # fmt: skip
 
-_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _LABEL: Final = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _TYPES: Final = (
     # Only as XML Schema's canonical form has them: 007, +49351 and version 2.10 are no numbers, and
@@ -52,10 +56,8 @@ class TableColumns(Value):
     links: Mapping[str, str] = Field(default_factory=dict)
 
 
-def triples_of_table(
-    stream: BinaryIO, kind: str, table: TableColumns, source: str
-) -> Iterator[bytes]:
-    """Yield the N-Triples of a table, many rows at a time.
+def triples_of_table(stream: BinaryIO, source: Path, table: TableColumns) -> Iterator[bytes]:
+    """Yield the N-Triples of a table, many rows at a time; ``source`` names its file.
 
     Raises:
         KnowledgeGraphError: A row has no id; names the line.
@@ -63,7 +65,7 @@ def triples_of_table(
     """
     properties: dict[str, str] = {}
     lines: list[str] = []
-    for number, row in enumerate(_rows(stream, kind, table, source), start=1):
+    for number, row in enumerate(_rows(stream, source, table), start=1):
         lines.append(f"{row.node} {_LABEL} {row.label} .\n")
         for column, values in row.values.items():
             if not values:
@@ -80,20 +82,16 @@ def triples_of_table(
     yield "".join(lines).encode()
 
 
-def remove_replaced(
-    store: Store, stream: BinaryIO, kind: str, table: TableColumns, source: str
-) -> bool:
-    """Remove what a graph says of a table's rows in its columns and the table says otherwise now.
+def remove_replaced(store: Store, stream: BinaryIO, source: Path, table: TableColumns) -> None:
+    """Remove values of a graph that a table has replaced in its rows and columns.
 
-    What JSON lines leave out stays: another file of the same table may tell it. Returns whether a
-    name was among what was removed.
+    What JSON lines leave out stays, since another file of the same table may hold it.
 
     Raises:
         KnowledgeGraphError: A row has no id; names the line.
         InputError: A row is no row of the table, or the table has no such column.
     """
-    named = False
-    for row in _rows(stream, kind, table, source):
+    for row in _rows(stream, source, table):
         now = {str(column_property(column)): values for column, values in row.values.items()}
         if row.named:
             now[_LABEL] = [row.label]
@@ -102,8 +100,6 @@ def remove_replaced(
             predicate = str(quad.predicate)
             if str(quad.object) not in now.get(predicate, [str(quad.object)]):
                 store.remove(quad)
-                named = named or predicate == _LABEL
-    return named
 
 
 class _Row(NamedTuple):
@@ -118,8 +114,9 @@ class _Row(NamedTuple):
     values: Mapping[str, list[str]]
 
 
-def _rows(stream: BinaryIO, kind: str, table: TableColumns, source: str) -> Iterator[_Row]:
-    rows = read_rows(stream, kind, source)
+def _rows(stream: BinaryIO, source: Path, table: TableColumns) -> Iterator[_Row]:
+    kind = TABLE_FILES[suffix_of(source)]
+    rows = read_rows(stream, kind, str(source))
     name = table.name or "table"
     checked = kind == "jsonl"
     for where, row in rows:
@@ -140,6 +137,11 @@ def _rows(stream: BinaryIO, kind: str, table: TableColumns, source: str) -> Iter
             values[column] = [_node(target, text) if target else _literal(text) for text in texts]
         node = _node(name, str(key).strip())
         yield _Row(node, str(Literal(str(label or key).strip())), bool(label), values)
+
+
+def table_name(source: Path) -> str:
+    """The name of the table in a file: the file's in lower case, without its endings."""
+    return source.name.lower().partition(suffix_of(source))[0] or "table"
 
 
 def _check_columns(table: TableColumns, row: Mapping[str, object]) -> None:
@@ -164,5 +166,5 @@ def _literal(text: str) -> str:
     for name, form in _TYPES:
         if form.fullmatch(text):
             value = text.lower() if name == "boolean" else text
-            return str(Literal(value, datatype=NamedNode(_XSD + name)))
+            return str(Literal(value, datatype=NamedNode(XSD + name)))
     return str(Literal(text))

@@ -9,8 +9,7 @@ from typing import Protocol
 
 from guardrail.core.errors import InputError
 from guardrail.core.types import Entity, Triple, Value
-from kg.base import KnowledgeGraph
-from kg.results import QueryResult
+from kg.base import KnowledgeGraph, QueryResult
 
 __all__ = ["NamePair", "PersonPair", "disambiguate", "pairs_from_csv", "pairs_from_graph"]
 

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from guardrail.bulk.scorer import release
 from guardrail.core.errors import GuardrailError
 from guardrail.engine.recording import WAIT_S
 from guardrail.log.records import open_log
+from kg import endpoint
 
 __all__ = ["GATEWAY_S", "REPLY_BYTES", "Ways", "config_of"]
 
@@ -43,20 +45,11 @@ def config_of(url: str, **fields: object) -> GuardrailConfig:
         fields: Other settings.
     """
     os.environ.setdefault(KEY, "none")
-    endpoint: dict[str, object] = {
-        "timeout_s": 0.6,
-        "deadline_s": 1.4,
-        "attempts": 2,
-        "backoff_s": 0.05,
-    }
-    endpoint |= {
-        "cache": None,
-        "failures": None,
-        "dialect": "standard",
-        "connections": 16,
-        "max_bytes": REPLY_BYTES,
-    }
-    graph = {"location": f"{url}/sparql", "profile": "wikidata", "endpoint": endpoint}
+    # Faults come faster here than in use, and no endpoint is paused for them.
+    endpoint.ATTEMPTS, endpoint.BACKOFF_S, endpoint.CONNECTIONS = 2, 0.05, 16
+    endpoint.FAILURES, endpoint.MAX_BYTES = sys.maxsize, REPLY_BYTES
+    limits = {"timeout_s": 0.6, "deadline_s": 1.4, "cache": None, "dialect": "standard"}
+    graph = {"location": f"{url}/sparql", "profile": "wikidata", "endpoint": limits}
     model = {"name": "openai:faults", "base_url": f"{url}/v1", "api_key_env": KEY}
     settings: dict[str, object] = {"graph": graph, "model": model}
     settings |= {"judge": "benchmarks.faults.judge:FaultyJudge", "limits": {"concurrency": 250}}

@@ -92,7 +92,7 @@ def _table(text: str) -> None:
     content = text.encode("utf-8", "surrogatepass")
     for kind in ("csv", "tsv", "jsonl"):
         with suppress(GuardrailError):
-            triples = b"".join(triples_of_table(BytesIO(content), kind, COLUMNS, "table"))
+            triples = b"".join(triples_of_table(BytesIO(content), Path(f"table.{kind}"), COLUMNS))
             Store().load(triples, RdfFormat.N_TRIPLES)  # raises where a line is none
 
 

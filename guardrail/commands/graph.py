@@ -72,7 +72,7 @@ def load(
     """
     from guardrail.commands.progress import telling
     from kg import Selection, TableColumns, load_graph
-    from kg.reading import table_name
+    from kg.tables import table_name
 
     if not file.is_file():
         raise InputError(f"cannot read {file}: there is no such file")

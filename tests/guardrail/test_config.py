@@ -136,16 +136,11 @@ def test_how_to_talk_to_an_endpoint(tmp_path: Path) -> None:
         "[graph.endpoint]\n"
         "per_second = 2.5\n"
         'cache = "none"\n'
-        'failures = "none"\n'
         'dialect = "qlever"\n'
     )
-    config = GuardrailConfig.from_toml(
-        path, environ={"GUARDRAIL_GRAPH__ENDPOINT__CONNECTIONS": "2"}
-    )
+    config = GuardrailConfig.from_toml(path, environ={"GUARDRAIL_GRAPH__ENDPOINT__TIMEOUT_S": "2"})
     settings = config.graph.endpoint
-    assert settings == EndpointSettings(
-        per_second=2.5, cache=None, failures=None, dialect="qlever", connections=2
-    )
+    assert settings == EndpointSettings(per_second=2.5, cache=None, dialect="qlever", timeout_s=2)
     assert config.changed(judge="onnx").graph.endpoint == settings
     with pytest.raises(ConfigError, match="did you mean 'per_second'"):
         GuardrailConfig.from_env({"GUARDRAIL_GRAPH__ENDPOINT__PER_SECONDS": "2"})

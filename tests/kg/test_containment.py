@@ -108,10 +108,9 @@ def test_shipped_profiles_know_containment(name: str) -> None:
 
 def test_an_endpoint_that_fails_says_so() -> None:
     with serving(reply(503)) as server:
-        graph = SparqlGraph(server.url, profile="wikidata", settings=settings(attempts=2))
-        with pytest.raises(KnowledgeGraphError, match=r"503.*tried 2 times"):
+        graph = SparqlGraph(server.url, profile="wikidata", settings=settings(deadline_s=0.3))
+        with pytest.raises(KnowledgeGraphError, match="503"):
             graph.wider(["Q1"])
-        assert len(server.requests) == 2
 
 
 def test_results_are_cached(sparql_server: SparqlServer, tmp_path: Path) -> None:

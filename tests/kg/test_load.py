@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from guardrail.core.errors import KnowledgeGraphError
-from kg import OxigraphGraph, load_graph, open_graph
+from kg import OxigraphGraph, Selection, load_graph, open_graph
+from kg.names import NameParts
 
 from .conftest import PAINTERS
 
@@ -69,7 +70,6 @@ def test_two_files_into_one_graph_read_by_two(tmp_path: Path) -> None:
             "Rome",
             "Ada Lovelace",
         ]
-    # The index lies in the store, and is no part of the data.
     assert one.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows[0][0] is not None
     assert one.stats().triples == report.triples
 
@@ -84,7 +84,7 @@ def test_a_file_that_is_loaded_again_adds_nothing(tmp_path: Path) -> None:
         report = load_graph(tmp_path / f"{name}.nt", tmp_path / "g")
         assert report.added == added
         with closing(OxigraphGraph.open(tmp_path / "g")) as graph:
-            assert graph.indexed_names == names
+            assert len(graph.labels) == names
             bearers = {entity.id for entity in graph.find(["ana smith4"])[0]}
             assert bearers == {f"urn:n{n}" for n in range(4, 20, 5)} | (
                 {"urn:n3"} if names == 21 else set()
@@ -135,22 +135,12 @@ def test_a_load_that_was_killed_while_the_graphs_changed_places_loses_none(tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.nt", "b.ttl", "g"]
 
 
-def test_what_a_killed_load_had_replaced_is_removed_by_the_next(tmp_path: Path) -> None:
-    (tmp_path / "a.nt").write_text(TRIPLES)
-    load_graph(tmp_path / "a.nt", tmp_path / "g")
-    load_graph(tmp_path / "a.nt", tmp_path / ".g.replaced")
-    (tmp_path / ".g.replaced" / "CURRENT").unlink()
-    load_graph(tmp_path / "a.nt", tmp_path / "g")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.nt", "g"]
-
-
-def test_a_graph_that_another_stands_in_place_of_is_not_removed(tmp_path: Path) -> None:
+def test_the_rest_of_a_killed_load_is_removed(tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text(TRIPLES)
     load_graph(tmp_path / "a.nt", tmp_path / "g")
     load_graph(tmp_path / "a.nt", tmp_path / ".g.old")
-    with pytest.raises(KnowledgeGraphError, match=r"\.g\.old holds"):
-        load_graph(tmp_path / "a.nt", tmp_path / "g")
-    assert len(OxigraphGraph.open(tmp_path / ".g.old").store) == 2
+    load_graph(tmp_path / "a.nt", tmp_path / "g")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.nt", "g"]
 
 
 @pytest.mark.parametrize(
@@ -215,3 +205,152 @@ def test_a_closed_graph_says_so() -> None:
 def test_text_that_is_not_rdf() -> None:
     with pytest.raises(KnowledgeGraphError, match="line 1"):
         OxigraphGraph.from_text("this is prose")
+
+
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
+
+
+def lines(count: int) -> list[str]:
+    return [
+        f'<urn:n{n}> {LABEL} "Ana{n} \\"A\\" Smith{n}"@en .\n'
+        f"<urn:n{n}> <urn:knows> <urn:n{n // 2}> .\n"
+        for n in range(count)
+    ]
+
+
+SOMEBODY = f"""\
+<urn:ada> {LABEL} "Ada Lovelace"@en .
+<urn:ada> <urn:knows> _:b .
+<urn:ada> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> _:b .
+_:b {LABEL} "Some Body"@en .
+_:b <urn:knows> <urn:ada> .
+_:b <urn:motto> "Nothing Ventured" .
+"""
+
+
+def test_blank_nodes_of_a_file_are_told_of_as_any_other(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text(SOMEBODY)
+    load_graph(tmp_path / "a.nt", tmp_path / "g")
+    loaded, whole = open_graph(tmp_path / "g"), open_graph(tmp_path / "a.nt")
+    for graph in (loaded, whole):
+        assert isinstance(graph, OxigraphGraph)
+        assert not graph.find(["Some Body"])[0]
+        assert not graph.spot("It was Some Body.")
+        [subgraph] = graph.subgraphs(["urn:ada"])
+        [known] = subgraph.triples
+        value = "Some Body (knows: Ada Lovelace; motto: Nothing Ventured)"
+        assert (known.property, known.value, known.value_id) == ("knows", value, None)
+        assert subgraph.incoming == subgraph.entity.types == ()
+        assert NameParts(graph).facts_with(["Nothing Ventured"]) == [[]]
+        assert graph.stats().entities == 1
+        rows = graph.query("SELECT ?b { <urn:ada> <urn:knows> ?b }").rows
+        assert [row[0].kind for row in rows if row[0]] == ["blank"]
+    assert loaded.entities(["urn:ada"]) == whole.entities(["urn:ada"])
+
+
+def interrupted(source: Path, target: Path) -> None:
+    """Load a file until Ctrl-C is pressed."""
+
+    def press(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load_graph(source, target, progress=press)
+
+
+def test_an_interrupted_load_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "old.nt").write_text(f'<urn:old> {LABEL} "Old Name" .\n')
+    (tmp_path / "a.nt").write_text("".join(lines(200)))
+    interrupted(tmp_path / "a.nt", tmp_path / "g")
+    assert not (tmp_path / "g").exists()
+    load_graph(tmp_path / "old.nt", tmp_path / "g")
+    interrupted(tmp_path / "a.nt", tmp_path / "g")
+    with closing(OxigraphGraph.open(tmp_path / "g")) as graph:
+        assert len(graph.store) == 1
+        assert graph.find(["Old Name"])[0]
+    assert load_graph(tmp_path / "a.nt", tmp_path / "g").added == 400
+    graph = OxigraphGraph.open(tmp_path / "g")
+    assert all(graph.find(["Old Name", 'Ana9 "A" Smith9']))
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_two_loads_at_once_do_not_harm_each_other(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text("".join(lines(20)))
+    other = OxigraphGraph.open(tmp_path / ".g.loading", writable=True)
+    with pytest.raises(KnowledgeGraphError):
+        load_graph(tmp_path / "a.nt", tmp_path / "g")
+    other.close()
+    assert load_graph(tmp_path / "a.nt", tmp_path / "g").triples == 40
+
+
+def test_the_profile_stays_with_the_graph(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text('<urn:x> <urn:called> "Ada Lovelace" ; .\n'.replace(" ;", ""))
+    profile = tmp_path / "own.toml"
+    profile.write_text('extends = "rdfs"\nname = "own"\nlabel = ["urn:called"]\n')
+    load_graph(tmp_path / "a.nt", tmp_path / "g", profile=profile)
+    profile.unlink()
+    graph = open_graph(tmp_path / "g")
+    assert graph.profile.name == "own"
+    assert [entity.id for entity in graph.find(["Ada Lovelace"])[0]] == ["urn:x"]
+
+
+BAD = f"""<urn:f> {LABEL} "Fjell" .
+<urn:a b> {LABEL} "Tarn" .
+<urn:g> {LABEL} "Berg" .
+"""
+
+
+@pytest.mark.parametrize("ending", [".nt", ".nq", ".ttl"])
+def test_an_invalid_iri_is_named_and_can_be_skipped(tmp_path: Path, ending: str) -> None:
+    source = tmp_path / f"a{ending}"
+    source.write_text(BAD)
+    with pytest.raises(KnowledgeGraphError, match=r"line 2.*<urn:a b>"):
+        load_graph(source, tmp_path / "g")
+    report = load_graph(source, tmp_path / "g", skip_invalid=True)
+    assert (report.triples, report.skipped) == (2, 1)
+    graph = open_graph(tmp_path / "g")
+    assert [[entity.id for entity in found] for found in graph.find(["Fjell", "Tarn", "Berg"])] == [
+        ["urn:f"],
+        [],
+        ["urn:g"],
+    ]
+
+
+def test_broken_xml_is_refused_though_statements_may_be_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.rdf").write_text("<rdf:RDF xmlns:rdf='urn:r'><a></b></rdf:RDF>")
+    (tmp_path / "a.ttl").write_text(":a :b :c")
+    with pytest.raises(KnowledgeGraphError):
+        load_graph(tmp_path / "a.rdf", tmp_path / "g", skip_invalid=True)
+    assert load_graph(tmp_path / "a.ttl", tmp_path / "h", skip_invalid=True).triples == 0
+
+
+DUMP = f"""\
+<{WD}Q1> {LABEL} "Ada Lovelace"@en .
+<{WD}Q1> {LABEL} "Ada Lovelace"@de-CH .
+<{WD}Q1> {LABEL} "Ада Лавлейс"@ru .
+<{WD}Q1> <{WDT}P31> <{WD}Q5> .
+<{WD}Q1> <{WDT}P19> <{WD}Q2> .
+<{WD}Q1> <{WDT}P569> "1815-12-10" .
+<{WD}Q2> {LABEL} "London"@en .
+<{WD}Q2> <{WDT}P31> <{WD}Q515> .
+<{WD}P19> {LABEL} "place of birth"@en .
+"""
+
+
+@pytest.mark.parametrize(
+    ("selection", "kept"),
+    [
+        (Selection(), 9),
+        (Selection(languages=("en", "de")), 8),
+        (Selection(properties=("P31", "P19")), 8),
+        (Selection(classes=("Q5",)), 7),
+        (Selection(languages=("en",), properties=("P19",), classes=("Q5",)), 3),
+    ],
+)
+def test_a_part_of_a_wikidata_dump(tmp_path: Path, selection: Selection, kept: int) -> None:
+    source = tmp_path / "latest-truthy.nt.gz"
+    source.write_bytes(gzip.compress(DUMP.encode()))
+    report = load_graph(source, tmp_path / "g", selection=selection)
+    assert report.triples == kept
+    assert open_graph(tmp_path / "g").find(["Ada Lovelace"])[0]

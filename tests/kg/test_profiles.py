@@ -11,7 +11,7 @@ from pyoxigraph import Store
 
 from guardrail.core.errors import ConfigError, InputError
 from kg import OxigraphGraph, load_profile
-from kg.profiles import check_iri
+from kg.terms import check_iri
 
 
 @pytest.mark.parametrize("name", ["wikidata", "wikidata-mirror", "dbpedia", "rdfs"])

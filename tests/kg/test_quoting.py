@@ -11,7 +11,7 @@ from guardrail.core.errors import InputError
 from kg import SparqlGraph
 from kg.endpoint import Endpoint
 from kg.endpoint_settings import EndpointSettings
-from kg.quoting import (
+from kg.terms import (
     check_iri,
     holds_surrogates,
     quote_iri,

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from pyoxigraph import RdfFormat
 
-from guardrail.core.errors import KnowledgeGraphError
 from kg import OxigraphGraph, load_graph, open_graph
 
 PREFIXES = """\
@@ -121,33 +120,3 @@ def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path, packed: bool) ->
     assert open_graph(source).subgraphs(["https://shop.example/F"])[0].triples
     assert facts("") == set()
     assert OxigraphGraph.from_text("\ufeff<urn:a> <urn:b> <urn:c> .").stats().triples == 1
-
-
-BAD = f"""<urn:f> {LABEL} "Fjell" .
-<urn:a b> {LABEL} "Tarn" .
-<urn:g> {LABEL} "Berg" .
-"""
-
-
-@pytest.mark.parametrize("ending", [".nt", ".nq", ".ttl"])
-def test_an_invalid_iri_is_named_and_can_be_skipped(tmp_path: Path, ending: str) -> None:
-    source = tmp_path / f"a{ending}"
-    source.write_text(BAD)
-    with pytest.raises(KnowledgeGraphError, match=r"line 2.*<urn:a b>"):
-        load_graph(source, tmp_path / "g")
-    report = load_graph(source, tmp_path / "g", skip_invalid=True)
-    assert (report.triples, report.skipped) == (2, 1)
-    graph = open_graph(tmp_path / "g")
-    assert [[entity.id for entity in found] for found in graph.find(["Fjell", "Tarn", "Berg"])] == [
-        ["urn:f"],
-        [],
-        ["urn:g"],
-    ]
-
-
-def test_broken_xml_is_refused_though_statements_may_be_skipped(tmp_path: Path) -> None:
-    (tmp_path / "a.rdf").write_text("<rdf:RDF xmlns:rdf='urn:r'><a></b></rdf:RDF>")
-    (tmp_path / "a.ttl").write_text(":a :b :c")
-    with pytest.raises(KnowledgeGraphError):
-        load_graph(tmp_path / "a.rdf", tmp_path / "g", skip_invalid=True)
-    assert load_graph(tmp_path / "a.ttl", tmp_path / "h", skip_invalid=True).triples == 0

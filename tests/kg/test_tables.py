@@ -199,5 +199,5 @@ def test_a_table_without_its_columns(tmp_path: Path) -> None:
 )
 def test_halves_of_characters_in_a_row_are_left_out(row: bytes) -> None:
     columns = TableColumns(subject="id", name="t")
-    triples = b"".join(triples_of_table(io.BytesIO(row), "jsonl", columns, "rows.jsonl"))
+    triples = b"".join(triples_of_table(io.BytesIO(row), Path("rows.jsonl"), columns))
     assert b"<urn:table:t:1>" in triples

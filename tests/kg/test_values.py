@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kg.values import render_literal
+from kg.terms import render_literal
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 

@@ -35,7 +35,7 @@ SECRET = "-".join(("kumquat", "7731", "orchard"))  # of no form that is known, a
 DOWN = "127.0.0.1:9"
 QUESTION, ANSWER = "What does the Fjell Three cost?", "The Fjell Three costs 2190 euros."
 CHAT = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]}
-FAST = {"cache": None, "attempts": 1, "timeout_s": 5}
+FAST = {"cache": None, "deadline_s": 0.3}
 
 
 async def echo(request):

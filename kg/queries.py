@@ -1,0 +1,374 @@
+"""The SPARQL queries of all back ends, and the differences of servers from the standard.
+
+Sources, by server:
+
+- QLever: https://github.com/ad-freiburg/qlever/pull/1162 (a time limit above the server's own is
+  refused), https://github.com/ad-freiburg/qlever/issues/194 (``LANG(?x) = "en"`` has an index,
+  ``langMatches`` none), https://github.com/ad-freiburg/qlever/blob/master/docs/sparql_plus_text.md
+- Virtuoso: https://github.com/openlink/virtuoso-opensource/blob/develop/7/README.ANYTIME.md
+  (milliseconds, at least a second; truncated results are marked ``S1TAT`` or 206),
+  https://docs.openlinksw.com/virtuoso/rdfsparqlrulefulltext/
+- Blazegraph: https://github.com/blazegraph/database/wiki/REST_API (the header of the time limit;
+  a single type in ``Accept``), https://github.com/blazegraph/database/wiki/FullTextSearch
+- GraphDB: https://rdf4j.org/documentation/reference/rest-api/ (whole seconds),
+  https://graphdb.ontotext.com/documentation/10.1/full-text-search.html
+- Wikidata's label service, on Blazegraph:
+  https://www.mediawiki.org/wiki/Wikidata_Query_Service/User_Manual
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from guardrail.core.errors import ConfigError
+from guardrail.core.types import Value
+from kg.profiles import Profile
+from kg.terms import quote_iri, quote_literal, values
+
+__all__ = ["DIALECTS", "NAMESAKES", "POINTING", "Dialect", "QueryWriter", "dialect_of"]
+
+NAMESAKES = 100
+"""Namesakes that are read for one label; more than a person could tell apart."""
+POINTING = 2_000
+"""Triples that point at a node and are counted: a hub such as "human" has millions, and more of
+them say little about prominence."""
+_STEPS_READ = 200
+"""Steps that are read on all ways up from one place; a town has about twenty."""
+_WIKIBASE = "http://wikiba.se/ontology#"
+_BLAZEGRAPH = "http://www.bigdata.com/rdf#"
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+class Dialect(Value):
+    """Parameters of one server.
+
+    Attributes:
+        name: Its name in settings and profiles.
+        timeout: Parameter of the time limit; None if there is none.
+        timeout_header: Header of the time limit; None if there is none.
+        timeout_unit_s: Unit of the time limit in seconds; it is rounded up to whole units.
+        timeout_least: Smallest time limit in units.
+        accept: Accepted types of results.
+        accept_graph: Accepted types of RDF.
+        lang_matches: True if ``LANGMATCHES`` is as fast as ``LANG(?x) = "en"``; otherwise texts in
+            ``en-GB`` are not read for ``en``.
+        label_service: True if it has Wikidata's label service, for profiles that use it.
+        text_search: Pattern that binds ``?{variable}`` to literals with all words ``{words}``, by
+            the server's text index; None if it has none.
+        words: Format of each ``{word}`` in that pattern.
+        between_words: Separator of the words.
+    """
+
+    name: str
+    timeout: str | None = None
+    timeout_header: str | None = None
+    timeout_unit_s: float = 1.0
+    timeout_least: int = 1
+    accept: str = "application/sparql-results+json, application/json;q=0.9"
+    accept_graph: str = "text/turtle, application/n-triples;q=0.9, application/x-turtle;q=0.8"
+    lang_matches: bool = True
+    label_service: bool = False
+    text_search: str | None = None
+    words: str = "{word}"
+    between_words: str = " "
+
+    def units(self, timeout_s: float) -> str:
+        """A time limit as the server expects it."""
+        return str(max(self.timeout_least, math.ceil(timeout_s / self.timeout_unit_s)))
+
+    def literals_with(self, variable: str, text: str) -> str | None:
+        """The pattern for literals with all words of a text; None if there is none."""
+        words = _WORD.findall(text)
+        if self.text_search is None or not words:
+            return None
+        joined = self.between_words.join(self.words.format(word=word) for word in words)
+        return self.text_search.format(variable=variable, words=quote_literal(joined))
+
+
+_QL: Final = "http://qlever.cs.uni-freiburg.de/builtin-functions/"
+_BDS: Final = "http://www.bigdata.com/rdf/search#"
+
+DIALECTS: Final = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect(name="standard"),
+        Dialect(
+            name="qlever",
+            lang_matches=False,
+            text_search=f"?text <{_QL}contains-entity> ?{{variable}} ; "
+            f"<{_QL}contains-word> {{words}} .",
+        ),
+        Dialect(
+            name="virtuoso",
+            timeout="timeout",
+            timeout_unit_s=0.001,
+            timeout_least=1000,
+            text_search="?{variable} <bif:contains> {words} .",
+            words="'{word}'",
+            between_words=" AND ",
+        ),
+        Dialect(
+            name="blazegraph",
+            timeout_header="X-BIGDATA-MAX-QUERY-MILLIS",
+            timeout_unit_s=0.001,
+            accept="application/sparql-results+json",
+            accept_graph="application/x-turtle",
+            label_service=True,
+            text_search=f'?{{variable}} <{_BDS}search> {{words}} ; <{_BDS}matchAllTerms> "true" .',
+        ),
+        Dialect(
+            name="graphdb",
+            timeout="timeout",
+            text_search='?{variable} <http://www.ontotext.com/fts> ({words} "*") .',
+            between_words=" AND ",
+        ),
+    )
+}
+"""Dialects by name."""
+
+_HOSTS: Final = {
+    "query.wikidata.org": "blazegraph",
+    "query-main.wikidata.org": "blazegraph",
+    "query-scholarly.wikidata.org": "blazegraph",
+    "qlever.cs.uni-freiburg.de": "qlever",
+    "qlever.dev": "qlever",
+    "dbpedia.org": "virtuoso",
+}
+_PATHS: Final = {
+    "/repositories/": "graphdb",
+    "/blazegraph/": "blazegraph",
+    "/bigdata/": "blazegraph",
+}
+
+
+def dialect_of(url: str, wanted: str | None, profiled: str | None) -> Dialect:
+    """The dialect of an endpoint, by its settings, else its address, else its profile.
+
+    Args:
+        url: Its address; well-known hosts and paths have a dialect.
+        wanted: The dialect in the settings.
+        profiled: The dialect in the profile.
+
+    Raises:
+        ConfigError: No dialect has that name.
+    """
+    parts = urlsplit(url)
+    by_path = next((name for path, name in _PATHS.items() if path in parts.path), None)
+    name = wanted or _HOSTS.get(parts.hostname or "") or by_path or profiled or "standard"
+    if name not in DIALECTS:
+        raise ConfigError(f"no SPARQL dialect {name!r}; choose one of {', '.join(DIALECTS)}")
+    return DIALECTS[name]
+
+
+class QueryWriter:
+    """Writes the queries of one profile; every name and id in them is escaped or checked.
+
+    Args:
+        profile: The vocabulary.
+        dialect: The server's.
+        text_search: Also look names up through the server's text index.
+        embedded: Read what is cheap in process only: labels in other languages, the number of
+            triples that point at a node, and statements with qualifiers.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        dialect: Dialect = DIALECTS["standard"],
+        *,
+        text_search: bool = False,
+        embedded: bool = False,
+    ) -> None:
+        self._profile, self._dialect = profile, dialect
+        self._text_search, self._embedded = text_search, embedded
+
+    def find(self, labels: Sequence[str]) -> str:
+        """Nodes ``?e`` that bear the name of number ``?q``, in any of its usual spellings."""
+        languages = (*self._profile.tags, "")
+        rows = " ".join(
+            f"({number} {quote_literal(form, language)})"
+            for number, label in enumerate(labels)
+            for form in _spellings(label)
+            for language in languages
+        )
+        names = "|".join(map(quote_iri, self._profile.label + self._profile.alias))
+        bearers = f"VALUES (?q ?l) {{ {rows} }} ?e {names} ?l ."
+        searched = [
+            f"{pattern} ?e {names} ?l . FILTER(LCASE(STR(?l)) = {quote_literal(label.lower())}) "
+            f"{self._in_language('l')} BIND({number} AS ?q)"
+            for number, label in enumerate(labels)
+            if self._text_search and (pattern := self._dialect.literals_with("l", label))
+        ]
+        if searched:
+            bearers = _union([bearers, *searched])
+        return (
+            f"SELECT DISTINCT ?q ?e WHERE {{ {bearers} "
+            f"{self._not_a_property()} }} LIMIT {NAMESAKES * len(labels)}"
+        )
+
+    def entities(self, iris: Sequence[str]) -> str:
+        """Names, classes and triple counts of nodes, one ``?v`` in one role ``?r`` a row.
+
+        Roles are ``count`` of the triples that start there, ``known`` (some triple ends there) or
+        ``pointing`` (how many, up to ``POINTING``), ``property``, ``type``, ``wider``, and ``name``
+        and ``description`` with the predicate's place in the profile.
+        """
+        profile = self._profile
+        nodes = values("e", iris)
+        names = [(f"name{place}", iri) for place, iri in enumerate(profile.label + profile.alias)]
+        texts = names + [(f"description{n}", iri) for n, iri in enumerate(profile.description)]
+        labels = len(profile.label) if self._embedded else 0
+
+        def read(roles: Sequence[tuple[str, str]], test: str) -> str:
+            pairs = " ".join(f"({quote_iri(iri)} {quote_literal(role)})" for role, iri in roles)
+            return f"{nodes} VALUES (?k ?r) {{ {pairs} }} ?e ?k ?v . {test}"
+
+        parts = [
+            read(texts[labels:], self._in_language("v")),
+        ]
+        parts.append(
+            f'{{ SELECT ?e ("count" AS ?r) (COUNT(*) AS ?v) WHERE {{ {nodes} ?e ?p ?o . }} '
+            "GROUP BY ?e }"
+        )
+        if self._embedded:
+            parts.append(read(texts[:labels], "FILTER(ISLITERAL(?v))"))
+            parts += [
+                f'{{ SELECT ({quote_iri(iri)} AS ?e) ("pointing" AS ?r) (COUNT(*) AS ?v) '
+                f"WHERE {{ {{ SELECT * {{ ?s ?p {quote_iri(iri)} }} LIMIT {POINTING} }} }} }}"
+                for iri in iris
+            ]
+        else:
+            parts.append(f'{nodes} FILTER EXISTS {{ ?x ?y ?e }} BIND("known" AS ?r)')
+        if not profile.property_entity_prefix:
+            parts.append(f'{nodes} FILTER EXISTS {{ ?x ?e ?y }} BIND("property" AS ?r)')
+        if profile.type:
+            types = "|".join(map(quote_iri, profile.type))
+            parts.append(f'{nodes} ?e {types} ?v . BIND("type" AS ?r)')
+            classes = sorted({profile.iri(id_) for ids in profile.ner.values() for id_ in ids})
+            if profile.subclass and classes:
+                wider = "|".join(map(quote_iri, profile.subclass))
+                parts.append(
+                    f"{nodes} {values('v', classes)} ?e ({types})/({wider})+ ?v . "
+                    'BIND("wider" AS ?r)'
+                )
+        return f"SELECT DISTINCT ?e ?r ?v WHERE {{ {_union(parts)} }}"
+
+    def facts(self, iris: Sequence[str], outgoing: int, incoming: int) -> str:
+        """Facts out of and into each node, at most so many for every node."""
+        into = self._facts_only()
+        out = into
+        if self._embedded and self._profile.statements is not None:
+            claim = quote_literal(f"{self._profile.statements.claim}P")
+            out = f"{self._facts_only(f'STRSTARTS(STR(?p), {claim})')}"
+        parts = []
+        for number, iri in enumerate(iris):
+            node = quote_iri(iri)
+            for pattern, end, test, limit in (
+                (f"{node} ?p ?o .", "?o", out, outgoing),
+                (f"?s ?p {node} .", "?s", into, incoming),
+            ):
+                parts.append(
+                    f"{{ SELECT ({number} AS ?i) ?p {end} WHERE {{ {pattern} {test} }} "
+                    f"LIMIT {limit} }}"
+                )
+        return f"SELECT ?i ?s ?p ?o WHERE {{ {_union(parts)} }}"
+
+    def labels(self, iris: Sequence[str]) -> str:
+        """Labels ``?nLabel`` of nodes ``?n``, through the label service where there is one."""
+        profile = self._profile
+        if profile.label_service and self._dialect.label_service:
+            languages = quote_literal(",".join(profile.tags))
+            return (
+                f"SELECT ?n ?nLabel WHERE {{ {values('n', iris)} "
+                f"SERVICE <{_WIKIBASE}label> {{ "
+                f"<{_BLAZEGRAPH}serviceParam> <{_WIKIBASE}language> {languages} . }} }}"
+            )
+        test = "FILTER(ISLITERAL(?nLabel))" if self._embedded else self._in_language("nLabel")
+        return (
+            f"SELECT ?n ?k ?nLabel WHERE {{ {values('n', iris)} {values('k', profile.label)} "
+            f"?n ?k ?nLabel . {test} }}"
+        )
+
+    def links(self, iris: Sequence[str]) -> str:
+        """Facts between two different nodes of the given ones."""
+        return (
+            f"SELECT ?s ?p ?o WHERE {{ {values('s', iris)} {values('o', iris)} "
+            f"?s ?p ?o . FILTER(?s != ?o) {self._facts_only()} }}"
+        )
+
+    def within(self, iris: Sequence[str]) -> str:
+        """Steps by ``?p`` from a place ``?a`` to a wider ``?w``, on all ways up from each node."""
+        path = "|".join(map(quote_iri, self._profile.within))
+        predicates = values("p", self._profile.within)
+        parts = [
+            # One UNION a node: every server starts from a constant, not every one from VALUES.
+            f"{{ SELECT ?a ?p ?w WHERE {{ {quote_iri(iri)} ({path})* ?a . {predicates} "
+            f"?a ?p ?w . }} LIMIT {_STEPS_READ} }}"
+            for iri in iris
+        ]
+        return f"SELECT DISTINCT ?a ?p ?w WHERE {{ {_union(parts)} }}"
+
+    def counts(self) -> tuple[str, str, str]:
+        """Queries for the number ``?n`` of triples, of named entities, and of properties."""
+        label = "|".join(map(quote_iri, self._profile.label))
+        named = 'FILTER(ISIRI(?e) && !STRSTARTS(STR(?e), "urn:blank:"))'
+        entities = f"?e {label} ?l . {self._not_a_property()} {named}"
+        properties = f"{{ SELECT DISTINCT ?p WHERE {{ ?s ?p ?o }} }} {self._facts_only()}"
+        return (
+            "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }",
+            f"SELECT (COUNT(DISTINCT ?e) AS ?n) WHERE {{ {entities} }}",
+            f"SELECT (COUNT(*) AS ?n) WHERE {{ {properties} }}",
+        )
+
+    def _facts_only(self, otherwise: str = "") -> str:
+        """Keep ``?p`` that state facts for a reader, and leave external identifiers out."""
+        profile = self._profile
+        tests = []
+        if profile.fact_prefixes:
+            starts = (f"STRSTARTS(STR(?p), {quote_literal(p)})" for p in profile.fact_prefixes)
+            tests.append(" || ".join(starts))
+        tests += [
+            f"!STRSTARTS(STR(?p), {quote_literal(skip[:-1])})"
+            for skip in profile.skip
+            if skip.endswith("*")
+        ]
+        plain = [skip for skip in profile.skip if not skip.endswith("*")]
+        tests.append(f"?p NOT IN ({', '.join(map(quote_iri, (*profile.names, *plain)))})")
+        test = " && ".join(f"({test})" for test in tests)
+        text = f"FILTER({test}{f' || {otherwise}' if otherwise else ''})"
+        if profile.property_entity_prefix:
+            text += (
+                f" FILTER NOT EXISTS {{ ?d <{_WIKIBASE}directClaim> ?p ; "
+                f"<{_WIKIBASE}propertyType> <{_WIKIBASE}ExternalId> }}"
+            )
+        return text
+
+    def _not_a_property(self) -> str:
+        """Keep ``?e`` that are no properties."""
+        if self._profile.property_entity_prefix:
+            return f"FILTER NOT EXISTS {{ ?e <{_WIKIBASE}directClaim> ?claim }}"
+        return "FILTER NOT EXISTS { ?from ?e ?to }"
+
+    def _in_language(self, variable: str) -> str:
+        test = "LANGMATCHES(LANG(?{}), {})" if self._dialect.lang_matches else "LANG(?{}) = {}"
+        tags = " || ".join(
+            test.format(variable, quote_literal(language)) for language in self._profile.tags
+        )
+        return f'FILTER(ISLITERAL(?{variable}) && (LANG(?{variable}) = "" || {tags}))'
+
+
+def _union(parts: Sequence[str]) -> str:
+    return " UNION ".join(f"{{ {part} }}" for part in parts)
+
+
+def _spellings(label: str) -> list[str]:
+    """The spellings a name is looked up by at an endpoint, which compares case by case."""
+    words = label.split(" ")
+    capitals = " ".join(word[:1].upper() + word[1:] for word in words)
+    titled = " ".join(word[:1].upper() + word[1:].lower() for word in words)
+    lower = label.lower()
+    return list(dict.fromkeys((label, capitals, titled, lower, lower[:1].upper() + lower[1:])))

@@ -1,0 +1,140 @@
+"""RDF terms: names and ids written into SPARQL, blank nodes, and literals as text for readers.
+
+What is quoted here can neither break a query nor change it. Control characters and lone
+surrogates are handled too, because queries and servers reject them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from guardrail.core.errors import InputError
+
+__all__ = [
+    "XSD", "check_iri", "holds_surrogates", "is_blank", "quote_iri", "quote_literal", "readable",
+    "render_literal", "values", "writable",
+]  # fmt: skip
+
+XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_CONTROLS: Final = r"\x00-\x1f\x7f"
+_SURROGATES: Final = r"\ud800-\udfff"
+_SURROGATE: Final = re.compile(f"[{_SURROGATES}]")
+_UNWRITABLE: Final = re.compile(f"[{_CONTROLS}{_SURROGATES}]")
+# RFC 3987 as SPARQL's IRIREF grammar states it: none of these characters, no white space.
+_IRI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:[^{_CONTROLS}{_SURROGATES}\x80-\x9f <>\"{{}}|^`\\]*")
+_ESCAPES = {
+    "\\": "\\\\",
+    '"': '\\"',
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\b": "\\b",
+    "\f": "\\f",
+}
+# A server may resolve \uXXXX before it reads the string, without counting the backslashes in
+# front; so no u may follow an escaped backslash unescaped.
+_ESCAPED = re.compile(rf'[\\"{_CONTROLS}]|(?<=\\)[uU]')
+_LANGUAGE = re.compile(r"[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*")
+_BLANK: Final = ("urn:blank:", "/.well-known/genid/")
+"""IRIs that represent blank nodes: those of earlier loads, and those of RDF 1.1 Concepts, section
+3.5, which Wikidata uses for unknown values."""
+_NUMBERS = frozenset(
+    XSD + name
+    for name in (
+        *("integer", "decimal", "double", "float", "int", "long", "short", "byte"),
+        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
+        *("unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte"),
+    )
+)
+_POINT = "http://www.opengis.net/ont/geosparql#wktLiteral"
+_DAY = r"([+-]?\d{4,}-\d\d-\d\d)"
+_MIDNIGHT = re.compile(_DAY + r"T00:00:00(?:\.0+)?(?:Z|[+-]00:00)?")
+_DATE_ZONE = re.compile(_DAY + r"(?:Z|[+-]\d\d:\d\d)?")
+_WKT_POINT = re.compile(r"(?:<[^>]*>\s*)?Point\(\s*(\S+)\s+(\S+?)\s*\)", re.IGNORECASE)
+
+
+def quote_literal(text: str, language: str = "") -> str:
+    """Write a string literal, e.g. ``"Ada Lovelace"@en``.
+
+    Args:
+        text: Any text; lone surrogates, which no server can receive, become U+FFFD.
+        language: Language tag; empty for none.
+    """
+    escaped = _ESCAPED.sub(
+        lambda found: _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04X}",
+        readable(text),
+    )
+    if language and not _LANGUAGE.fullmatch(language):
+        raise ValueError(f"{language!r} is not a language tag")
+    return f'"{escaped}"' + (f"@{language}" if language else "")
+
+
+def quote_iri(iri: str) -> str:
+    """Write an IRI, e.g. ``<http://www.wikidata.org/entity/Q7259>``.
+
+    Raises:
+        InputError: If it is not a valid IRI.
+    """
+    return f"<{check_iri(iri)}>"
+
+
+def values(variable: str, iris: Iterable[str]) -> str:
+    """Write ``VALUES ?variable { <…> <…> }``."""
+    return f"VALUES ?{variable} {{ {' '.join(map(quote_iri, iris))} }}"
+
+
+def check_iri(iri: str) -> str:
+    """Return the IRI unchanged if it can stand between ``<`` and ``>`` in SPARQL.
+
+    Raises:
+        InputError: If it has no scheme or holds a character that IRIs forbid.
+    """
+    if not _IRI.fullmatch(iri):
+        raise InputError(
+            f"{iri[:80]!r} is not the id of an entity: "
+            "give a short id (Q7259) or a full IRI (http://…)"
+        )
+    return iri
+
+
+def readable(text: str) -> str:
+    """Replace lone surrogates by U+FFFD, because no server can receive them; lengths stay."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def holds_surrogates(text: str) -> bool:
+    """True if a text has a lone surrogate, so that no graph can contain it."""
+    return _SURROGATE.search(text) is not None
+
+
+def writable(text: str) -> bool:
+    """True if a text has neither surrogates nor control characters, like every name in a graph."""
+    return _UNWRITABLE.search(text) is None
+
+
+def is_blank(iri: str) -> bool:
+    """True if an IRI represents a blank node."""
+    return iri.startswith(_BLANK[0]) or _BLANK[1] in iri
+
+
+def render_literal(value: str, datatype: str | None = None) -> str:
+    """Write a literal as text for people and judges.
+
+    Dates stay in ISO form (``1593-07-08``), without the midnight and the time zone that
+    Wikidata adds; numbers lose a leading plus; points become "latitude, longitude".
+
+    Args:
+        value: The literal's lexical form.
+        datatype: IRI of its datatype; None for a plain string.
+    """
+    text = " ".join(value.split())
+    if datatype in (XSD + "dateTime", XSD + "date"):
+        date = (_DATE_ZONE if datatype == XSD + "date" else _MIDNIGHT).fullmatch(text)
+        return date[1].removeprefix("+") if date else text
+    if datatype in _NUMBERS:
+        return text.removeprefix("+")
+    if datatype == _POINT and (point := _WKT_POINT.fullmatch(text)):
+        return f"{point[2]}, {point[1]}"
+    return text
