@@ -5,69 +5,115 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from guardrail.commands.lazily import LazyCommand, LazyGroup
-from guardrail.core.errors import GuardrailError
+from guardrail.core.errors import ConfigError, GuardrailError
 from guardrail.core.secrets import redact
 
 __all__ = ["app", "main"]
 
-COMMANDS = "guardrail.commands"
+COMMANDS = {
+    "demo": ("demo:demo", "See answers about an invented company judged."),
+    "check": ("answers:check", "Check answers written elsewhere."),
+    "explain": ("answers:explain", "Explain the verdict on each sentence of an answer."),
+    "rank": ("answers:rank", "Rank several answers to one question, best first."),
+    "ask": ("answers:ask", "Answer questions with a model, grounded in the graph."),
+    "eval": ("evaluation:evaluate", "Judge a chatbot's answers, for CI."),
+    "serve": ("serving:serve", "Serve an OpenAI-compatible gateway that guards answers."),
+    "mcp": ("serving:mcp", "Serve the guardrail's tools to agents over MCP."),
+    "doctor": ("doctor:doctor", "Check this installation and say what to fix."),
+    "bulk": ("bulk:app", "Judge files and folders; judge a score log again."),
+    "link": ("answers:link", "Link the entities that questions name or ask for."),
+    "kg": ("graph:app", "Load, query and count knowledge graphs."),
+    "log": ("log:app", "Search, export or back up a score log."),
+    "report": ("log:report", "Make one HTML page of a score log."),
+    "tune": ("tuning:tune", "Learn thresholds from labelled answers or feedback."),
+    "nli": ("judging:nli", "Judge whether premises entail hypotheses."),
+    "attribute": ("judging:attribute", "Judge how evidence supports answers (CAQA)."),
+    "intent": ("judging:intent", "Classify what questions want."),
+    "score": ("judging:score", "Score answers with SCK and CONNER."),
+    "bench": ("guardrail.cli:bench", "Build and run the papers' benchmarks."),
+}
+"""Where each command is in ``guardrail.commands``, and its line in the list of commands."""
+BENCHMARKS = {
+    "biokalma": ("benchmarks.biokalma.cli:app", "KaLMA: citations, alignment, [NA]."),
+    "caqa": ("benchmarks.caqa.cli:app", "CAQA: four categories, four complexities."),
+    "sck": ("benchmarks.sck.cli:app", "SCK: structure, content, knowledge."),
+    "conner": ("benchmarks.conner.cli:app", "CONNER: six perspectives."),
+}
+_CHECKOUT = Path(__file__).parents[1]
 
 
-class _Commands(LazyGroup):
-    lazy = {  # noqa: RUF012
-        "demo": LazyCommand(
-            f"{COMMANDS}.demo:demo", "See answers about an invented company judged."
-        ),
-        "check": LazyCommand(f"{COMMANDS}.answers:check", "Check answers written elsewhere."),
-        "explain": LazyCommand(
-            f"{COMMANDS}.answers:explain", "Explain the verdict on each sentence of an answer."
-        ),
-        "rank": LazyCommand(
-            f"{COMMANDS}.answers:rank", "Rank several answers to one question, best first."
-        ),
-        "ask": LazyCommand(
-            f"{COMMANDS}.answers:ask", "Answer questions with a model, grounded in the graph."
-        ),
-        "eval": LazyCommand(
-            f"{COMMANDS}.evaluation:evaluate", "Judge a chatbot's answers, for CI."
-        ),
-        "serve": LazyCommand(
-            f"{COMMANDS}.serving:serve", "Serve an OpenAI-compatible gateway that guards answers."
-        ),
-        "mcp": LazyCommand(
-            f"{COMMANDS}.serving:mcp", "Serve the guardrail's tools to agents over MCP."
-        ),
-        "doctor": LazyCommand(
-            f"{COMMANDS}.doctor:doctor", "Check this installation and say what to fix."
-        ),
-        "bulk": LazyCommand(
-            f"{COMMANDS}.bulk:app", "Judge files and folders; judge a score log again."
-        ),
-        "link": LazyCommand(
-            f"{COMMANDS}.answers:link", "Link the entities that questions name or ask for."
-        ),
-        "kg": LazyCommand(f"{COMMANDS}.graph:app", "Load, query and count knowledge graphs."),
-        "log": LazyCommand(f"{COMMANDS}.log:app", "Search, export or back up a score log."),
-        "report": LazyCommand(f"{COMMANDS}.log:report", "Make one HTML page of a score log."),
-        "tune": LazyCommand(
-            f"{COMMANDS}.tuning:tune", "Learn thresholds from labelled answers or feedback."
-        ),
-        "nli": LazyCommand(f"{COMMANDS}.judging:nli", "Judge whether premises entail hypotheses."),
-        "attribute": LazyCommand(
-            f"{COMMANDS}.judging:attribute", "Judge how evidence supports answers (CAQA)."
-        ),
-        "intent": LazyCommand(f"{COMMANDS}.judging:intent", "Classify what questions want."),
-        "score": LazyCommand(f"{COMMANDS}.judging:score", "Score answers with SCK and CONNER."),
-        "bench": LazyCommand(f"{COMMANDS}.bench:app", "Build and run the papers' benchmarks."),
-    }
+class _LazyGroup(TyperGroup):
+    """Commands whose modules are imported on use. Listing them imports no module."""
+
+    lazy: Mapping[str, tuple[str, str]] = {}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names in the order of the table."""
+        return list(self.lazy)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command; None if it does not exist."""
+        if cmd_name not in self.lazy:
+            return None
+        module, _, name = self.lazy[cmd_name][0].partition(":")
+        home = module if "." in module else f"guardrail.commands.{module}"
+        target = getattr(import_module(home), name)
+        if not isinstance(target, typer.Typer):
+            app = typer.Typer()
+            app.command(cmd_name)(target)
+            target = app
+        target._add_completion = False  # only the program itself has completion
+        target.rich_markup_mode = None
+        command = typer.main.get_command(target)
+        command.name = cmd_name
+        return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the called command; for a wrong name, suggest the nearest."""
+        if args and args[0] not in self.lazy:
+            near = get_close_matches(args[0], self.lazy, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "guardrail --help lists all"
+            ctx.fail(f"there is no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands with their summaries."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in self.lazy.items()])
+
+
+class _Commands(_LazyGroup):
+    lazy = COMMANDS
+
+
+class _Benchmarks(_LazyGroup):
+    lazy = BENCHMARKS
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The benchmark's command, loaded now.
+
+        Raises:
+            ConfigError: The package is installed without its repository.
+        """
+        if not (_CHECKOUT / "benchmarks" / cmd_name).is_dir():
+            raise ConfigError(
+                "the benchmarks are in the repository, not in the wheel: get its source and run "
+                f"pip install -e . there, then guardrail bench {cmd_name}"
+            )
+        if str(_CHECKOUT) not in sys.path:  # an editable install shows the packages alone
+            sys.path.insert(0, str(_CHECKOUT))
+        return super().get_command(ctx, cmd_name)
 
 
 app = typer.Typer(
@@ -77,6 +123,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+bench = typer.Typer(cls=_Benchmarks, no_args_is_help=True)
 
 
 def _print_version(wanted: bool) -> None:
@@ -99,6 +146,11 @@ def _program(
     """Ground answers of language models in a knowledge graph: cite, mark [NA], score, rank."""
 
 
+@bench.callback()
+def _benchmarks() -> None:
+    """Build and run the papers' benchmarks."""
+
+
 def main() -> None:
     """Run the program; errors that a user can fix are one line on stderr and exit status 1."""
     sys.excepthook = _print_traceback
@@ -116,17 +168,19 @@ def main() -> None:
         finally:
             sys.stdout.flush()  # report what cannot be written here, not at exit
     except GuardrailError as error:
-        _print_error(error)
-        sys.exit(1)
-    except BrokenPipeError:
-        # The reader is gone (``guardrail check | head``).
-        _discard_stdout()
-        sys.exit(141)
-    except OSError as error:
-        # A full disk or a name that is too long.
-        _discard_stdout()
-        _print_error(error)
-        sys.exit(1)
+        _exit(error)
+    except OSError as error:  # a reader that is gone (check | head), a full disk, too long a name
+        # Python's flush at exit would fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            sys.exit(141)
+        _exit(error)
+
+
+def _exit(error: Exception) -> None:
+    """Exit with one line, even if a library's message has several."""
+    typer.echo(f"guardrail: {redact(' '.join(str(error).split()))}", err=True)
+    sys.exit(1)
 
 
 def _print_traceback(
@@ -134,13 +188,3 @@ def _print_traceback(
 ) -> None:
     """Print the traceback of an internal error, without credentials."""
     sys.stderr.write(redact("".join(traceback.format_exception(kind, error, trace))))
-
-
-def _print_error(error: Exception) -> None:
-    """One line, even if a library's message has several."""
-    typer.echo(f"guardrail: {redact(' '.join(str(error).split()))}", err=True)
-
-
-def _discard_stdout() -> None:
-    """Redirect stdout to nowhere, so that Python's flush at exit does not fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from guardrail.core.types import Value
 
-__all__ = ["Z_95", "Rate", "effective_size", "mean", "paired_difference", "share", "wilson"]
+__all__ = ["Rate", "clustered_share", "mean", "paired_difference", "share", "wilson"]
 
 Z_95: Final = 1.959963984540054
 """Normal quantile of a two-sided 95 % interval."""
@@ -32,6 +32,11 @@ class Rate(Value):
     high: float
     rows: int
 
+    @property
+    def percent(self) -> str:
+        """As text, such as ``50.0% [9.5%, 90.5%]``."""
+        return f"{self.value:.1%} [{self.low:.1%}, {self.high:.1%}]"
+
 
 def wilson(share: float, size: float) -> tuple[float, float]:
     """Wilson's 95 % score interval of a share.
@@ -49,17 +54,26 @@ def wilson(share: float, size: float) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def share(number: int, rows: int, size: float | None = None) -> Rate:
-    """A share with Wilson's interval.
+def share(number: int, rows: int) -> Rate:
+    """The share of independent rows that count, with Wilson's interval."""
+    value = number / rows if rows else 0.0
+    low, high = wilson(value, rows)
+    return Rate(value=value, low=low, high=high, rows=rows)
+
+
+def clustered_share(counts: ArrayLike, clusters: ArrayLike) -> Rate:
+    """A share with Wilson's interval for the effective number of rows.
 
     Args:
-        number: Rows that count.
-        rows: All rows.
-        size: Their effective number (``effective_size``); None for independent rows.
+        counts: [n] 1 or True for each row that counts, else 0.
+        clusters: [n] The cluster of each row; rows of a cluster are not independent.
     """
-    value = number / rows if rows else 0.0
-    low, high = wilson(value, rows if size is None else size)
-    return Rate(value=value, low=low, high=high, rows=rows)
+    values = np.asarray(counts, dtype=float)
+    if not len(values):
+        return share(0, 0)
+    value = float(values.mean())
+    low, high = wilson(value, _effective_size(values, clusters))
+    return Rate(value=value, low=low, high=high, rows=len(values))
 
 
 def mean(rows: int, total: float, squares: float) -> Rate:
@@ -88,37 +102,30 @@ def paired_difference(changes: Sequence[int], clusters: Sequence[str]) -> Rate:
     """
     if not changes:
         return Rate(value=0.0, low=-1.0, high=1.0, rows=0)
-    rows, size = len(changes), effective_size(changes, clusters)
-    more = (size * changes.count(1) / rows + 1) / (size + 2)
-    less = (size * changes.count(-1) / rows + 1) / (size + 2)
+    values = np.array(changes, dtype=float)
+    size = _effective_size(values, clusters)
+    more, less = ((size * float(np.mean(values == sign)) + 1) / (size + 2) for sign in (1, -1))
     middle = more - less
     half = Z_95 * sqrt(max(0.0, more + less - middle * middle) / (size + 2))
-    return Rate(
-        value=sum(changes) / rows, low=max(-1.0, middle - half), high=min(1.0, middle + half),
-        rows=rows,
-    )  # fmt: skip
+    low, high = max(-1.0, middle - half), min(1.0, middle + half)
+    return Rate(value=float(values.mean()), low=low, high=high, rows=len(values))
 
 
-def effective_size(values: ArrayLike, clusters: ArrayLike) -> float:
+def _effective_size(values: np.ndarray, clusters: ArrayLike) -> float:
     """The number of independent rows that would give as precise a mean.
 
     Rows of one cluster, such as rows with the same evidence, tend to agree. The number of rows is
     divided by the design effect: the variance between clusters over that of independent rows
     (Kish, Survey Sampling, 1965). If all values are equal, the clusters are counted.
-
-    Args:
-        values: [n] A value for each row; n is at least 1.
-        clusters: [n] The cluster of each row.
     """
-    numbers = np.asarray(values, dtype=float)
-    rows = len(numbers)
+    rows = len(values)
     _, members = np.unique(np.asarray(clusters), return_inverse=True)
     number = int(members.max()) + 1
     if number == rows:
         return rows
-    residuals = numbers - numbers.mean()
+    residuals = values - values.mean()
     alone = float(residuals @ residuals)
-    if number < 2 or not np.ptp(numbers):
+    if number < 2 or not np.ptp(values):
         return number
     sums = np.bincount(members, weights=residuals)
     between = number / (number - 1) * float(sums @ sums)

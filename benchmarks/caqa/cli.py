@@ -14,7 +14,7 @@ import typer
 from benchmarks.caqa.build import DECOY_SHARE, EDITED_SHARE
 from benchmarks.caqa.rows import CAQARow, Split
 from benchmarks.provenance import provenance
-from guardrail.commands.progress import Tell, telling
+from guardrail.commands.lines import Tell, telling
 from guardrail.core.errors import InputError
 from guardrail.lines.rows import json_line
 

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from benchmarks.caqa.rows import CAQARow
-from guardrail.commands.progress import Tell
+from guardrail.commands.lines import Tell
 from guardrail.core.errors import InputError, JudgeError, MissingExtraError
 from guardrail.core.types import Category, Judgement, Value
 from judges.base import AttributionItem

@@ -31,7 +31,7 @@ from benchmarks.caqa.rows import CAQARow
 from benchmarks.caqa.sources import read_json_lines
 from benchmarks.caqa.transfer import SETS, TransferReport, transfer
 from benchmarks.kept import kept_lines
-from guardrail.commands.progress import Tell
+from guardrail.commands.lines import Tell
 from guardrail.core.errors import InputError
 from guardrail.core.types import Category, Value
 

@@ -15,7 +15,7 @@ from pydantic import FiniteFloat
 from benchmarks.caqa.evaluators import Evaluator, in_pieces
 from benchmarks.caqa.metrics import binary_f1
 from benchmarks.caqa.sources import read_json_lines
-from guardrail.commands.progress import Tell
+from guardrail.commands.lines import Tell
 from guardrail.core.errors import InputError
 from guardrail.core.types import Category, Value
 from judges.base import AttributionItem

@@ -4,6 +4,6 @@
         [--judge NAME] [--show N]
 
 Collections are the companies of ``benchmarks.newcomer``, the public sets of ``benchmarks.verdicts``
-if ``--data`` names the folder of public data, and a JSON-lines file of any user's own
-(``guardrail eval --invariants FILE``).
+if ``--data`` names the folder of public data, and JSON-lines files of your own, with rows as for
+``guardrail check``.
 """

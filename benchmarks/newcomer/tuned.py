@@ -11,7 +11,7 @@ from guardrail import Guardrail, Policy
 from guardrail.core.types import Verdict
 from guardrail.engine.parts import Parts
 from guardrail.evaluation.rows import LabelledRow
-from guardrail.tuning.labelled import tune_labelled
+from guardrail.tuning.thresholds import tune_labelled
 
 __all__ = ["tuned"]
 

@@ -23,8 +23,7 @@ from guardrail.core.types import (
     Triple,
     Value,
 )
-from guardrail.log.entries import Record
-from guardrail.log.fingerprints import HASHES, fingerprints
+from guardrail.log.entries import HASHES, Record, fingerprints
 from guardrail.log.records import open_log
 from guardrail.policy import ANNOTATE
 

@@ -1,7 +1,7 @@
 """A bulk job: cut the input into shards, skip finished ones, judge the rest, sum up.
 
 The results of a shard are one file, which appears whole or not at all. So a job that was stopped
-goes on with the shards that have no file yet.
+continues with the shards that have no file yet.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -21,12 +22,12 @@ from uuid import uuid4
 
 from guardrail.bulk.inputs import Format, Shard, file_state, file_system, plan_shards, read_shard
 from guardrail.bulk.scorer import BulkScorer, as_table
-from guardrail.bulk.summary import Counts, Summary, summarise
 from guardrail.core.cpus import usable_cpus
 from guardrail.core.errors import GuardrailError, InputError, MissingExtraError
 from guardrail.core.types import Value
+from guardrail.intervals import Rate, mean, share
 
-__all__ = ["SHARD_ROWS", "run_bulk"]
+__all__ = ["SHARD_ROWS", "Summary", "run_bulk"]
 
 SHARD_ROWS: Final = 256
 """Rows of a shard: the work that is lost if a worker dies."""
@@ -34,9 +35,41 @@ SHARD_ROWS: Final = 256
 _JOB: Final = "_job.json"
 _UNFINISHED: Final = ".new"
 """Ending of files that are being written."""
+_UNREACHABLE: Final = {"kg", "judge", "model", "deadline", "overload"}
+"""Parts, as named in an answer's ``errors``, that may be reachable again in a later run."""
 _ONE_THREAD: Final = {
     "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "0",
 }  # fmt: skip
+
+
+Counts = dict[tuple[str, str], float]
+"""Sums by kind and name: ``rows``, ``errors`` and ``unverified``, each ``outcome`` of a row, and
+``number``, ``total`` and ``squares`` of each score."""
+
+
+class Summary(Value):
+    """The result of a job.
+
+    Attributes:
+        rows: Rows of the input and of the output.
+        errors: Rows that could not be judged.
+        unverified: Errors because graph, judge or model were unreachable; the next run of the job
+            repeats their shards.
+        shards: All shards.
+        skipped: Shards that an earlier run had finished.
+        seconds: Wall time of this run.
+        rows_per_second: Rows of this run per second.
+        rates: Shares (Wilson's interval) and means (normal interval) by name.
+    """
+
+    rows: int
+    errors: int
+    unverified: int
+    shards: int
+    skipped: int
+    seconds: float
+    rows_per_second: float
+    rates: Mapping[str, Rate]
 
 
 class _Plan(Value):
@@ -97,15 +130,15 @@ def run_bulk(
         counts = {
             shard.number: found
             for shard in (shards if _opened(plan, shards) else ())
-            if (found := _counted(plan, shard)) is not None and not found.unverified
+            if (found := _counted(plan, shard)) and not found["unverified", ""]
         }
         left = [shard for shard in shards if shard.number not in counts]
-        done = sum(found.rows for found in counts.values())
+        done = sum(shard.rows for shard in shards if shard.number in counts)
         fresh, total = 0, sum(shard.rows for shard in shards)
         progress(done, total)
         if left:
             for number in (_run_ray if engine == "ray" else _run_local)(plan, left, workers):
-                counts[number] = _counted(plan, shards[number]) or Counts()
+                counts[number] = _counted(plan, shards[number]) or {}
                 fresh += shards[number].rows
                 progress(done + fresh, total)
     except GuardrailError:
@@ -115,8 +148,8 @@ def run_bulk(
             f"the job stopped: {error}; finished shards in {output} are kept; run the same command "
             "again to continue"
         ) from error
-    return summarise(
-        (counts[shard.number] for shard in shards),
+    return _summary(
+        [counts[shard.number] for shard in shards],  # in this order, so that sums are reproducible
         skipped=len(shards) - len(left),
         seconds=time.perf_counter() - started,
         fresh=fresh,
@@ -186,14 +219,14 @@ def _counted(plan: _Plan, shard: Shard) -> Counts | None:
     files, part = file_system(plan.part(shard))
     if not files.exists(part):
         return None
-    counts = Counts()
+    counts: Counts = defaultdict(float)
     try:
         with files.open(part, "rb") as file:
             for result in _results(plan.kind, file):
-                counts.add(plan.scorer.task, result)
+                _count(counts, plan.scorer.task, result)
     except (ValueError, KeyError):  # cut off
         return None
-    return counts if counts.rows == shard.rows else None
+    return counts if counts["rows", ""] == shard.rows else None
 
 
 def _results(kind: Format, file: Any) -> Iterator[Mapping[str, Any] | None]:
@@ -207,6 +240,64 @@ def _results(kind: Format, file: Any) -> Iterator[Mapping[str, Any] | None]:
         for line in file:
             row = json.loads(line)
             yield None if "error" in row else row
+
+
+def _count(counts: Counts, task: str, result: Mapping[str, Any] | None) -> None:
+    """Count one row; its result is None for a row with an error."""
+    parts = {error["part"] for error in (result or {}).get("errors", ())}
+    unverified = bool(parts & _UNREACHABLE)
+    counts["rows", ""] += 1
+    counts["errors", ""] += result is None or unverified
+    counts["unverified", ""] += unverified
+    if result is None or unverified:
+        return
+    if task == "check":
+        counts["outcome", f"action: {result['action']}"] += 1
+        sentences = result["sentences"]
+        for category in {sentence["category"] for sentence in sentences if sentence["category"]}:
+            counts["outcome", f"answers with a sentence {category}"] += 1
+        counts["outcome", "answers with [NA]"] += any(sentence["na"] for sentence in sentences)
+        counts["outcome", "answers with problems"] += bool(result["errors"])
+        scores = {"overall": result["scorecard"]["overall"], **result["scorecard"]["scores"]}
+    elif task == "rank":
+        best = result["ranking"][0]["score"] if result["ranking"] else None
+        scores = {"best score": {"value": best}}
+    else:
+        conner = result["conner"].items()
+        scores = {"sck": result["sck"]["score"]}
+        scores |= {f"conner.{name}": part for name, part in conner if _is_score(part)}
+    for name, score in scores.items():
+        if (value := score["value"]) is not None:
+            for kind, number in (("number", 1), ("total", value), ("squares", value * value)):
+                counts[kind, name] += number
+
+
+def _is_score(part: object) -> bool:
+    return isinstance(part, dict) and "value" in part
+
+
+def _summary(parts: Sequence[Counts], *, skipped: int, seconds: float, fresh: int) -> Summary:
+    whole: Counts = defaultdict(float)
+    for part in parts:
+        for key, value in part.items():
+            whole[key] += value
+    rows, errors, unverified = (int(whole[key, ""]) for key in ("rows", "errors", "unverified"))
+    rates = {"errors": share(errors, rows)}
+    outcomes = sorted(name for kind, name in whole if kind == "outcome")
+    rates |= {name: share(int(whole["outcome", name]), rows - errors) for name in outcomes}
+    for name in sorted(name for kind, name in whole if kind == "number"):
+        sums = (whole[kind, name] for kind in ("total", "squares"))
+        rates[name] = mean(int(whole["number", name]), *sums)
+    return Summary(
+        rows=rows,
+        errors=errors,
+        unverified=unverified,
+        shards=len(parts),
+        skipped=skipped,
+        seconds=seconds,
+        rows_per_second=fresh / seconds if seconds > 0 else 0.0,
+        rates=rates,
+    )
 
 
 def _run_local(plan: _Plan, shards: Sequence[Shard], workers: int | None) -> Iterator[int]:

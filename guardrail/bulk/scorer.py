@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,6 @@ from guardrail.config import GuardrailConfig
 from guardrail.core.errors import MissingExtraError
 from guardrail.core.rows import is_cut
 from guardrail.core.types import Value
-from guardrail.log.fingerprints import shipped_judge
 from kg.opening import SEPARATOR
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ class BulkScorer(Value):
     Attributes:
         task: The command whose rows these are.
         config: Settings of the guardrail.
-        causal_lm: Language model for CONNER's likelihoods, for ``score``.
 
     Example:
         >>> import pyarrow as pa
@@ -54,18 +53,18 @@ class BulkScorer(Value):
 
     task: Task
     config: GuardrailConfig
-    causal_lm: str | None = None
 
     def state(self) -> str:
         """What results depend on: task, settings, files of graphs, evidence, profile, judge."""
         config = self.config
         second = config.second_judge.judge if config.second_judge else ""
-        judges = (config.judge, second)
         places = [part.strip() for part in (config.graph.location or "").split(SEPARATOR)]
-        places += map(str, config.evidence)
-        places += [config.graph.profile or "", *(judge.partition(":")[2] for judge in judges)]
+        places += [*map(str, config.evidence), config.graph.profile or ""]
+        places += [judge.partition(":")[2] for judge in (config.judge, second)]
         states = [state for place in places if place for state in _states(Path(place).expanduser())]
-        return self.model_dump_json() + json.dumps(states) + shipped_judge()
+        shipped = files("judges") / "weights" / "judge" / "judge.json"
+        judge = shipped.read_text("utf-8") if shipped.is_file() else ""
+        return self.model_dump_json() + json.dumps(states) + judge
 
     def __call__(self, table: pa.Table | pa.RecordBatch, first: int = 1) -> pa.Table:
         """Judge a table.
@@ -111,11 +110,7 @@ def _job(scorer: BulkScorer) -> LineJob[Any]:
         release()
         # Each row gets the policy's whole time: nobody waits for a batch.
         limits = scorer.config.limits.model_copy(update={"batch_s": math.inf})
-        config = scorer.config.changed(limits=limits)
-        if scorer.causal_lm is not None:
-            model = config.model.model_copy(update={"causal_lm": scorer.causal_lm})
-            config = config.model_copy(update={"model": model})
-        guard = Guardrail(config)
+        guard = Guardrail(scorer.config.model_copy(update={"limits": limits}))
         guard.warm_up()
         jobs: dict[str, Any] = {"check": check_job, "rank": rank_job, "score": score_job}
         _LOADED[key] = guard, jobs[scorer.task](guard)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import typer
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from guardrail.commands.lines import put_line, run_lines
 from guardrail.commands.options import (
@@ -18,7 +18,6 @@ from guardrail.commands.options import (
     Input,
     Judging,
     Output,
-    Passages,
     Question,
     build_config,
     grouped,
@@ -28,8 +27,7 @@ from guardrail.core.errors import ConfigError
 from guardrail.core.types import GuardedAnswer, LinkedEntity, Sentence, Span, Triple, Value
 from guardrail.core.types.answers import AskRequest
 from guardrail.lines.jobs import RankRow, check_job, rank_job
-from guardrail.lines.rows import LineJob, Row, json_line
-from guardrail.sources.files import evidence_of_files
+from guardrail.lines.rows import LineJob, Row, RowT, json_line
 
 __all__ = ["ask", "check", "explain", "link", "rank"]
 
@@ -40,10 +38,28 @@ EVIDENCE_CHARS = 120
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
-    """Where rows come from, and where results go."""
+    """Where rows come from, and where and how results go."""
 
     source: Input = "-"
     target: Output = "-"
+    as_json: AsJson = False
+
+    @property
+    def for_people(self) -> bool:
+        """True if results are printed on a terminal."""
+        return self.target == "-" and not self.as_json and sys.stdout.isatty()
+
+    def run(self, job: LineJob[RowT], show: Callable[[dict[str, object]], None]) -> None:
+        """Run a job on the rows; ``show`` prints a result for people."""
+        run_lines(job, self.source, self.target, show if self.for_people else None)
+
+    def put(self, result: BaseModel, show: Callable[[dict[str, object]], None]) -> None:
+        """Print or write one result."""
+        found = result.model_dump(mode="json")
+        if self.for_people:
+            show(found)
+        else:
+            put_line(found, self.target)
 
 
 class AskRow(Row):
@@ -82,7 +98,6 @@ def ask(
     *,
     lines: Lines,
     judging: Judging,
-    as_json: AsJson = False,
 ) -> None:
     """Answer questions with a model, grounded in the graph.
 
@@ -92,10 +107,10 @@ def ask(
     with judging.guard() as guard:
         if question is not None:
             answer = guard.ask(question=question, n=n)
-            _put(answer, lines.target, as_json=as_json)
+            lines.put(answer, _print_answer)
             # The text of a refused answer is the refusal; ``original`` is the model's.
-            said = answer.text if answer.original is None else answer.original
-            if answer.errors and not said.strip():
+            written = answer.text if answer.original is None else answer.original
+            if answer.errors and not written.strip():
                 raise typer.Exit(1)
             return
 
@@ -104,8 +119,7 @@ def ask(
                 [AskRequest(question=row.question, n=row.n or n, id=row.text_id) for row in rows]
             )
 
-        job = LineJob(AskRow, process, batch_size=4, title="ask")
-        run_lines(job, lines.source, lines.target, _printer(lines.target, as_json=as_json))
+        lines.run(LineJob(AskRow, process, batch_size=4, title="ask"), _print_answer)
 
 
 @writes(GuardedAnswer=GuardedAnswer, sentences=Sentence, spans=Span)
@@ -113,11 +127,9 @@ def ask(
 def check(
     question: Question = None,
     answer: Annotated[str | None, typer.Argument(help="The answer to it.")] = None,
-    passage: Passages = None,
     *,
     lines: Lines,
     judging: Judging,
-    as_json: AsJson = False,
 ) -> None:
     """Check answers written elsewhere: one QUESTION and ANSWER, or rows.
 
@@ -128,20 +140,17 @@ def check(
     """
     if question is not None and answer is None:
         raise typer.BadParameter("give both: guardrail check QUESTION ANSWER", param_hint="ANSWER")
-    evidence = evidence_of_files(passage or ())
     with judging.guard() as guard:
         if question is not None and answer is not None:
-            _put(guard.check(question, answer, evidence=evidence), lines.target, as_json=as_json)
-            return
-        job = check_job(guard, evidence)
-        run_lines(job, lines.source, lines.target, _printer(lines.target, as_json=as_json))
+            lines.put(guard.check(question, answer), _print_answer)
+        else:
+            lines.run(check_job(guard), _print_answer)
 
 
 @grouped
 def explain(
     question: Annotated[str, typer.Argument(help="A question.")],
     answer: Annotated[str, typer.Argument(help="The answer to it.")],
-    passage: Passages = None,
     *,
     judging: Judging,
     as_json: AsJson = False,
@@ -156,7 +165,7 @@ def explain(
     against}, and finally {read: [passage or triple, …], from: [source, …]}.
     """
     with judging.guard() as guard:
-        checked = guard.check(question, answer, evidence=evidence_of_files(passage or ()))
+        checked = guard.check(question, answer)
     for one in checked.explain():
         typer.echo(json_line(one.model_dump(mode="json")) if as_json else f"{one}")
     read, sources = checked.evidence, list(checked.evidence_from)
@@ -176,11 +185,9 @@ def explain(
 def rank(
     question: Question = None,
     answers: Annotated[list[str] | None, typer.Argument(help="The answers to it.")] = None,
-    passage: Passages = None,
     *,
     lines: Lines,
     judging: Judging,
-    as_json: AsJson = False,
 ) -> None:
     """Rank several answers to one question, best first: one QUESTION and its ANSWERS, or rows.
 
@@ -190,11 +197,9 @@ def rank(
     """
     if question is not None and not answers:
         raise typer.BadParameter("give both: guardrail rank QUESTION ANSWER…", param_hint="ANSWERS")
-    evidence = evidence_of_files(passage or ())
     with judging.guard() as guard:
-        for_people = _for_people(lines.target, as_json=as_json)
         ranked: deque[list[GuardedAnswer]] = deque()
-        job = rank_job(guard, evidence, ranked.extend if for_people else lambda _: None)
+        job = rank_job(guard, ranked.extend if lines.for_people else lambda _: None)
 
         def show(_: dict[str, object]) -> None:
             from rich.console import Console
@@ -203,23 +208,15 @@ def rank(
 
             show_ranking(Console(), ranked.popleft())
 
-        if question is None or not answers:
-            run_lines(job, lines.source, lines.target, show if for_people else None)
-            return
-        (ranking,) = job.process([RankRow(question=question, answers=tuple(answers))])
-        if for_people:
-            show({})
+        if question is not None and answers:
+            (found,) = job.process([RankRow(question=question, answers=tuple(answers))])
+            lines.put(found, show)
         else:
-            put_line(ranking.model_dump(mode="json"), lines.target)
+            lines.run(job, show)
 
 
-def link(
-    question: Question = None,
-    source: Input = "-",
-    target: Output = "-",
-    kg: Graph = None,
-    as_json: AsJson = False,
-) -> None:
+@grouped
+def link(question: Question = None, kg: Graph = None, *, lines: Lines) -> None:
     """Link the entities that questions name or ask for.
 
     Reads {id, question}; writes {id, entities: [{mention, id, label, matched, candidates}, …]},
@@ -235,10 +232,11 @@ def link(
         def process(rows: Sequence[LinkRow]) -> list[Links]:
             return [_links(found) for found in linker.link([row.question for row in rows])]
 
-        run_lines(LineJob(LinkRow, process, batch_size=128, title="link"), source, target)
+        job = LineJob(LinkRow, process, batch_size=128, title="link")
+        run_lines(job, lines.source, lines.target)
         return
     (found,) = linker.link([question])
-    if as_json:
+    if lines.as_json:
         typer.echo(json_line(_links(found).model_dump(mode="json")))
         return
     from rich.console import Console
@@ -248,30 +246,12 @@ def link(
     Console().print(entity_table(found) if found else "The question names no entity of the graph.")
 
 
-def _for_people(target: str, *, as_json: bool) -> bool:
-    return target == "-" and not as_json and sys.stdout.isatty()
-
-
-def _printer(target: str, *, as_json: bool) -> Callable[[dict[str, object]], None] | None:
-    """Prints a result for people; None if it is to be a line of JSON."""
-    if not _for_people(target, as_json=as_json):
-        return None
-    return lambda result: _print_answer(GuardedAnswer.model_validate(result))
-
-
-def _put(answer: GuardedAnswer, target: str, *, as_json: bool) -> None:
-    if _for_people(target, as_json=as_json):
-        _print_answer(answer)
-    else:
-        put_line(answer.model_dump(mode="json"), target)
-
-
-def _print_answer(answer: GuardedAnswer) -> None:
+def _print_answer(result: dict[str, object]) -> None:
     from rich.console import Console
 
     from guardrail.commands.render import show_answer
 
-    show_answer(Console(), answer)
+    show_answer(Console(), GuardedAnswer.model_validate(result))
 
 
 def _links(found: Sequence[LinkedEntity]) -> Links:

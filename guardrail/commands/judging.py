@@ -10,6 +10,7 @@ import typer
 
 from guardrail.commands.lines import run_lines
 from guardrail.commands.options import (
+    CausalModel,
     Config,
     Graph,
     Input,
@@ -24,19 +25,10 @@ from guardrail.lines.rows import LineJob, Row
 from judges.conner import ConnerReport
 from judges.sck import SCKReport
 
-__all__ = ["CausalModel", "attribute", "intent", "nli", "score"]
+__all__ = ["attribute", "intent", "nli", "score"]
 
 ROWS_PER_CALL = 512
 """Enough for batches of similar length, few enough that the first results come soon."""
-
-CausalModel = Annotated[
-    str | None,
-    typer.Option(
-        "--causal-lm",
-        metavar="NAME",
-        help="Token likelihoods for CONNER: transformers:MODEL, openai:MODEL or llama:URL.",
-    ),
-]
 
 
 class NLIRow(Row):
@@ -117,13 +109,9 @@ def attribute(source: Input = "-", target: Output = "-", judge: ModelJudgeName =
 
     def process(rows: Sequence[AttributionRow]) -> list[AttributionResult]:
         items = [AttributionItem(row.question, row.answer, row.evidence) for row in rows]
+        fields = AttributionResult.model_fields
         return [
-            AttributionResult(
-                category=verdict.category,
-                scores=verdict.scores,
-                complexity=verdict.complexity,
-                supported_share=verdict.supported_share,
-            )
+            AttributionResult(**{name: getattr(verdict, name) for name in fields})
             for verdict in model.attribute(items)
         ]
 
@@ -156,12 +144,6 @@ def score(
     config: Config = None,
     judge: ModelJudgeName = None,
     causal_lm: CausalModel = None,
-    pool: Annotated[
-        Path | None,
-        typer.Option(
-            "--pool", metavar="FILE", help="Irrelevant texts for helpfulness, one a line."
-        ),
-    ] = None,
     sck_weights: Annotated[
         Path | None,
         typer.Option(
@@ -177,9 +159,5 @@ def score(
     """
     from guardrail.lines.jobs import score_job
 
-    settings = build_config(config, kg=kg, judge=judge)
-    if causal_lm is not None:
-        model = settings.model.model_copy(update={"causal_lm": causal_lm})
-        settings = settings.model_copy(update={"model": model})
-    with build_guard(settings) as guard:
-        run_lines(score_job(guard, sck_weights, pool), source, target)
+    with build_guard(build_config(config, kg=kg, judge=judge, causal_lm=causal_lm)) as guard:
+        run_lines(score_job(guard, sck_weights), source, target)

@@ -1,4 +1,4 @@
-"""JSON lines in, JSON lines out, in order: the contract of every batch command.
+"""JSON lines in, JSON lines out, in order, with progress bars: the contract of batch commands.
 
 The number of unusable lines is printed on stderr at the end, and progress as well if it is a
 terminal.
@@ -9,23 +9,26 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from guardrail.commands.progress import bars, visible
 from guardrail.core.errors import InputError
 from guardrail.core.fields import in_short
 from guardrail.core.rows import bounded_lines
 from guardrail.core.types import Action
 from guardrail.lines.rows import LineJob, RowT, json_line
 
-__all__ = ["prepare_target", "put_line", "results_of", "run_lines"]
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+__all__ = ["Tell", "prepare_target", "put_line", "results_of", "run_lines", "telling"]
 
 KEYS_NAMED = 8
-"""Most keys that were not read to be named."""
-_ENCODING, _ERRORS = "utf-8-sig", "surrogateescape"
+"""Maximum number of unknown keys that are named."""
+Tell = Callable[[str, int, int | None], None]
+"""Takes a task's name, the amount done and the total."""
 
 
 def run_lines(
@@ -33,29 +36,24 @@ def run_lines(
     source: str,
     target: str,
     show: Callable[[dict[str, object]], None] | None = None,
-) -> int:
+) -> None:
     """Run a job from one file to another; ``-`` is stdin or stdout.
 
     Args:
         job: What is done with the rows.
         source: Where they are.
         target: Where the results go.
-        show: Prints a result for a person, where the results go to a terminal; None for JSON.
-
-    Returns:
-        The number of lines that yielded an error, or an answer that nothing could verify.
+        show: Prints a result for people; None for JSON.
 
     Raises:
         InputError: A file cannot be opened, the input is empty, or every line failed.
     """
-    if source == "-" and sys.stdin.isatty():
-        print("guardrail: reading JSON lines from the terminal; Ctrl-D ends them", file=sys.stderr)
     failures = lines = 0
     with ExitStack() as stack:
-        reader, total = _open_source(source, stack)
+        results = _results(job, source, target, stack)
         writer = sys.stdout if target == "-" else stack.enter_context(_open_target(target))
         try:
-            for result in _with_progress(job, bounded_lines(reader), total, target, stack):
+            for result in results:
                 lines += 1
                 failures += "error" in result or result.get("action") == Action.UNVERIFIED
                 if show is not None and "error" not in result:
@@ -66,29 +64,20 @@ def run_lines(
         except KeyboardInterrupt:
             print(f"guardrail: stopped; lines written: {lines}", file=sys.stderr)
             raise
-    _tell_unread(job)
-    if not lines:
-        raise _empty(source)
     if failures == lines:
         raise InputError(f"all {lines} lines failed" if lines > 1 else "the only line failed")
     if failures:
         print(f"guardrail: {failures} of {lines} lines failed", file=sys.stderr)
-    return failures
 
 
 def results_of(job: LineJob[RowT], source: str) -> list[dict[str, object]]:
-    """The results of a whole file; ``-`` is stdin. What could not be used is a row with ``error``.
+    """The results of a whole file; ``-`` is stdin. An unusable row has an ``error``.
 
     Raises:
         InputError: The file cannot be opened, or is empty.
     """
     with ExitStack() as stack:
-        reader, total = _open_source(source, stack)
-        found = list(_with_progress(job, bounded_lines(reader), total, "-", stack))
-    _tell_unread(job)
-    if not found:
-        raise _empty(source)
-    return found
+        return list(_results(job, source, "-", stack))
 
 
 def put_line(result: dict[str, object], target: str) -> None:
@@ -103,10 +92,10 @@ def put_line(result: dict[str, object], target: str) -> None:
 
 
 def prepare_target(path: Path) -> None:
-    """Make the folder of a file that is written when all is judged, or tell now that it cannot be.
+    """Create the folder of a file that will be written at the end, or fail now.
 
     Raises:
-        InputError: The folder cannot be made, or nothing may be written into it.
+        InputError: The folder cannot be created, or is not writable.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -116,26 +105,71 @@ def prepare_target(path: Path) -> None:
         raise InputError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
 
 
-def _tell_unread(job: LineJob[RowT]) -> None:
-    if job.unread:
-        keys = ", ".join(map(in_short, list(job.unread)[:KEYS_NAMED]))
-        more = " and more" if len(job.unread) > KEYS_NAMED else ""
-        print(f"guardrail: not read: {keys}{more}; no field of {job.title}", file=sys.stderr)
+@contextmanager
+def telling(target: str = "") -> Iterator[Tell]:
+    """A function that shows a progress bar for each task, on stderr if that is a terminal.
+
+    Args:
+        target: Where results go meanwhile; no bars if they go to the terminal (``-`` is stdout).
+    """
+    if not sys.stderr.isatty() or (target == "-" and sys.stdout.isatty()):
+        yield lambda name, done, total: None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(name: str, done: int, total: int | None) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=total)
+            bars.update(tasks[name], completed=done, total=total)
+
+        yield tell
 
 
-def _empty(source: str) -> InputError:
-    return InputError(f"no rows in {'the input' if source == '-' else source}: it is empty")
+def _results(
+    job: LineJob[RowT], source: str, target: str, stack: ExitStack
+) -> Iterator[dict[str, object]]:
+    """The results of a file that is opened now; unknown keys are reported at its end."""
+    if source == "-" and sys.stdin.isatty():
+        print("guardrail: reading JSON lines from the terminal; Ctrl-D ends them", file=sys.stderr)
+    reader, total = _open_source(source, stack)
+    tell = stack.enter_context(telling(target))
+
+    def results() -> Iterator[dict[str, object]]:
+        count = 0
+        for count, result in enumerate(job.results(bounded_lines(reader)), start=1):
+            yield result
+            tell(job.title, count, total)
+        if job.unread:
+            keys = ", ".join(map(in_short, list(job.unread)[:KEYS_NAMED]))
+            more = " and more" if len(job.unread) > KEYS_NAMED else ""
+            print(f"guardrail: not read: {keys}{more}; no field of {job.title}", file=sys.stderr)
+        if not count:
+            place = "the input" if source == "-" else source
+            raise InputError(f"no rows in {place}: it is empty")
+
+    return results()
 
 
 def _open_source(source: str, stack: ExitStack) -> tuple[IO[str], int | None]:
-    """Open the input and count its lines where it is a file."""
+    """Open the input, and count its lines if it is a file."""
+    how = {"encoding": "utf-8-sig", "errors": "surrogateescape"}
     if source == "-":
-        return open(sys.stdin.fileno(), encoding=_ENCODING, errors=_ERRORS, closefd=False), None
+        return open(sys.stdin.fileno(), closefd=False, **how), None  # type: ignore[call-overload]
     path = Path(source)
     try:
         with path.open("rb") as raw:
             total = sum(chunk.count(b"\n") for chunk in iter(lambda: raw.read(1 << 20), b""))
-        return stack.enter_context(path.open(encoding=_ENCODING, errors=_ERRORS)), total
+        return stack.enter_context(path.open(**how)), total  # type: ignore[call-overload]
     except OSError as error:
         raise InputError(f"cannot read {source}: {error.strerror}") from error
 
@@ -145,17 +179,3 @@ def _open_target(target: str) -> IO[str]:
         return Path(target).open("w", encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write {target}: {error.strerror}") from error
-
-
-def _with_progress(
-    job: LineJob[RowT], lines: Iterable[str], total: int | None, target: str, stack: ExitStack
-) -> Iterator[dict[str, object]]:
-    """Show a bar on stderr where it is a terminal to which no results go."""
-    if not visible(target):
-        yield from job.results(lines)
-        return
-    progress = stack.enter_context(bars())
-    task = progress.add_task(job.title, total=total)
-    for result in job.results(lines):
-        yield result
-        progress.advance(task)

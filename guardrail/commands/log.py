@@ -14,9 +14,9 @@ from typer.core import TyperGroup
 from guardrail.commands.options import AsJson, Config, build_config
 from guardrail.core.errors import ConfigError, InputError, RecordError
 from guardrail.core.fields import in_short
-from guardrail.core.types import Action, Category
+from guardrail.core.types import Action
 from guardrail.log.entries import Record, RecordFilter, ScoreBound, to_json
-from guardrail.log.records import MADE_ID, SQLiteLog, open_log
+from guardrail.log.records import MADE_ID, SQLiteLog, export, open_log
 
 __all__ = ["app", "report", "show"]
 
@@ -64,12 +64,6 @@ def show(
             "--score", metavar="EXPR", help="Bound on a score: 'overall<0.5'; repeatable."
         ),
     ] = None,
-    category: Annotated[
-        Category | None, typer.Option(help="Answers with a sentence of this category.")
-    ] = None,
-    entity: Annotated[
-        str | None, typer.Option(metavar="ID|LABEL", help="Answers that name this entity.")
-    ] = None,
     action: Annotated[Action | None, typer.Option(help="Answers with this action.")] = None,
     would_block: Annotated[
         bool, typer.Option("--would-block", help="Answers that only a dry run let pass.")
@@ -99,16 +93,12 @@ def show(
         since=_time(since),
         until=_time(until),
         action=None if action is None else action.value,
-        category=category,
-        entity=entity,
         bounds=tuple(ScoreBound.parse(item) for item in score or ()),
         would_block=would_block,
         tag=tag,
     )
     with open_log(path, read_only=True) as log:
         if target is not None:
-            from guardrail.log.export import export
-
             typer.echo(f"{export(log, target, where):,} records written to {target}", err=True)
             return
         records = log.latest(tail, where)
@@ -223,8 +213,8 @@ def _print_whole(record: Record) -> None:
 
 def _print_table(records: list[Record]) -> None:
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, expand=True)
     for name, width in (("time", 19), ("action", 10), ("overall", 7)):
@@ -239,7 +229,7 @@ def _print_table(records: list[Record]) -> None:
             f"{record.created.astimezone():%Y-%m-%d %H:%M:%S}",
             answer.decided,
             "—" if overall is None else f"{overall:.2f}",
-            escape(" ".join(f"{own}{answer.question} → {answer.text}".split())),
-            escape(record.id[:ID_SHOWN]),
+            Text(" ".join(f"{own}{answer.question} → {answer.text}".split())),
+            Text(record.id[:ID_SHOWN]),
         )
     Console().print(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -14,38 +14,36 @@ import typer
 from pydantic import BaseModel
 
 from guardrail.config import GuardrailConfig
-from guardrail.core.errors import ConfigError
 from guardrail.core.fields import documented
 from guardrail.core.types import as_strictness
 from guardrail.policy import policy_named
 
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
-    from kg import KnowledgeGraph
 
 __all__ = [
     "AsJson",
+    "CausalModel",
     "Config",
-    "EvidenceFiles",
     "Graph",
     "Input",
     "JudgeName",
     "Judging",
     "ModelJudgeName",
     "Output",
-    "Passages",
-    "PolicyName",
     "Question",
     "StrictnessName",
     "build_config",
     "build_guard",
-    "configured_graph",
     "grouped",
     "writes",
 ]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+JUDGES = "onnx (shipped, default), hf:MODEL, transformers:MODEL, t5-true:MODEL or chat:MODEL"
+HELP_COLUMNS = 76
 
 Input = Annotated[str, typer.Option("--input", "-i", metavar="FILE|-", help="JSON lines to read.")]
 Output = Annotated[
@@ -64,7 +62,6 @@ Graph = Annotated[
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.", dir_okay=False)
 ]
-JUDGES = "onnx (shipped, default), hf:MODEL, transformers:MODEL, t5-true:MODEL or chat:MODEL"
 JudgeName = Annotated[
     str | None,
     typer.Option("--judge", metavar="NAME", help=f"{JUDGES}; none for exact evidence only."),
@@ -88,25 +85,23 @@ StrictnessName = Annotated[
         "settings, else balanced.",
     ),
 ]
-HELP_COLUMNS = 76
-FORMATS = "text, Markdown, PDF, HTML, DOCX, CSV, TSV or JSON lines. Repeatable."
-Passages = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--passage",
-        "--evidence",
-        metavar="FILE",
-        help=f"Evidence in place of the graph: {FORMATS}",
-        dir_okay=False,
-    ),
-]
 EvidenceFiles = Annotated[
     list[Path] | None,
     typer.Option(
         "--evidence",
+        "--passage",
         metavar="FILE",
-        help=f"Evidence for calls without their own, in place of the graph: {FORMATS}",
+        help="Evidence in place of the graph, for what has none of its own: text, Markdown, PDF, "
+        "HTML, DOCX, CSV, TSV or JSON lines. Repeatable.",
         dir_okay=False,
+    ),
+]
+CausalModel = Annotated[
+    str | None,
+    typer.Option(
+        "--causal-lm",
+        metavar="NAME",
+        help="Token likelihoods for CONNER: transformers:MODEL, openai:MODEL or llama:URL.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON even on a terminal.")]
@@ -117,14 +112,15 @@ class Judging:
     """Options on evidence, judge and policy."""
 
     kg: Graph = None
+    evidence: EvidenceFiles = None
     config: Config = None
     judge: JudgeName = None
     policy: PolicyName = None
     strictness: StrictnessName = None
 
-    def settings(self, evidence: Sequence[Path] | None = None) -> GuardrailConfig:
+    def settings(self) -> GuardrailConfig:
         """The configuration; see ``build_config``."""
-        return build_config(**vars(self), evidence=evidence)
+        return build_config(**vars(self))
 
     def guard(self) -> Guardrail:
         """A loaded guardrail; see ``build_guard``."""
@@ -179,7 +175,7 @@ def writes(**models: type[BaseModel]) -> Callable[[Callable[P, T]], Callable[P, 
         parts = [inspect.getdoc(command) or ""]
         for title, model in models.items():
             meanings = documented(model)
-            fields = [
+            lines = [
                 fill(
                     f"{name}: {meanings[name]}" if name in meanings else name,
                     HELP_COLUMNS,
@@ -188,7 +184,7 @@ def writes(**models: type[BaseModel]) -> Callable[[Callable[P, T]], Callable[P, 
                 )
                 for name in (*model.model_fields, *model.model_computed_fields)
             ]
-            parts.append("\n".join(["\b", f"Fields of {title}:", *fields]))
+            parts.append("\n".join(["\b", f"Fields of {title}:", *lines]))
         command.__doc__ = "\n\n".join(parts)
         return command
 
@@ -199,10 +195,11 @@ def build_config(
     config: Path | None = None,
     *,
     kg: str | None = None,
+    evidence: list[Path] | None = None,
     judge: str | None = None,
     policy: str | None = None,
     strictness: str | None = None,
-    evidence: Sequence[Path] | None = None,
+    causal_lm: str | None = None,
 ) -> GuardrailConfig:
     """The configuration of a command: file, environment, then the command's own options.
 
@@ -224,14 +221,13 @@ def build_config(
         if policy is None and settings.policy.strictness is not None:
             # A policy's strictness overrides the settings', but not the option.
             changes["policy"] = settings.policy.model_copy(update={"strictness": None})
+    if causal_lm is not None:
+        changes["model"] = settings.model.model_copy(update={"causal_lm": causal_lm})
     return settings.model_copy(update=changes)
 
 
 def build_guard(settings: GuardrailConfig) -> Guardrail:
-    """A loaded guardrail.
-
-    Loading before any row is read makes a wrong option stop the command instead of failing every
-    row.
+    """A loaded guardrail, so that a wrong option stops the command before any row is read.
 
     Raises:
         GuardrailError: A part cannot be loaded.
@@ -245,18 +241,3 @@ def build_guard(settings: GuardrailConfig) -> Guardrail:
         guard.close()
         raise
     return guard
-
-
-def configured_graph(kg: str | None) -> KnowledgeGraph:
-    """The graph of ``--kg``, else of the environment, else the shipped one.
-
-    Raises:
-        ConfigError: The settings name no graph.
-        KnowledgeGraphError: It cannot be opened.
-    """
-    from kg import open_graphs
-
-    settings = build_config(kg=kg).graph
-    if settings.location == "none":
-        raise ConfigError("the settings name no graph (none); give one with --kg")
-    return open_graphs(settings.location, profile=settings.profile, settings=settings.endpoint)

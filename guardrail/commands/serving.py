@@ -1,4 +1,4 @@
-"""``guardrail serve``: the HTTP gateway."""
+"""``guardrail serve`` and ``mcp``: the HTTP gateway, and the tools for agents."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ import typer
 from pydantic.fields import FieldInfo
 
 from chains.gateway.settings import REPEATED, GatewaySettings
-from guardrail.commands.options import EvidenceFiles, Judging, grouped
+from guardrail.commands.options import Judging, grouped
 from guardrail.config import GuardrailConfig, LogConfig, gateway_section
 from guardrail.core.errors import ConfigError, MissingExtraError
 from guardrail.core.fields import documented
 from guardrail.policy import STRICT
 
 __all__ = ["mcp", "require_free", "serve", "strict_unless_named"]
-
 
 METAVARS = {
     "upstream": "URL",
@@ -31,7 +30,7 @@ METAVARS = {
     "evidence_marks": "'OPEN CLOSE'",
     "protocols": "NAME",
 }
-"""What stands for the value in the help, where the type does not say enough."""
+"""Placeholders of values in the help, where the type does not say enough."""
 
 
 def _option(name: str, field: FieldInfo, text: str) -> tuple[str, object, object]:
@@ -65,7 +64,6 @@ def serve(
     *,
     gateway: GatewayOptions,
     judging: Judging,
-    evidence: EvidenceFiles = None,
     log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Score log that /dashboard shows.")
     ] = None,
@@ -83,7 +81,7 @@ def serve(
     over the file. On another address than this machine's own and without a key, the gateway warns
     and keeps /dashboard and /metrics closed.
     """
-    settings = strict_unless_named(judging.settings(evidence=evidence))
+    settings = strict_unless_named(judging.settings())
     try:
         from chains.gateway import run
     except ImportError as error:
@@ -95,6 +93,22 @@ def serve(
     found = GatewaySettings.from_env(options=options, section=section)
     require_free(found.host, found.port)
     run(settings, found)
+
+
+@grouped
+def mcp(*, judging: Judging) -> None:
+    """Serve the tools check_answer and find_facts to agents, over the Model Context Protocol.
+
+    The client starts this program and talks to it over stdin and stdout.
+    """
+    try:
+        from chains.mcp_server import mcp_server, serve_stdio
+    except ImportError as error:
+        raise MissingExtraError(getattr(error, "name", None) or "mcp", "mcp") from error
+    from guardrail.guard import Guardrail
+
+    with Guardrail(judging.settings()) as guard:
+        serve_stdio(mcp_server(guard))
 
 
 def require_free(host: str, port: int) -> None:
@@ -114,22 +128,6 @@ def require_free(host: str, port: int) -> None:
         raise ConfigError(
             f"cannot listen on {host}, port {port}: {error.strerror}; {advice}"
         ) from error
-
-
-@grouped
-def mcp(*, judging: Judging, evidence: EvidenceFiles = None) -> None:
-    """Serve the tools check_answer and find_facts to agents, over the Model Context Protocol.
-
-    The client starts this program and talks to it over stdin and stdout.
-    """
-    try:
-        from chains.mcp_server import mcp_server, serve_stdio
-    except ImportError as error:
-        raise MissingExtraError(getattr(error, "name", None) or "mcp", "mcp") from error
-    from guardrail.guard import Guardrail
-
-    with Guardrail(judging.settings(evidence=evidence)) as guard:
-        serve_stdio(mcp_server(guard))
 
 
 def strict_unless_named(settings: GuardrailConfig) -> GuardrailConfig:

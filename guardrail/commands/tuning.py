@@ -1,22 +1,28 @@
-"""``guardrail tune``: thresholds from labelled answers or feedback."""
+"""``guardrail tune``: thresholds from labelled answers or feedback, written into the settings."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from guardrail.commands.lines import prepare_target
+from guardrail.commands.lines import prepare_target, telling
 from guardrail.commands.options import AsJson, Config, JudgeName, build_config
+from guardrail.commands.render import print_table
 from guardrail.core.errors import ConfigError, InputError
+from guardrail.core.fields import read_toml
 
 if TYPE_CHECKING:
-    from guardrail.tuning.curve import Tuning
-    from guardrail.tuning.labelled import Counts, LabelledTuning
+    from guardrail.config import GuardrailConfig
+    from guardrail.evaluation.rows import LabelledRow
     from guardrail.tuning.second import SecondTuning
+    from guardrail.tuning.thresholds import Tuning
 
-__all__ = ["tune"]
+__all__ = ["tune", "write_settings"]
 
 FALSE_PASS = 0.05
 """Default share of the wrong answers of a log that may pass."""
@@ -25,6 +31,15 @@ CALL_TIMEOUT_S = 600.0
 CURVE_ROWS = 12
 """Maximum thresholds printed, besides the chosen one."""
 NOT_WRITTEN = "guardrail: nothing is written; --write --config FILE writes it"
+OUTCOMES = {
+    "right that pass": ("right_passed", "right"),
+    "wrong that pass": ("wrong_passed", "wrong"),
+    "right called contradicted": ("right_called", "right"),
+    "contradicted called so": ("named", "contradicted"),
+}
+"""Rows of the table of outcomes: the attributes of ``Counts`` with the part and the whole."""
+HEADER = re.compile(r"^\s*\[", re.MULTILINE)
+Setting = str | float | Sequence[float]
 
 
 def tune(
@@ -86,51 +101,112 @@ def tune(
     """
     if (path is None) == (labelled is None):
         raise InputError("give either a score log or --labelled CSV")
-    if write and config is None:
-        raise ConfigError("--write needs a file to write to: --config FILE")
-    if write and config is not None:
+    if second is not None and labelled is None:
+        raise InputError("--second needs --labelled CSV: answers that people judged")
+    if write:
+        if config is None:
+            raise ConfigError("--write needs a file to write to: --config FILE")
         prepare_target(config)
-    if second is not None:
-        if labelled is None:
-            raise InputError("--second needs --labelled CSV: answers that people judged")
-        _second(labelled, config, judge, second, write=write, as_json=as_json)
-        return
+    target = config if write else None
     found: Tuning
-    if labelled is not None:
-        found = _by_labels(labelled, config, judge, false_pass)
+    if path is not None:
+        from guardrail.log.records import open_log
+        from guardrail.tuning.thresholds import tune_feedback
+
+        share = FALSE_PASS if false_pass is None else false_pass
+        with open_log(path, read_only=True) as log:
+            found = tune_feedback(log, score=score, false_pass=share)
     else:
-        assert path is not None
-        found = _by_feedback(path, score, FALSE_PASS if false_pass is None else false_pass)
+        assert labelled is not None
+        settings = build_config(config if config and config.exists() else None, judge=judge)
+        if second is not None:
+            _second(labelled, settings, second, target, as_json=as_json)
+            return
+        found = _by_labels(labelled, settings, false_pass)
     if as_json:
         typer.echo(found.model_dump_json())
     else:
         _show(found)
-    if write:
-        assert config is not None
-        _write(config, found)
-    elif found.toml and not as_json:
+    if target is not None:
+        _write(target, found)
+    elif found.settings and not as_json:
         typer.echo(NOT_WRITTEN, err=True)
 
 
-def _by_feedback(path: Path, score: str, false_pass: float) -> Tuning:
-    from guardrail.log.records import open_log
-    from guardrail.tuning.feedback import read_labels
-    from guardrail.tuning.feedback import tune as choose
+def write_settings(path: Path, section: str, values: Mapping[str, Setting]) -> None:
+    """Set values in one section of a settings file; the rest of the file stays as it is.
 
-    with open_log(path, read_only=True) as log:
-        labels = read_labels(log)
-    return choose(labels, score=score, false_pass=false_pass)
+    Args:
+        path: The file; created if missing.
+        section: Such as ``policy.thresholds``. It replaces a plain value of that name, such as
+            ``strictness = "strict"``.
+        values: The settings by name.
+
+    Raises:
+        ConfigError: The file cannot be read or written, is not TOML, or contains these settings in
+            a form that this cannot change; it is then left unchanged.
+    """
+    lines = _lines(values)
+    try:
+        content = path.read_bytes() if path.exists() else b""
+        wanted = read_toml(content, path)
+        table = wanted
+        for name in section.split("."):
+            inner = table.get(name)
+            table[name] = table = inner if isinstance(inner, dict) else {}
+        table.update(read_toml("\n".join(lines.values()), path))
+        after = _changed(content.decode().replace("\r\n", "\n"), section, lines)
+        try:
+            written = read_toml(after, path)
+        except ConfigError:
+            written = {}
+        if written != wanted:
+            raise ConfigError(
+                f"cannot change {path}; write into [{section}]: {', '.join(lines.values())}"
+            )
+        path.write_text(after, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _by_labels(
-    path: Path, config: Path | None, judge: str | None, false_pass: float | None
-) -> LabelledTuning:
-    from guardrail.commands.progress import telling
+def _lines(values: Mapping[str, Setting]) -> dict[str, str]:
+    """Settings as lines of TOML; numbers with four decimals."""
+
+    def toml(value: Setting) -> str:
+        if isinstance(value, str):
+            return json.dumps(value, ensure_ascii=False)
+        if isinstance(value, Sequence):
+            return f"[{', '.join(map(toml, value))}]"
+        return f"{value:.4f}"
+
+    quoted = {name: f'"{name}"' if "." in name else name for name in values}
+    return {name: f"{quoted[name]} = {toml(value)}" for name, value in values.items()}
+
+
+def _changed(text: str, section: str, lines: Mapping[str, str]) -> str:
+    header = re.search(rf"^\[{re.escape(section)}\][^\n]*\n?", text, re.MULTILINE)
+    if header is None:
+        first = HEADER.search(text)
+        end = first.start() if first else len(text)
+        plain = re.compile(rf"^{re.escape(section)}\s*=[^\n]*\n?", re.MULTILINE)
+        text = (plain.sub("", text[:end]) + text[end:]).rstrip()
+        return "\n".join([*([text, ""] if text else []), f"[{section}]", *lines.values(), ""])
+    following = HEADER.search(text, header.end())
+    end = following.start() if following else len(text)
+    body = text[header.end() : end]
+    for name, line in lines.items():
+        setting = re.compile(rf'^\s*"?{re.escape(name)}"?\s*=[^\n#]*?(?=\s*(?:#|$))', re.MULTILINE)
+        body, found = setting.subn(line, body, count=1)
+        if not found:
+            body = f"{line}\n{body}"
+    return f"{text[: header.end()].rstrip()}\n{body}{text[end:]}"
+
+
+def _by_labels(path: Path, settings: GuardrailConfig, false_pass: float | None) -> Tuning:
     from guardrail.engine.parts import Parts
     from guardrail.evaluation.rows import read_labelled
-    from guardrail.tuning.labelled import tune_labelled
+    from guardrail.tuning.thresholds import tune_labelled
 
-    settings = build_config(config if config and config.exists() else None, judge=judge)
     parts = Parts(settings, {}, ())
     files = parts.own_evidence
     rows = read_labelled(path, files.evidence if files else None)
@@ -147,27 +223,39 @@ def _by_labels(
 
 
 def _second(
-    path: Path, config: Path | None, judge: str | None, name: str, *, write: bool, as_json: bool
+    path: Path, settings: GuardrailConfig, name: str, target: Path | None, *, as_json: bool
 ) -> None:
-    from guardrail.commands.progress import telling
-    from guardrail.commands.settings_file import write_settings
-    from guardrail.engine.parts import Parts
     from guardrail.evaluation.rows import read_labelled
+
+    if not name.startswith("chat:"):
+        raise ConfigError(f"--second takes a chat model, as in chat:MODEL, not {name!r}")
+    found = _measured(read_labelled(path), settings, name.removeprefix("chat:"))
+    if as_json:
+        typer.echo(found.model_dump_json())
+    else:
+        _show_second(found)
+    if not found.helps:
+        typer.echo(f"{name} does not improve on the first judge; it is not switched on.")
+        raise typer.Exit(1)
+    if target is None:
+        typer.echo(NOT_WRITTEN, err=True)
+        return
+    write_settings(target, "second_judge", {"judge": name})
+    write_settings(target, "chat.calibration", dict(found.calibration))
+    typer.echo(f"guardrail: written to {target}", err=True)
+
+
+def _measured(rows: Sequence[LabelledRow], settings: GuardrailConfig, model: str) -> SecondTuning:
+    from guardrail.engine.parts import Parts
     from guardrail.tuning.second import tune_second
     from judges.calibration import Calibration
     from judges.chat import ChatJudge
     from judges.recalibration import RecalibratedJudge
 
-    if not name.startswith("chat:"):
-        raise ConfigError(f"--second takes a chat model, as in chat:MODEL, not {name!r}")
-    rows = read_labelled(path)
-    settings = build_config(config if config and config.exists() else None, judge=judge)
     chat = settings.chat.model_copy(
         update={"calibration": Calibration(), "form": settings.chat.form or "label"}
     )
-    second = RecalibratedJudge(
-        ChatJudge(name.removeprefix("chat:"), settings=chat, timeout_s=CALL_TIMEOUT_S)
-    )
+    second = RecalibratedJudge(ChatJudge(model, settings=chat, timeout_s=CALL_TIMEOUT_S))
     with telling() as tell:
         found = tune_second(
             rows,
@@ -178,23 +266,10 @@ def _second(
             progress=lambda done, total: tell("tune", done, total),
         )
     second.close()
-    if as_json:
-        typer.echo(found.model_dump_json())
-    else:
-        _show_second(found)
-    if not found.helps:
-        typer.echo(f"{name} does not improve on the first judge; it is not switched on.")
-        raise typer.Exit(1)
-    if write and config is not None:
-        write_settings(config, "second_judge", {"judge": name})
-        write_settings(config, "chat.calibration", dict(found.calibration))
-        typer.echo(f"guardrail: written to {config}", err=True)
-    else:
-        typer.echo(NOT_WRITTEN, err=True)
+    return found
 
 
 def _write(path: Path, found: Tuning) -> None:
-    from guardrail.commands.settings_file import write_settings
     from guardrail.config import GuardrailConfig
 
     if found.chosen is None:
@@ -210,20 +285,17 @@ def _write(path: Path, found: Tuning) -> None:
 
 
 def _show(found: Tuning) -> None:
-    from guardrail.commands.render import print_table
-    from guardrail.tuning.labelled import LabelledTuning
+    from guardrail.tuning.thresholds import LabelledTuning
 
     step = max(1, len(found.curve) // CURVE_ROWS)
     shown = {*found.curve[::step], *([found.chosen] if found.chosen else [])}
     print_table(
-        ("threshold", "wrong that pass", "95 %", "right that pass", "95 %"),
+        ("threshold", "wrong that pass", "right that pass"),
         [
             (
                 f"{'→' if point == found.chosen else ' '} {point.threshold:.4f}",
-                f"{point.false_pass:.1%}",
-                f"{point.lower:.1%}–{point.upper:.1%}",
-                f"{point.pass_right:.1%}",
-                f"{point.right_lower:.1%}–{point.right_upper:.1%}",
+                point.wrong.percent,
+                point.right.percent,
             )
             for point in sorted(shown, key=lambda item: item.threshold)
         ],
@@ -238,50 +310,28 @@ def _show(found: Tuning) -> None:
     if found.chosen is None:
         typer.echo(f"No threshold keeps false passes at {found.wanted:.0%}.")
         return
-    best = found.chosen
     typer.echo(
-        f"At {best.threshold:.4f}, {best.false_pass:.1%} [{best.lower:.1%}, {best.upper:.1%}] of "
-        f"wrong answers pass and {best.pass_right:.1%} [{best.right_lower:.1%}, "
-        f"{best.right_upper:.1%}] of right ones (95 % confidence)."
+        f"At {found.chosen.threshold:.4f}, {found.chosen.wrong.percent} of wrong answers pass and "
+        f"{found.chosen.right.percent} of right ones (95 % confidence)."
     )
     if labelled:
-        if (against := labelled.contradiction) is not None:
-            typer.echo(
-                f"Of the answers that do not pass, the threshold {against.threshold:.4f} calls "
-                f"{against.found:.1%} of the contradicted ones and {against.wrong:.1%} of the "
-                "others contradicted."
-            )
-        _show_counts(labelled.before, labelled.after)
+        both = (labelled.before, labelled.after)
+        outcomes = [
+            (name, *(f"{getattr(it, part)} of {getattr(it, whole)}" for it in both))
+            for name, (part, whole) in OUTCOMES.items()
+        ]
+        print_table(
+            ("", "current", "learned"),
+            [*outcomes, ("balanced accuracy", *(f"{it.balanced:.3f}" for it in both))],
+            title="On rows that it was not learned from",
+        )
         if not labelled.helps:
             typer.echo("It does no better on such rows; keep the current one.")
-    typer.echo(f"\n{found.toml}" if found.toml else "", nl=False)
-
-
-def _show_counts(before: Counts, after: Counts) -> None:
-    from guardrail.commands.render import print_table
-
-    rows = {
-        "right that pass": ("right_passed", "right"),
-        "wrong that pass": ("wrong_passed", "wrong"),
-        "right called contradicted": ("right_called", "right"),
-        "contradicted called so": ("named", "contradicted"),
-    }
-    print_table(
-        ("", "current", "learned"),
-        [
-            *(
-                (name, *(f"{getattr(it, part)} of {getattr(it, whole)}" for it in (before, after)))
-                for name, (part, whole) in rows.items()
-            ),
-            ("balanced accuracy", f"{before.balanced:.3f}", f"{after.balanced:.3f}"),
-        ],
-        title="On rows that it was not learned from",
-    )
+    if found.settings:
+        typer.echo("\n".join(("", f"[{found.section}]", *_lines(found.settings).values())))
 
 
 def _show_second(found: SecondTuning) -> None:
-    from guardrail.commands.render import print_table
-
     print_table(
         ("", "balanced accuracy", "AUC"),
         [
@@ -295,9 +345,7 @@ def _show_second(found: SecondTuning) -> None:
     )
     typer.echo(
         f"{found.rows} answers by {found.groups} different texts of evidence; {found.judge} "
-        f"was asked about {found.asked} and answered on {found.answered}."
-    )
-    typer.echo(
+        f"was asked about {found.asked} and answered on {found.answered}.\n"
         f"Gain in balanced accuracy {found.gain:+.3f}; at least {found.lower:+.3f} with 90 % "
         "confidence."
     )

@@ -51,7 +51,7 @@ from guardrail.evidence.retrieval import (
     retrieve_passages,
     with_wider,
 )
-from guardrail.log.fingerprints import fingerprints
+from guardrail.log.entries import fingerprints
 from guardrail.log.tracing import stage
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.grammar import parse as parse_markers

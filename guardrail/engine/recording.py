@@ -12,8 +12,8 @@ from guardrail.config import LogConfig
 from guardrail.core.errors import GuardrailError, OverloadedError, RecordError
 from guardrail.core.types import GuardedAnswer, Problem
 from guardrail.core.workers import Workers
-from guardrail.log.evaluations import record_answer
-from guardrail.log.tracing import log_failed, stage
+from guardrail.log.entries import tagged_lost
+from guardrail.log.tracing import log_failed, record_answer, stage
 
 if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog
@@ -82,7 +82,7 @@ class Recorder:
                 except GuardrailError as error:
                     reported = RecordError(HANGS) if isinstance(error, OverloadedError) else error
                     finished = [_unrecorded(item, reported) for item in answers]
-        for answer in finished:
+        for answer in () if tagged_lost() else finished:
             record_answer(answer, alone=len(finished) == 1)
         return finished
 

@@ -13,7 +13,6 @@ from guardrail.core.types import (
     Evidence,
     GuardedAnswer,
     Probability,
-    Sentence,
     Value,
     Verdict,
 )
@@ -36,13 +35,9 @@ __all__ = [
     "whole_answer_policy",
 ]
 
-
 WORST_FIRST = (
-    Verdict.CONTRADICTED,
-    Verdict.NOT_CHECKED,
-    Verdict.UNSUPPORTED,
-    Verdict.SUPPORTED,
-)
+    Verdict.CONTRADICTED, Verdict.NOT_CHECKED, Verdict.UNSUPPORTED, Verdict.SUPPORTED,
+)  # fmt: skip
 
 
 class Requirement(Value):
@@ -198,9 +193,10 @@ def assess(answer: GuardedAnswer, requirement: Requirement | None = None) -> Ass
         )
     if failures:
         failures += [
-            f'{verdict}: "{item.text}"{_against(item)}'
-            for item, verdict in zip(claims, found, strict=True)
-            if verdict is not Verdict.SUPPORTED
+            f'{item.verdict}: "{item.text}"'
+            + (f", but: {' '.join(item.against)}" if item.against else "")
+            for item in claims
+            if item.verdict is not Verdict.SUPPORTED
         ]
     return Assessment(
         verdict=next(kind for kind in WORST_FIRST if kind in found),
@@ -209,10 +205,6 @@ def assess(answer: GuardedAnswer, requirement: Requirement | None = None) -> Ass
         contradicted=contradicted,
         failures=tuple(failures),
     )
-
-
-def _against(sentence: Sentence) -> str:
-    return f", but: {' '.join(sentence.against)}" if sentence.against else ""
 
 
 def whole_answer_policy(config: GuardrailConfig) -> Policy:

@@ -1,39 +1,24 @@
-"""Answers with what people expect of them: JSON lines of ``eval``, and tables of ``tune``."""
+"""Answers with the verdicts that people expect: JSON lines of ``eval``, tables of ``tune``."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import ValidationError, field_validator
 
 from guardrail.core.errors import InputError
 from guardrail.core.fields import in_short
 from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
 from guardrail.core.text.lexicon import lexicon
-from guardrail.core.types import Evidence, GuardedAnswer, Probability, Value, Verdict
-from guardrail.evaluation.assertion import Requirement, assess, whole_answer_policy
-from guardrail.lines.jobs import ROWS_PER_CALL, CheckRow
-from guardrail.lines.rows import EvidenceRow, LineJob, first_problem
+from guardrail.core.types import Evidence, Verdict
+from guardrail.lines.jobs import CheckRow
+from guardrail.lines.rows import EvidenceRow, first_problem
 
-if TYPE_CHECKING:
-    from guardrail.core.types.answers import CheckRequest
-    from guardrail.guard import Guardrail
-
-__all__ = [
-    "NO_EVIDENCE",
-    "EvalResult",
-    "EvalRow",
-    "JudgedSentence",
-    "LabelledRow",
-    "collecting_job",
-    "evaluation_job",
-    "read_labelled",
-]
+__all__ = ["EvalRow", "LabelledRow", "read_labelled"]
 
 LABELS: Mapping[str, Verdict] = {
     **dict.fromkeys(("supported", "1", *lexicon("function_words")["yes"]), Verdict.SUPPORTED),
@@ -42,7 +27,6 @@ LABELS: Mapping[str, Verdict] = {
     "no_claim": Verdict.NO_CLAIM,
 }
 """How a label may be written: a verdict, or yes and no as tables write them."""
-
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "question": ("question",),
     "answer": ("answer", "sentence"),
@@ -50,8 +34,6 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "expected": ("label", "expected"),
 }
 """Columns of a table of labelled answers, with all their names."""
-
-_DIGITS = 16
 
 
 class EvalRow(CheckRow):
@@ -99,78 +81,6 @@ class LabelledRow(NamedTuple):
     group: str
 
 
-class JudgedSentence(Value):
-    """A sentence with its verdict."""
-
-    text: str
-    verdict: Verdict
-    support: Probability | None = None
-    contradiction: Probability | None = None
-    against: tuple[str, ...] = ()
-
-
-class EvalResult(Value):
-    """The result of a row, as a run stores it for the next.
-
-    Attributes:
-        id: The row's.
-        question: The row's.
-        answer: The row's.
-        evidence_hash: Identifies its evidence.
-        expected: The row's.
-        verdict: On the answer as a whole; None if nothing could be checked.
-        passed: True if it is as expected.
-        claims: Number of sentences that claim something.
-        supported: Share of supported claims.
-        contradicted: Share of contradicted claims.
-        failures: What is not as expected, one line each.
-        sentences: Every sentence with its verdict.
-        versions: Hashes of judge, graph and policy.
-        error: Why nothing could be checked.
-    """
-
-    id: str | int | None = None
-    question: str = ""
-    answer: str = ""
-    evidence_hash: str = ""
-    expected: Verdict | None = None
-    verdict: Verdict | None = None
-    passed: bool = False
-    claims: int = 0
-    supported: Probability | None = None
-    contradicted: Probability | None = None
-    failures: tuple[str, ...] = ()
-    sentences: tuple[JudgedSentence, ...] = ()
-    versions: Mapping[str, str] = Field(default_factory=dict)
-    error: str | None = None
-
-
-def evaluation_job(guard: Guardrail, requirement: Requirement) -> LineJob[EvalRow]:
-    """Judge the answers of rows.
-
-    Args:
-        guard: The guardrail.
-        requirement: What an answer without an expected verdict must reach.
-    """
-    policy = whole_answer_policy(guard.config)
-
-    def process(rows: Sequence[EvalRow]) -> list[EvalResult]:
-        judged = guard.check_batch([row.request() for row in rows], policy=policy)
-        return [_result(row, answer, requirement) for row, answer in zip(rows, judged, strict=True)]
-
-    return LineJob(EvalRow, process, batch_size=ROWS_PER_CALL, title="eval")
-
-
-def collecting_job(found: list[CheckRequest]) -> LineJob[EvalRow]:
-    """Append the rows of a file to ``found`` as requests, without judging them."""
-
-    def process(rows: Sequence[EvalRow]) -> list[EvalResult]:
-        found.extend(row.request() for row in rows)
-        return [EvalResult() for _ in rows]
-
-    return LineJob(EvalRow, process, title="eval")
-
-
 def read_labelled(path: Path, files: Sequence[Evidence] | None = None) -> list[LabelledRow]:
     """Read a table of labelled answers: CSV, TSV or JSON lines.
 
@@ -205,10 +115,8 @@ def _labelled(
     named = {name.strip().lower(): cell for name, cell in cells.items() if name}
     fields: dict[str, object] = {}
     for field, names in COLUMNS.items():
-        found = [named[name] for name in names if name in named]
-        if found:
-            cell = found[0]
-            fields[field] = cell.strip() if isinstance(cell, str) else cell
+        if found := [named[name] for name in names if name in named]:
+            fields[field] = found[0].strip() if isinstance(found[0], str) else found[0]
             if field in ("answer", "expected") and fields[field] in (None, ""):
                 raise InputError(f"{where}: no {names[0]}")
         elif field != "question" and (field != "evidence" or files is None):
@@ -230,52 +138,3 @@ def _labelled(
     evidence = tuple(files or ()) if row.items is None else row.items
     group = " ".join(str(row.answer if written is None else written).split())
     return LabelledRow(row.question, row.answer, evidence, row.expected, group)
-
-
-def _result(row: EvalRow, answer: GuardedAnswer, requirement: Requirement) -> EvalResult:
-    found = assess(answer, requirement)
-    failures = found.failures
-    if row.expected is not None and found.verdict is not None:
-        wrong = f"{found.verdict.value}, where {row.expected.value} was expected"
-        failures = () if found.verdict is row.expected else (wrong, *failures)
-    return EvalResult(
-        id=row.id,
-        question=row.question,
-        answer=row.answer,
-        evidence_hash=_evidence_hash(row),
-        expected=row.expected,
-        verdict=found.verdict,
-        passed=not failures,
-        claims=found.claims,
-        supported=found.supported,
-        contradicted=found.contradicted,
-        failures=failures,
-        sentences=tuple(
-            JudgedSentence(
-                text=item.text,
-                verdict=item.verdict,
-                support=item.support,
-                contradiction=item.contradiction,
-                against=item.against,
-            )
-            for item in answer.judged
-        ),
-        versions=answer.versions,
-        error=failures[0] if found.verdict is None else None,
-    )
-
-
-def _evidence_hash(row: EvalRow) -> str:
-    if not row.items:
-        return _digest(None if row.items is None else [])
-    short = row.model_dump(mode="json", include={"triples", "passages"}, exclude_none=True)
-    return _digest({"evidence": row.evidence, **short} if short else row.evidence)
-
-
-def _digest(value: object) -> str:
-    text = json.dumps(value, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
-
-
-NO_EVIDENCE = frozenset({_digest(None), _digest([])})
-"""The ``evidence_hash`` of rows without evidence, for which the graph or files are queried."""

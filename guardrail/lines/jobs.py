@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guardrail.core.errors import InputError
-from guardrail.core.types import AttributedAnswer, Evidence, GuardedAnswer, ScoreCard, Value
+from guardrail.core.types import AttributedAnswer, GuardedAnswer, ScoreCard, Value
 from guardrail.core.types.answers import CheckRequest, RankRequest
 from guardrail.engine.scoring import ScoringRequest
 from guardrail.lines.rows import EvidenceRow, LineJob
@@ -30,17 +29,10 @@ class CheckRow(EvidenceRow):
     question: str = ""
     answer: str
 
-    def request(self, evidence: tuple[Evidence, ...] | None = None) -> CheckRequest:
-        """The row as a request.
-
-        Args:
-            evidence: For a row without evidence of its own; None to query the graph.
-        """
+    def request(self) -> CheckRequest:
+        """The row as a request; without evidence of its own, files or the graph are read."""
         return CheckRequest(
-            question=self.question,
-            answer=self.answer,
-            evidence=evidence if self.items is None else self.items,
-            id=self.text_id,
+            question=self.question, answer=self.answer, evidence=self.items, id=self.text_id
         )
 
 
@@ -78,41 +70,29 @@ class RankResult(Value):
     ranking: tuple[RankPlace, ...]
 
 
-def check_job(guard: Guardrail, evidence: tuple[Evidence, ...] | None = None) -> LineJob[CheckRow]:
-    """Check answers.
-
-    Args:
-        guard: The guardrail.
-        evidence: For rows without evidence; None to query the graph.
-    """
+def check_job(guard: Guardrail) -> LineJob[CheckRow]:
+    """Check answers."""
 
     def process(rows: Sequence[CheckRow]) -> list[GuardedAnswer]:
-        return guard.check_batch([row.request(evidence) for row in rows])
+        return guard.check_batch([row.request() for row in rows])
 
     return LineJob(CheckRow, process, batch_size=ROWS_PER_CALL, title="check")
 
 
 def rank_job(
-    guard: Guardrail,
-    evidence: tuple[Evidence, ...] | None = None,
-    take: Callable[[Sequence[list[GuardedAnswer]]], None] = lambda _: None,
+    guard: Guardrail, take: Callable[[Sequence[list[GuardedAnswer]]], None] = lambda _: None
 ) -> LineJob[RankRow]:
     """Rank answers.
 
     Args:
         guard: The guardrail.
-        evidence: For rows without evidence; None to query the graph.
         take: Called with the full ranked answers; the results hold only their scores.
     """
 
     def process(rows: Sequence[RankRow]) -> list[RankResult]:
         ranked = guard.rank_batch(
             [
-                RankRequest(
-                    question=row.question,
-                    answers=row.answers,
-                    evidence=evidence if row.items is None else row.items,
-                )
+                RankRequest(question=row.question, answers=row.answers, evidence=row.items)
                 for row in rows
             ]
         )
@@ -122,21 +102,16 @@ def rank_job(
     return LineJob(RankRow, process, batch_size=ROWS_PER_CALL, title="rank")
 
 
-def score_job(
-    guard: Guardrail, sck_weights: Path | None = None, pool: Path | None = None
-) -> LineJob[ScoreRow]:
+def score_job(guard: Guardrail, sck_weights: Path | None = None) -> LineJob[ScoreRow]:
     """Score answers with SCK and CONNER.
 
     Args:
         guard: The guardrail; ``model.causal_lm`` of its configuration computes likelihoods.
         sck_weights: File of weights by intent, written by ``training.sck_weights``; None for the
             paper's.
-        pool: File of irrelevant knowledge for helpfulness, one text per line; None for the
-            built-in handbook.
 
     Raises:
         ConfigError: The weights cannot be read, or the causal language model is unknown.
-        InputError: The pool cannot be read.
     """
     from judges.encoder import create_encoder
     from judges.registry import create_nli
@@ -146,7 +121,7 @@ def score_job(
     weights = SCKSettings() if sck_weights is None else SCKSettings(load_weights(sck_weights))
     nli = create_nli(guard.config.judge)
     sck = SCKScorer(create_encoder(), nli, weights)
-    conner = open_conner(nli, guard.config, pool=() if pool is None else _pool(pool))
+    conner = open_conner(nli, guard.config)
 
     def process(rows: Sequence[ScoreRow]) -> list[ScoreResult]:
         checked = guard.check_batch([row.request() for row in rows], policy=ANNOTATE)
@@ -162,14 +137,6 @@ def score_job(
         ]
 
     return LineJob(ScoreRow, process, title="score")
-
-
-def _pool(path: Path) -> list[str]:
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from error
-    return [line for line in lines if line.strip()]
 
 
 def _place(answer: GuardedAnswer) -> RankPlace:

@@ -1,7 +1,8 @@
-"""What the score log holds: records, readers' feedback, and the conditions to find them."""
+"""Contents of the score log: records, readers' feedback, and the conditions to find them."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -9,23 +10,28 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 from uuid import uuid4
 
 from pydantic import BeforeValidator, Field, FiniteFloat, ValidationError
 from pydantic_core import PydanticCustomError
 
 from guardrail.core.errors import InputError, RecordError
-from guardrail.core.types import Category, GuardedAnswer, Triple, Value
+from guardrail.core.types import GuardedAnswer, Triple, Value
 from guardrail.core.types.answers import CHANGING
 
+if TYPE_CHECKING:
+    from guardrail.policy import Policy
+
 __all__ = [
+    "HASHES",
     "LOST",
     "Feedback",
     "Record",
     "RecordFilter",
     "Redact",
     "ScoreBound",
+    "fingerprints",
     "from_json",
     "record_of",
     "tagged",
@@ -33,6 +39,9 @@ __all__ = [
     "to_json",
 ]
 
+HASHES = ("graph_snapshot", "judge_hash", "policy_hash")
+"""Names of the hashes among an answer's versions."""
+_DIGITS = 16
 BOUND = re.compile(r"\s*(?P<name>[\w.]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>[-+.\deE]+)\s*")
 THUMBS = {"up": 1, "down": -1, "1": 1, "+1": 1, "-1": -1, "0": 0}
 
@@ -58,14 +67,6 @@ class Record(Value):
     created: datetime = Field(default_factory=lambda: datetime.now(UTC))
     answer: GuardedAnswer
     tags: Mapping[str, str] = Field(default_factory=dict)
-
-    def score(self, name: str) -> float | None:
-        """A score by its name, ``overall`` included; None where there is no value."""
-        card = self.answer.scorecard
-        if name == "overall":
-            return card.overall.value
-        score = card.scores.get(name)
-        return None if score is None else score.value
 
 
 def _as_thumb(value: object) -> int:
@@ -143,8 +144,6 @@ class RecordFilter(Value):
         since: Created at or after this time.
         until: Created before this time.
         action: The policy's action.
-        category: At least one sentence, shown or removed, has it.
-        entity: Id or label of a linked entity.
         bounds: Bounds on scores.
         would_block: Only a dry run let the answer leave unchanged.
         tag: ``name=value`` among the caller's tags.
@@ -155,8 +154,6 @@ class RecordFilter(Value):
     since: datetime | None = None
     until: datetime | None = None
     action: str | None = None
-    category: Category | None = None
-    entity: str | None = None
     bounds: tuple[ScoreBound, ...] = ()
     would_block: bool = False
     tag: str | None = None
@@ -180,13 +177,6 @@ class RecordFilter(Value):
             test("created < ?", self.until.astimezone(UTC).isoformat())
         if self.action is not None:
             test("action = ?", self.action)
-        if self.category is not None:
-            test(f"EXISTS (SELECT 1 FROM ({JUDGED}) WHERE json_extract(value, '$.category') = ?)",
-                 self.category.value)  # fmt: skip
-        if self.entity is not None:
-            test("EXISTS (SELECT 1 FROM json_each(payload, '$.answer.entities') WHERE ? IN"
-                 " (json_extract(value, '$.entity.id'), json_extract(value, '$.entity.label')))",
-                 self.entity)  # fmt: skip
         for bound in self.bounds:
             if bound.name == "overall":
                 test(f"overall {bound.sign} ?", bound.limit)
@@ -205,8 +195,6 @@ class RecordFilter(Value):
         return " AND ".join(tests) or "1", values
 
 
-JUDGED = """SELECT value FROM json_each(payload, '$.answer.sentences')
-    UNION ALL SELECT value FROM json_each(payload, '$.answer.removed')"""
 TAG = "SELECT 1 FROM json_each(payload, '$.tags') WHERE key = ? AND value = ?"
 
 
@@ -232,6 +220,37 @@ def tagged(**tags: str) -> Iterator[None]:
 def tagged_lost() -> bool:
     """True if answers that are recorded here are tagged as lost candidates."""
     return _TAGS.get().items() >= LOST.items()
+
+
+def fingerprints(
+    versions: Mapping[str, str], graph: object, policy: Policy, judge: object = None
+) -> dict[str, str]:
+    """Short hashes of the graph, judge and policy that gave a verdict; every record has them.
+
+    Args:
+        versions: Names of the parts.
+        graph: The graph; None for none. One without ``snapshot``, such as an endpoint, may change
+            unnoticed and has no hash.
+        policy: The policy.
+        judge: The judge. One without ``snapshot``, such as a language model behind an address, is
+            distinguished from others only by its name.
+    """
+    found = {"policy_hash": _hash(policy.model_dump_json())}
+    if name := versions.get("judge"):
+        second = versions.get("second_judge")
+        found["judge_hash"] = _hash(f"{name} {_snapshot(judge)}{f' {second}' if second else ''}")
+    if state := _snapshot(graph):
+        found["graph_snapshot"] = state
+    return found
+
+
+def _snapshot(part: object) -> str:
+    found = getattr(part, "snapshot", None)
+    return found if isinstance(found, str) else ""
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 def _slim(answer: GuardedAnswer) -> GuardedAnswer:

@@ -1,4 +1,4 @@
-"""The score log: one record per response, in one SQLite file.
+"""The score log: one record per response, in one SQLite file; JSON lines and CSV are exports.
 
 A record is with the operating system before ``write`` returns, so a killed process loses nothing,
 and several processes may write to one file.
@@ -6,10 +6,12 @@ and several processes may write to one file.
 
 from __future__ import annotations
 
+import csv
 import random
 import re
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from guardrail.core.errors import InputError, RecordError
-from guardrail.core.types import GuardedAnswer
+from guardrail.core.types import Category, GuardedAnswer
 from guardrail.core.workers import Closing
 from guardrail.log.entries import (
     Feedback,
@@ -36,6 +38,7 @@ __all__ = [
     "RecordFilter",
     "SQLiteLog",
     "ScoreLog",
+    "export",
     "open_log",
     "tagged",
 ]
@@ -48,6 +51,8 @@ MADE_ID = re.compile(r"[0-9a-f]{32}(\.\d+)?")
 """Ids that a guardrail makes: the record of such an answer may still be on its way."""
 NOT_A_LOG = ("no such table: responses", "file is not a database")
 """SQLite's messages about a file of another kind."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings of a text that a spreadsheet would run as a formula."""
 PURGE_EVERY = 1000
 """Writes between two deletions of old records."""
 VERSION = 4
@@ -239,11 +244,6 @@ class SQLiteLog(Closing):
             for row in db.execute(f"SELECT {', '.join(names)} FROM feedback ORDER BY rowid"):
                 yield Feedback.model_validate(dict(zip(names, row, strict=True)))
 
-    def count(self) -> int:
-        """Number of records."""
-        with self.reading() as db:
-            return int(db.execute("SELECT count(*) FROM responses").fetchone()[0])
-
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A separate connection for reading, for SQL of one's own."""
@@ -394,6 +394,70 @@ def open_log(
     if read_only and not path.is_file():
         raise RecordError(f"there is no score log {path}; set log = {str(path)!r} to record one")
     return SQLiteLog(path, sample=sample, retention=retention, read_only=read_only)
+
+
+def export(log: SQLiteLog, target: Path, where: RecordFilter | None = None) -> int:
+    """Write the records that meet the conditions to a file.
+
+    Args:
+        log: The score log; read twice for CSV, whose columns must be known first.
+        target: ``.jsonl``, or ``.csv`` with a column for each score (``score.NAME``), stage
+            (``ms.NAME``) and tag (``tag.NAME``).
+        where: Which records.
+
+    Returns:
+        Number of records written.
+
+    Raises:
+        InputError: The file name has another ending.
+        RecordError: The log cannot be read or the file not written.
+    """
+    try:
+        if target.suffix == ".jsonl":
+            with target.open("w", encoding="utf-8") as file:
+                return sum(bool(file.write(f"{to_json(item)}\n")) for item in log.records(where))
+        if target.suffix == ".csv":
+            columns = dict[str, None]()
+            for record in log.records(where):
+                columns |= dict.fromkeys(_csv_row(record))
+            with target.open("w", encoding="utf-8", newline="", errors="replace") as file:
+                table = csv.DictWriter(file, columns, restval="")
+                table.writeheader()
+                return sum(bool(table.writerow(_csv_row(item))) for item in log.records(where))
+    except OSError as error:
+        raise RecordError(f"cannot write {target}: {error}") from error
+    raise InputError(f"cannot export to {target.name!r}; end it in .csv or .jsonl")
+
+
+def _csv_row(record: Record) -> dict[str, object]:
+    answer = record.answer
+    kinds = Counter(sentence.category for sentence in answer.sentences)
+    row: dict[str, object] = {
+        "id": record.id,
+        "created": record.created.isoformat(),
+        "answer_id": answer.id,
+        "question": answer.question,
+        "text": answer.text,
+        "original": answer.original,
+        "action": answer.action.value,
+        "reasons": "; ".join(answer.reasons),
+        "entities": "; ".join(entity.entity.id for entity in answer.entities),
+        "errors": "; ".join(f"{error.part}: {error.message}" for error in answer.errors),
+        "versions": "; ".join(f"{part}: {name}" for part, name in answer.versions.items()),
+        "attempts": answer.attempts,
+        "sentences": len(answer.sentences),
+        "na": sum(sentence.na for sentence in answer.sentences),
+        **{category.value: kinds[category] for category in Category},
+        "score.overall": answer.scorecard.overall.value,
+        **{f"score.{name}": score.value for name, score in answer.scorecard.scores.items()},
+        **{f"ms.{stage}": spent for stage, spent in answer.timings_ms.items()},
+        **{f"tag.{name}": value for name, value in record.tags.items()},
+    }
+    # A quotation mark before a text keeps spreadsheets from running it.
+    return {
+        name: f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+        for name, value in row.items()
+    }
 
 
 def _version(db: sqlite3.Connection) -> int:

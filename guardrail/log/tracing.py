@@ -1,4 +1,4 @@
-"""OpenTelemetry: a span per stage, metrics for scores and latency.
+"""OpenTelemetry: a span per stage, metrics, and an answer's verdicts and scores as evaluations.
 
 Only the API is needed; without an SDK nothing happens. Names follow OpenTelemetry's conventions for
 generative AI; those without a convention begin with ``guardrail.``. Spans also carry the kinds that
@@ -18,46 +18,45 @@ Spans contain no text of questions and answers, and of an error only its type.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from opentelemetry import metrics, trace
-from opentelemetry.metrics import Counter, Histogram
+from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from pydantic import Field, FiniteFloat
+
+from guardrail.core.types import GuardedAnswer, Value
 
 if TYPE_CHECKING:
     from guardrail.models.base import LanguageModel
 
-__all__ = ["NAME", "Instruments", "instruments", "log_failed", "model_call", "own", "stage"]
+__all__ = ["Evaluation", "evaluations_of", "log_failed", "model_call", "record_answer", "stage"]
 
 NAME: Final = "guardrail"
 """Scope of spans, events and metrics, and prefix of our own names."""
+EVENT = "gen_ai.evaluation.result"
+EVALUATION_NAME = "gen_ai.evaluation.name"
 DURATION_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 SCORE_BUCKETS = tuple(n / 20 for n in range(1, 21))
-
 _GUARDRAIL = {
     "openinference.span.kind": "GUARDRAIL",
     "langfuse.observation.type": "guardrail",
     "langsmith.span.kind": "chain",
 }
-_RETRIEVER = {
-    "gen_ai.operation.name": "retrieval",
-    "openinference.span.kind": "RETRIEVER",
-    "langfuse.observation.type": "retriever",
-    "langsmith.span.kind": "retriever",
-}
 STAGES: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("check", "rank", "ask"), _GUARDRAIL),
-    "retrieve": _RETRIEVER,
+    "retrieve": {
+        "gen_ai.operation.name": "retrieval",
+        "openinference.span.kind": "RETRIEVER",
+        "langfuse.observation.type": "retriever",
+        "langsmith.span.kind": "retriever",
+    },
 }
 """Attributes of a stage's span in the conventions and for readers of traces."""
-
-
-def own(name: str) -> str:
-    """A name without a convention, such as ``guardrail.policy``."""
-    return f"{NAME}.{name}"
 
 
 @contextmanager
@@ -69,11 +68,12 @@ def stage(name: str, **attributes: str | int | float | bool) -> Iterator[Span]:
             ``retrieval``.
         attributes: Set on the span as ``guardrail.<key>``.
     """
-    title = "retrieval" if name == "retrieve" else own(name)
+    title = "retrieval" if name == "retrieve" else _own(name)
     known: dict[str, str | int | float] = dict(STAGES.get(name, {}))
-    known |= {own(key): value for key, value in attributes.items()}
+    known |= {_own(key): value for key, value in attributes.items()}
+    labels = {_own("stage"): name}
     with (
-        _timed(instruments().stages, {own("stage"): name}),
+        _timed(_instruments().stages, labels),
         _span(title, SpanKind.INTERNAL, known) as span,
     ):
         yield span
@@ -94,7 +94,7 @@ def model_call(model: LanguageModel, choices: int) -> Iterator[Span]:
     }
     request: dict[str, str | int] = {**labels, "gen_ai.request.choice.count": choices}
     with (
-        _timed(instruments().model_calls, labels),
+        _timed(_instruments().model_calls, labels),
         _span(f"chat {model.name}", SpanKind.CLIENT, request) as span,
     ):
         yield span
@@ -106,11 +106,130 @@ def log_failed(kind: str) -> None:
     Args:
         kind: Type of the error.
     """
-    instruments().failures.add(1, {"error.type": kind})
+    _instruments().failures.add(1, {"error.type": kind})
+
+
+class Evaluation(Value):
+    """One score or verdict, of an answer or of one of its sentences.
+
+    Attributes:
+        name: ``groundedness`` of a sentence; ``verdict``, ``overall`` or a score of an answer.
+        value: The number, if there is one.
+        label: The word for it, if there is one.
+        explanation: Counts and names of checks; never words of the answer or of its evidence.
+        sentence: Index of the sentence, shown ones first, then removed ones. None for the answer.
+        start: Offset of the sentence's first character in the answer.
+        end: Offset past its last.
+    """
+
+    name: str
+    value: FiniteFloat | None = None
+    label: str | None = None
+    explanation: str | None = None
+    sentence: int | None = Field(default=None, ge=0)
+    start: int | None = None
+    end: int | None = None
+
+    def attributes(self, answer: GuardedAnswer) -> dict[str, str | int | float]:
+        """The attributes of its event, by the names of the conventions."""
+        found: dict[str, str | int | float | None] = {
+            EVALUATION_NAME: self.name,
+            "gen_ai.evaluation.score.value": self.value,
+            "gen_ai.evaluation.score.label": self.label,
+            "gen_ai.evaluation.explanation": self.explanation or None,
+            "gen_ai.response.id": answer.id,
+            _own("answer.id"): answer.id,
+            _own("policy"): answer.versions.get("policy", "unknown"),
+            _own("sentence.index"): self.sentence,
+            _own("sentence.start"): self.start,
+            _own("sentence.end"): self.end,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def evaluations_of(answer: GuardedAnswer) -> tuple[Evaluation, ...]:
+    """Every sentence's verdict, the answer's verdict, and every score that has a value.
+
+    Args:
+        answer: As the guardrail returned it.
+    """
+    found = [
+        Evaluation(
+            name="groundedness",
+            value=item.support,
+            label=item.verdict.value,
+            explanation="; ".join(f"{one.check}: {one.effect.value}" for one in item.findings),
+            sentence=place,
+            start=item.start,
+            end=item.end,
+        )
+        for place, item in enumerate(answer.judged)
+    ]
+    counts = Counter(item.verdict.value for item in answer.judged)
+    words = "; ".join(f"{number} {kind}" for kind, number in counts.items())
+    found.append(Evaluation(name="verdict", label=answer.decided, explanation=words))
+    overall = answer.scorecard.overall
+    for name, score in {"overall": overall, **answer.scorecard.scores}.items():
+        if score.value is not None:
+            # Counts only: reasons quote the answer, which must not be traced.
+            scored = Evaluation(name=name, value=score.value)
+            if score is overall:
+                words = "; ".join(score.evidence)
+                scored = scored.model_copy(update={"label": answer.decided, "explanation": words})
+            found.append(scored)
+    return tuple(found)
+
+
+def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:
+    """Count an answer that is about to be returned, and add its evaluations to the current span.
+
+    Each judged sentence, the verdict, and each score that has a value is an event
+    ``gen_ai.evaluation.result`` on the span and a log record if logs are exported; a score is also
+    a point of ``guardrail.score``. Sentences are counted by category, problems by part.
+
+    Args:
+        answer: The answer.
+        alone: True if the span belongs to this answer only. Action and scores then are attributes
+            too, since not every reader of traces shows events.
+    """
+    counters = _instruments()
+    counters.answers.add(1, {_own("action"): answer.action.value})
+    for sentence in answer.sentences:
+        category = sentence.category.value if sentence.category else "no claim"
+        counters.sentences.add(1, {_own("category"): category})
+    for problem in answer.errors:
+        counters.problems.add(1, {_own("part"): problem.part})
+    span, logger = trace.get_current_span(), get_logger(NAME)
+    summary = {_own("action"): answer.action.value, _own("answer.id"): answer.id}
+    if answer.would is not None:
+        summary[_own("would")] = answer.would.value
+    if alone:
+        span.set_attributes(summary)
+    for evaluation in evaluations_of(answer):
+        attributes = evaluation.attributes(answer)
+        span.add_event(EVENT, attributes)
+        # Trace and span come from the context; readers join the two by them.
+        logger.emit(
+            LogRecord(
+                event_name=EVENT,
+                timestamp=time.time_ns(),
+                severity_number=SeverityNumber.INFO,
+                attributes=attributes,
+            )
+        )
+        if evaluation.sentence is None and evaluation.value is not None:
+            counters.scores.record(evaluation.value, {EVALUATION_NAME: evaluation.name})
+            if alone:
+                span.set_attribute(_own(f"score.{evaluation.name}"), evaluation.value)
+
+
+def _own(name: str) -> str:
+    """A name without a convention, such as ``guardrail.policy``."""
+    return f"{NAME}.{name}"
 
 
 @contextmanager
-def _timed(histogram: Histogram, labels: Mapping[str, str]) -> Iterator[None]:
+def _timed(histogram: metrics.Histogram, labels: Mapping[str, str]) -> Iterator[None]:
     """Record the duration of a block, in seconds, with the type of its error."""
     begin = time.perf_counter()
     failed: dict[str, str] = {}
@@ -140,41 +259,35 @@ def _span(name: str, kind: SpanKind, attributes: Mapping[str, str | int | float]
             raise
 
 
-class Instruments(NamedTuple):
-    """The metrics of this process."""
-
-    stages: Histogram
-    model_calls: Histogram
-    scores: Histogram
-    answers: Counter
-    sentences: Counter
-    problems: Counter
-    failures: Counter
+class _Instruments(NamedTuple):
+    stages: metrics.Histogram
+    model_calls: metrics.Histogram
+    scores: metrics.Histogram
+    answers: metrics.Counter
+    sentences: metrics.Counter
+    problems: metrics.Counter
+    failures: metrics.Counter
 
 
 @cache
-def instruments() -> Instruments:
-    """The metrics, created on first use."""
+def _instruments() -> _Instruments:
+    """The metrics of this process, created on first use."""
     meter = metrics.get_meter(NAME)
 
-    def seconds(name: str, description: str) -> Histogram:
+    def histogram(
+        name: str, unit: str, description: str, buckets: tuple[float, ...] = DURATION_BUCKETS_S
+    ) -> metrics.Histogram:
         return meter.create_histogram(
-            name, "s", description, explicit_bucket_boundaries_advisory=DURATION_BUCKETS_S
+            name, unit, description, explicit_bucket_boundaries_advisory=buckets
         )
 
-    return Instruments(
-        stages=seconds("guardrail.stage.duration", "Time spent in a stage, one point per batch."),
-        model_calls=seconds("gen_ai.client.operation.duration", "Time of a model call."),
-        scores=meter.create_histogram(
-            "guardrail.score",
-            "1",
-            "Scores of answers by name.",
-            explicit_bucket_boundaries_advisory=SCORE_BUCKETS,
-        ),
-        answers=meter.create_counter("guardrail.answers", "{answer}", "Answers by action."),
-        sentences=meter.create_counter("guardrail.sentences", "{sentence}", "By category."),
-        problems=meter.create_counter("guardrail.problems", "{problem}", "Problems by part."),
-        failures=meter.create_counter(
-            "guardrail.log.failures", "{answer}", "Answers that could not be recorded."
-        ),
+    count = meter.create_counter
+    return _Instruments(
+        stages=histogram("guardrail.stage.duration", "s", "Time of a stage, one point per batch."),
+        model_calls=histogram("gen_ai.client.operation.duration", "s", "Time of a model call."),
+        scores=histogram("guardrail.score", "1", "Scores of answers by name.", SCORE_BUCKETS),
+        answers=count("guardrail.answers", "{answer}", "Answers by action."),
+        sentences=count("guardrail.sentences", "{sentence}", "By category."),
+        problems=count("guardrail.problems", "{problem}", "Problems by part."),
+        failures=count("guardrail.log.failures", "{answer}", "Answers that were not recorded."),
     )

@@ -5,24 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from pydantic import FiniteFloat
-
-from guardrail.core.types import Category, Value
+from guardrail.core.types import Category
 from guardrail.log.entries import Feedback, Record, RecordFilter, from_json
 from guardrail.log.records import SQLiteLog
 
-__all__ = [
-    "NO_CLAIM",
-    "Phrase",
-    "ProblemCount",
-    "ScoreSummary",
-    "StageSummary",
-    "Summary",
-    "TrendPoint",
-    "summarise",
-]
+__all__ = ["NO_CLAIM", "Summary", "TrendPoint", "summarise"]
 
 NO_CLAIM = "no claim"
 BINS = 20
@@ -34,15 +24,17 @@ PHRASES = 40
 """Maximum phrases without support that are listed."""
 
 
-class TrendPoint(Value):
+@dataclass(frozen=True)
+class TrendPoint:
     """Mean of a score over the records of a time interval."""
 
     start: datetime
-    mean: FiniteFloat
+    mean: float
     count: int
 
 
-class ScoreSummary(Value):
+@dataclass(frozen=True)
+class ScoreSummary:
     """Distribution and trend of one score.
 
     Attributes:
@@ -60,27 +52,29 @@ class ScoreSummary(Value):
 
     name: str
     count: int
-    missing: int = 0
-    reason: str | None = None
-    mean: FiniteFloat = 0.0
-    low: FiniteFloat = 0.0
-    high: FiniteFloat = 1.0
+    missing: int
+    reason: str | None
+    mean: float = 0.0
+    low: float = 0.0
+    high: float = 1.0
     bins: tuple[int, ...] = ()
-    quantiles: tuple[FiniteFloat, ...] = ()
+    quantiles: tuple[float, ...] = ()
     trend: tuple[TrendPoint, ...] = ()
 
 
-class StageSummary(Value):
+@dataclass(frozen=True)
+class StageSummary:
     """Latency of one stage, milliseconds."""
 
     name: str
     count: int
-    p50: FiniteFloat
-    p95: FiniteFloat
-    p99: FiniteFloat
+    p50: float
+    p95: float
+    p99: float
 
 
-class ProblemCount(Value):
+@dataclass(frozen=True)
+class ProblemCount:
     """How often a part failed, and its latest message."""
 
     part: str
@@ -88,7 +82,8 @@ class ProblemCount(Value):
     message: str
 
 
-class Phrase(Value):
+@dataclass(frozen=True)
+class Phrase:
     """A phrase without support: what a graph may lack.
 
     Attributes:
@@ -108,7 +103,8 @@ class Phrase(Value):
     record_id: str
 
 
-class Summary(Value):
+@dataclass(frozen=True)
+class Summary:
     """The contents of a report.
 
     Attributes:
@@ -134,23 +130,23 @@ class Summary(Value):
     """
 
     records: int
-    first: datetime | None = None
-    last: datetime | None = None
+    first: datetime | None
+    last: datetime | None
     actions: Mapping[str, int]
     categories: Mapping[str, int]
     intents: Mapping[str, Mapping[str, int]]
-    scores: tuple[ScoreSummary, ...]
-    stages: tuple[StageSummary, ...]
-    phrases: tuple[Phrase, ...]
+    scores: list[ScoreSummary]
+    stages: list[StageSummary]
+    phrases: list[Phrase]
     unsupported: int
-    problems: tuple[ProblemCount, ...]
-    versions: tuple[str, ...]
-    thumbs_up: int = 0
-    thumbs_down: int = 0
-    corrections: int = 0
-    failing: tuple[Record, ...] = ()
-    others: tuple[Record, ...] = ()
-    feedback: Mapping[str, tuple[Feedback, ...]]
+    problems: list[ProblemCount]
+    versions: list[str]
+    thumbs_up: int
+    thumbs_down: int
+    corrections: int
+    failing: list[Record]
+    others: list[Record]
+    feedback: Mapping[str, list[Feedback]]
 
 
 def summarise(
@@ -177,47 +173,48 @@ def summarise(
         db.text_factory = lambda data: data.decode("utf-8", "replace")
         db.isolation_level = None
         db.execute("BEGIN")  # one snapshot for all queries
-        _select(db, where, latest)
+        tests, values = where.sql()
+        db.execute(CHOSEN.format(tests=tests), [*values, -1 if latest is None else latest])
+        for statement in TABLES:
+            db.execute(statement)
         records, first, last = db.execute(
             "SELECT count(*), min(created), max(created) FROM chosen"
         ).fetchone()
-        by_intent: dict[str | None, dict[str, int]] = defaultdict(dict)
+        categories = dict.fromkeys([*(category.value for category in Category), NO_CLAIM], 0)
+        intents: dict[str, dict[str, int]] = defaultdict(dict)
         for intent, kind, count in db.execute(SENTENCES_BY_KIND, {"none": NO_CLAIM}):
-            by_intent[intent][kind] = count
-        kinds = [*(category.value for category in Category), NO_CLAIM]
+            categories[kind] += count
+            if intent:
+                intents[intent][kind] = count
         up, down, corrections = db.execute(THUMBS).fetchone()
-        failing = _records(db, FAILING, 3 * shown // 4)
-        others = _records(db, OTHERS, shown - len(failing), {record.id for record in failing})
+        failing = [from_json(text) for (text,) in db.execute(FAILING, [3 * shown // 4])]
+        ids = {record.id for record in failing}
+        newest = (from_json(text) for (text,) in db.execute(OTHERS, [shown]))
+        others = [record for record in newest if record.id not in ids][: shown - len(failing)]
+        ids.update(record.id for record in others)
+        feedback: dict[str, list[Feedback]] = defaultdict(list)
+        for item in log.feedback():
+            if item.record_id in ids:
+                feedback[item.record_id].append(item)
         return Summary(
             records=records,
             first=first and datetime.fromisoformat(first),
             last=last and datetime.fromisoformat(last),
             actions=dict(db.execute(ACTIONS)),
-            categories={
-                kind: sum(counts.get(kind, 0) for counts in by_intent.values()) for kind in kinds
-            },
-            intents={name: by_intent[name] for name in sorted(filter(None, by_intent))},
+            categories=categories,
+            intents=dict(sorted(intents.items())),
             scores=_scores(db),
-            stages=tuple(
-                StageSummary(name=name, count=count, p50=p50, p95=p95, p99=p99)
-                for name, count, (p50, p95, p99) in _quantiles(db, "stages", (0.5, 0.95, 0.99))
-            ),
-            phrases=tuple(
-                Phrase(**dict(zip(Phrase.model_fields, row, strict=False)))
-                for row in db.execute(PHRASES_BY_ENTITY)
-            ),
+            stages=[StageSummary(*row) for row in _quantiles(db, "stages", 0.5, 0.95, 0.99)],
+            phrases=[Phrase(*row[:6]) for row in db.execute(PHRASES_BY_ENTITY)],
             unsupported=db.execute("SELECT count(*) FROM phrases").fetchone()[0],
-            problems=tuple(
-                ProblemCount(part=part, count=count, message=message)
-                for part, count, message, _ in db.execute(PROBLEMS)
-            ),
-            versions=tuple(name for name, _ in db.execute(VERSIONS)),
+            problems=[ProblemCount(*row[:3]) for row in db.execute(PROBLEMS)],
+            versions=[name for name, _ in db.execute(VERSIONS)],
             thumbs_up=up or 0,
             thumbs_down=down or 0,
             corrections=corrections or 0,
             failing=failing,
             others=others,
-            feedback=_feedback(log, {record.id for record in (*failing, *others)}),
+            feedback=feedback,
         )
 
 
@@ -282,42 +279,17 @@ QUANTILE = "avg(value) FILTER (WHERE abs(rank - {} * (count - 1)) < 1)"
 """The value at a share of the ranks, or the mean of the two around it."""
 
 
-def _select(db: sqlite3.Connection, where: RecordFilter, latest: int | None) -> None:
-    """Make temporary tables of the chosen records, their sentences, scores and stages."""
-    tests, values = where.sql()
-    db.execute(CHOSEN.format(tests=tests), [*values, -1 if latest is None else latest])
-    for statement in TABLES:
-        db.execute(statement)
-
-
-def _records(
-    db: sqlite3.Connection,
-    query: str,
-    number: int,
-    without: set[str] | frozenset[str] = frozenset(),
-) -> tuple[Record, ...]:
-    found = (from_json(payload) for (payload,) in db.execute(query, [number + len(without)]))
-    return tuple(record for record in found if record.id not in without)[:number]
-
-
-def _feedback(log: SQLiteLog, ids: set[str]) -> dict[str, tuple[Feedback, ...]]:
-    found: dict[str, tuple[Feedback, ...]] = {}
-    for item in log.feedback():
-        if item.record_id in ids:
-            found[item.record_id] = (*found.get(item.record_id, ()), item)
-    return found
-
-
 def _quantiles(
-    db: sqlite3.Connection, table: str, shares: tuple[float, ...]
-) -> list[tuple[str, int, tuple[float, ...]]]:
-    """Name, number of values, and quantiles of the values by name."""
-    query = QUANTILES.format(table=table, shares=", ".join(map(QUANTILE.format, shares)))
-    return [(name, count, tuple(values)) for name, count, *values in db.execute(query)]
+    db: sqlite3.Connection, table: str, *shares: float
+) -> list[tuple[str, int, float, float, float]]:
+    """Name, number of values, and three quantiles of the values by name."""
+    return db.execute(
+        QUANTILES.format(table=table, shares=", ".join(map(QUANTILE.format, shares)))
+    ).fetchall()
 
 
-def _scores(db: sqlite3.Connection) -> tuple[ScoreSummary, ...]:
-    quantiles = {name: values for name, _, values in _quantiles(db, "scores", (0.1, 0.5, 0.9))}
+def _scores(db: sqlite3.Connection) -> list[ScoreSummary]:
+    quantiles = {name: values for name, _, *values in _quantiles(db, "scores", 0.1, 0.5, 0.9)}
     reasons = dict(
         db.execute(
             "SELECT name, reason FROM scores WHERE value IS NULL AND reason IS NOT NULL"
@@ -332,34 +304,28 @@ def _scores(db: sqlite3.Connection) -> tuple[ScoreSummary, ...]:
         " GROUP BY name, CAST((at - ?) / ? AS INT) ORDER BY 2",
         (first, width),
     ):
-        trends[name].append(
-            TrendPoint(start=datetime.fromtimestamp(start, UTC), mean=mean, count=count)
-        )
+        trends[name].append(TrendPoint(datetime.fromtimestamp(start, UTC), mean, count))
     found = []
     for name, count, missing, mean, least, most in db.execute(
         "SELECT name, count(value), count(*) - count(value), avg(value), min(value), max(value)"
         " FROM scores GROUP BY name ORDER BY min(place), name"
     ).fetchall():
-        score = ScoreSummary(name=name, count=count, missing=missing, reason=reasons.get(name))
+        score = ScoreSummary(name, count, missing, reasons.get(name))
         if count:
             low, high = (0.0, 1.0) if least >= 0 and most <= 1 else (least, most)
-            step = (high - low) / BINS or 1.0
-            bins = dict(
-                db.execute(
-                    "SELECT min(?, CAST((value - ?) / ? AS INT)), count(*) FROM scores"
-                    " WHERE name = ? AND value IS NOT NULL GROUP BY 1",
-                    (BINS - 1, low, step, name),
-                )
+            query = (
+                "SELECT min(?, CAST((value - ?) / ? AS INT)), count(*) FROM scores"
+                " WHERE name = ? AND value IS NOT NULL GROUP BY 1"
             )
-            score = score.model_copy(
-                update={
-                    "mean": mean,
-                    "low": low,
-                    "high": high,
-                    "bins": tuple(bins.get(place, 0) for place in range(BINS)),
-                    "quantiles": quantiles[name],
-                    "trend": tuple(trends[name]),
-                }
+            bins = dict(db.execute(query, (BINS - 1, low, (high - low) / BINS or 1.0, name)))
+            score = replace(
+                score,
+                mean=mean,
+                low=low,
+                high=high,
+                bins=tuple(bins.get(place, 0) for place in range(BINS)),
+                quantiles=tuple(quantiles[name]),
+                trend=tuple(trends[name]),
             )
         found.append(score)
-    return tuple(found)
+    return found

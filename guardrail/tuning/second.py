@@ -7,10 +7,10 @@ balanced accuracy is significant.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import FiniteFloat
 
 from guardrail.core.errors import ConfigError, JudgeError
@@ -24,25 +24,20 @@ from guardrail.core.types import (
 )
 from guardrail.engine.parts import Parts
 from guardrail.evaluation.rows import LabelledRow
-from guardrail.tuning.curve import Scored, area
-from guardrail.tuning.labelled import FOLDS, folds_of, judged, require_both
-from guardrail.verdict.grounder import Grounder
+from guardrail.tuning.thresholds import FOLDS, Scored, area, folds_of, judged, require_both
 from judges.calibration import Calibration, fit
 from judges.memory import RememberedGrounding
 from judges.recalibration import RecalibratedJudge
 from judges.second_opinion import SecondJudge, SecondOpinions
 from judges.settings import SecondJudgeSettings
 
-__all__ = ["SecondTuning", "tune_second"]
+__all__ = ["Quality", "SecondTuning", "tune_second"]
 
 LABELS = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
-
 RESAMPLES = 2_000
 """Bootstrap samples of the groups of rows."""
-
 PATIENCE_S = 86_400.0
 """Seconds to wait for the model, which is measured here; each call has its own limit."""
-
 CONFIDENCE = 0.9
 """Share of the samples in which the second opinion must gain."""
 
@@ -94,11 +89,6 @@ class SecondTuning(Value):
         return self.lower > 0.0
 
 
-class _Judged(NamedTuple):
-    passed: bool
-    support: float
-
-
 def tune_second(
     rows: Sequence[LabelledRow],
     parts: Parts,
@@ -124,43 +114,9 @@ def tune_second(
         ConfigError: There is no first judge.
     """
     require_both(rows)
-    first, both = _grounders(parts, second, bounds or SecondJudgeSettings(judge=second.name))
-    alone = [_outcome(answer) for answer in judged(first, rows, thresholds)]
-    answers = judged(both, rows, thresholds, progress)
-    asked = [_asked(answer) for answer in answers]
-    known = {place: words for place, answer in enumerate(answers) if (words := _shares(answer))}
-    if any(asked) and not known:
-        raise JudgeError(f"{second.name} answered on no row: {_missing(answers)}")
-    folds = folds_of([row.group for row in rows])
-    crossed: dict[int, _Judged] = {}
-    for fold in range(FOLDS):
-        second.calibration = _fitted(rows, known, [n for n, of in enumerate(folds) if of != fold])
-        places = [place for place, of in enumerate(folds) if of == fold]
-        found = judged(both, [rows[place] for place in places], thresholds)
-        crossed |= dict(zip(places, map(_outcome, found), strict=True))
-    with_second = [crossed[place] for place in range(len(rows))]
-    gain = _balanced(rows, with_second) - _balanced(rows, alone)
-    return SecondTuning(
-        judge=second.name,
-        rows=len(rows),
-        groups=len({row.group for row in rows}),
-        asked=sum(asked),
-        answered=len(known),
-        first=_quality(rows, alone),
-        both=_quality(rows, with_second),
-        gain=gain,
-        lower=_lower_bound(rows, alone, with_second),
-        calibration=_fitted(rows, known, range(len(rows))),
-        usage=dict(second.in_use().counts),
-    )
-
-
-def _grounders(
-    parts: Parts, second: RecalibratedJudge, bounds: SecondJudgeSettings
-) -> tuple[Grounder, Grounder]:
-    """The engine without and with the second judge; both share the results of the first judge."""
     if parts.grounding is None:
         raise ConfigError("a second judge comes after a first: judge must not be 'none'")
+    bounds = bounds or SecondJudgeSettings(judge=second.name)
     first = RememberedGrounding(parts.grounding)
     opinions = SecondOpinions(
         SecondJudge(second, second.name, cache_size=0),
@@ -168,29 +124,46 @@ def _grounders(
         share=bounds.share,
         timeout_s=PATIENCE_S,
     )
-    return parts.grounder_of(first), parts.grounder_of(first, opinions)
-
-
-def _outcome(answer: AttributedAnswer) -> _Judged:
-    claims = [sentence for sentence in answer.sentences if sentence.category is not None]
-    return _Judged(
-        all(sentence.category is Category.SUPPORTIVE for sentence in claims),
-        min((sentence.support or 0.0 for sentence in claims), default=1.0),
-    )
-
-
-def _asked(answer: AttributedAnswer) -> bool:
-    return any(sentence.second_opinion is not None for sentence in answer.sentences)
-
-
-def _missing(answers: Sequence[AttributedAnswer]) -> str:
-    reasons = (
-        sentence.second_opinion.missing
+    both = parts.grounder_of(first, opinions)
+    alone = judged(parts.grounder_of(first), rows, thresholds)
+    answers = judged(both, rows, thresholds, progress)
+    given = [
+        [one.second_opinion for one in answer.sentences if one.second_opinion is not None]
         for answer in answers
-        for sentence in answer.sentences
-        if sentence.second_opinion is not None
+    ]
+    known = {place: words for place, answer in enumerate(answers) if (words := _shares(answer))}
+    if any(given) and not known:
+        reasons = (opinion.missing for each in given for opinion in each if opinion.missing)
+        raise JudgeError(f"{second.name} answered on no row: {next(reasons, 'for no reason')}")
+
+    def fitted(places: Sequence[int]) -> Calibration:
+        used = [place for place in places if place in known]
+        return fit(
+            [known[place] for place in used], [LABELS.index(rows[place].label) for place in used]
+        )
+
+    folds = folds_of([row.group for row in rows])
+    crossed = dict[int, AttributedAnswer]()
+    for fold in range(FOLDS):
+        second.calibration = fitted([place for place, of in enumerate(folds) if of != fold])
+        places = [place for place, of in enumerate(folds) if of == fold]
+        found = judged(both, [rows[place] for place in places], thresholds)
+        crossed |= dict(zip(places, found, strict=True))
+    outcomes = [_outcomes(rows, alone), _outcomes(rows, [crossed[n] for n in range(len(rows))])]
+    before, after = (_quality(rows, *outcome) for outcome in outcomes)
+    return SecondTuning(
+        judge=second.name,
+        rows=len(rows),
+        groups=len({row.group for row in rows}),
+        asked=sum(map(bool, given)),
+        answered=len(known),
+        first=before,
+        both=after,
+        gain=after.balanced - before.balanced,
+        lower=_lower_bound(rows, outcomes[1][0] - outcomes[0][0]),
+        calibration=fitted(range(len(rows))),
+        usage=dict(second.in_use().counts),
     )
-    return next((reason for reason in reasons if reason), "no reason was given")
 
 
 def _shares(answer: AttributedAnswer) -> tuple[float, float, float] | None:
@@ -206,46 +179,44 @@ def _shares(answer: AttributedAnswer) -> tuple[float, float, float] | None:
     return support, max(0.0, 1.0 - support - against), against
 
 
-def _fitted(
-    rows: Sequence[LabelledRow],
-    known: dict[int, tuple[float, float, float]],
-    places: Sequence[int],
-) -> Calibration:
-    used = [place for place in places if place in known]
-    return fit(
-        [known[place] for place in used], [LABELS.index(rows[place].label) for place in used]
-    )
+def _outcomes(
+    rows: Sequence[LabelledRow], answers: Sequence[AttributedAnswer]
+) -> tuple[NDArray[np.float64], list[float]]:
+    """[n] 1 for each correctly judged row, else 0; and the support of each row."""
+    correct, support = [], []
+    for row, answer in zip(rows, answers, strict=True):
+        claims = [sentence for sentence in answer.sentences if sentence.category is not None]
+        passed = all(claim.category is Category.SUPPORTIVE for claim in claims)
+        correct.append(float(passed is (row.label is Verdict.SUPPORTED)))
+        support.append(min((claim.support or 0.0 for claim in claims), default=1.0))
+    return np.array(correct), support
 
 
-def _balanced(rows: Sequence[LabelledRow], found: Sequence[_Judged]) -> float:
-    right = [item.passed for row, item in zip(rows, found, strict=True) if _right(row)]
-    wrong = [not item.passed for row, item in zip(rows, found, strict=True) if not _right(row)]
-    return 0.5 * (sum(right) / max(1, len(right)) + sum(wrong) / max(1, len(wrong)))
-
-
-def _right(row: LabelledRow) -> bool:
-    return row.label is Verdict.SUPPORTED
-
-
-def _quality(rows: Sequence[LabelledRow], found: Sequence[_Judged]) -> Quality:
+def _quality(
+    rows: Sequence[LabelledRow], correct: NDArray[np.float64], support: Sequence[float]
+) -> Quality:
+    right = np.array([row.label is Verdict.SUPPORTED for row in rows])
     scored = [
-        Scored(item.support, _right(row), row.group) for row, item in zip(rows, found, strict=True)
+        Scored(score, bool(kind), row.group)
+        for score, kind, row in zip(support, right, rows, strict=True)
     ]
-    return Quality(balanced=_balanced(rows, found), auc=area(scored))
+    balanced = 0.5 * (correct[right].mean() + correct[~right].mean())
+    return Quality(balanced=float(balanced), auc=area(scored))
 
 
-def _lower_bound(
-    rows: Sequence[LabelledRow], alone: Sequence[_Judged], both: Sequence[_Judged]
-) -> float:
-    groups: dict[str, list[int]] = {}
-    for place, row in enumerate(rows):
-        groups.setdefault(row.group, []).append(place)
-    rng, names, gains = random.Random(1), list(groups), []
-    for _ in range(RESAMPLES):
-        places = [place for name in rng.choices(names, k=len(names)) for place in groups[name]]
-        some = [rows[place] for place in places]
-        gains.append(
-            _balanced(some, [both[place] for place in places])
-            - _balanced(some, [alone[place] for place in places])
-        )
-    return sorted(gains)[round((1.0 - CONFIDENCE) * RESAMPLES)]
+def _lower_bound(rows: Sequence[LabelledRow], gains: NDArray[np.float64]) -> float:
+    """Lower bound of the gain in balanced accuracy, by bootstrap over the groups.
+
+    Args:
+        rows: The rows.
+        gains: [n] 1 for each row that is judged correctly only now, -1 if only before, else 0.
+    """
+    names, group = np.unique([row.group for row in rows], return_inverse=True)
+    right = np.array([row.label is Verdict.SUPPORTED for row in rows])
+    rng = np.random.default_rng(1)
+    times = rng.multinomial(len(names), [1 / len(names)] * len(names), RESAMPLES)
+    total = np.zeros(RESAMPLES)
+    for kind in (right, ~right):
+        gained = times @ np.bincount(group, gains * kind, len(names))
+        total += 0.5 * gained / np.maximum(1, times @ np.bincount(group, kind, len(names)))
+    return float(np.sort(total)[round((1.0 - CONFIDENCE) * RESAMPLES)])

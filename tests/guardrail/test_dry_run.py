@@ -5,8 +5,8 @@ import pytest
 from guardrail import ANNOTATE, STRICT, Action, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.log.entries import RecordFilter
-from guardrail.log.evaluations import evaluations_of
 from guardrail.log.records import open_log
+from guardrail.log.tracing import evaluations_of
 from guardrail.report import report_html
 from tests.chains.conftest import ANSWER, CANARY, FACTS, FALSE_MIDDLE, QUESTION, TRUE_START
 from tests.chains.scripted import ScriptedJudge

@@ -119,7 +119,7 @@ def test_quantiles_are_those_of_the_values_and_a_missing_score_is_none(tmp_path)
         log.write_record(made(301))
         summary = summarise(log, shown=12)
     scores.sort()
-    assert [record.score("overall") for record in summary.failing] == scores[:9]
+    assert [record.answer.scorecard.overall.value for record in summary.failing] == scores[:9]
     overall = summary.scores[0]
     assert (overall.count, overall.missing, overall.reason) == (301, 1, "no claim")
     assert overall.quantiles == pytest.approx((scores[30], scores[150], scores[270]))

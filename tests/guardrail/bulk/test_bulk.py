@@ -21,7 +21,6 @@ from guardrail.bulk import inputs
 from guardrail.bulk.inputs import plan_shards, read_shard
 from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
-from guardrail.bulk.summary import Counts, summarise
 from guardrail.config import GraphConfig
 from guardrail.core import rows as reading
 from guardrail.core.errors import GuardrailError, InputError, JudgeError
@@ -86,16 +85,6 @@ def test_a_row_for_each_row_with_errors_in_place(tmp_path: Path) -> None:
     assert found[1]["sentences"][0]["category"] == "supportive"
     assert found[0]["sentences"][0]["category"] == "irrelevant"
     assert "timings_ms" not in found[0]
-
-
-def test_a_name_that_is_too_long_is_the_error_of_its_row(tmp_path: Path) -> None:
-    lines = [{**row, "passages": [{"text": "It rains.", "title": "ok"}]} for row in rows(3)]
-    lines[1]["passages"][0]["title"] = "x" * 2_001
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert run(tmp_path / "a.jsonl", tmp_path / "out").errors == 1
-    found = [json.loads(line) for line in output(tmp_path / "out")]
-    assert [row["row"] for row in found if "error" in row] == [1]
-    assert "evidence[1].title has 2,001 characters" in found[1]["error"]
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
@@ -401,25 +390,8 @@ def test_packed_files_and_other_file_systems(tmp_path: Path) -> None:
     assert "".join(parts).splitlines() == output(tmp_path / "out")
 
 
-def test_every_row_is_in_one_shard(tmp_path: Path) -> None:
-    source = write(tmp_path / "a.jsonl", 23)
-    for size in (1, 4, 23, 100):
-        shards = plan_shards(str(source), size)
-        assert sum(shard.rows for shard in shards) == 23
-        assert all(shard.rows <= size for shard in shards)
-        assert [shard.number for shard in shards] == list(range(len(shards)))
-
-
 def test_wilsons_interval() -> None:
     """Newcombe (1998), table I: 81 of 263 and 0 of 20."""
     rate = share(81, 263)
     assert (round(rate.low, 4), round(rate.high, 4)) == (0.2553, 0.3662)
     assert (share(0, 20).low, round(share(0, 20).high, 4)) == (0.0, 0.1611)
-
-
-def test_a_best_score_of_zero_counts() -> None:
-    counts = Counts()
-    for score in (0.0, 1.0, None):
-        counts.add("rank", {"ranking": [{"index": 0, "score": score}]})
-    summary = summarise([counts], skipped=0, seconds=1.0, fresh=3)
-    assert summary.rates["best score"].value == pytest.approx(0.5)

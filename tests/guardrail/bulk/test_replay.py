@@ -24,8 +24,7 @@ from guardrail.cli import app
 from guardrail.config import GraphConfig
 from guardrail.core.types import Category, ScoreCard
 from guardrail.core.types.answers import CheckRequest
-from guardrail.log.entries import Record
-from guardrail.log.fingerprints import HASHES
+from guardrail.log.entries import HASHES, Record
 from guardrail.log.records import open_log
 from kg import TableColumns, load_graph
 

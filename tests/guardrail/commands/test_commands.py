@@ -66,13 +66,13 @@ def test_explain_shows_what_was_read(tmp_path):
     asked = ["explain", "When?", "It opens at 9.", "--passage", str(tmp_path / "notes.md")]
     shown = CliRunner().invoke(app, asked)
     assert shown.exit_code == 0, shown.output
-    assert "read: 2 passages and facts from caller" in shown.stdout
+    assert "read: 2 passages and facts from files" in shown.stdout
     assert "Dogs may come." in shown.stdout
     *sentences, last = map(
         json.loads, CliRunner().invoke(app, [*asked, "--json"]).stdout.splitlines()
     )
     assert [sentence["text"] for sentence in sentences] == ["It opens at 9."]
-    assert [len(last["read"]), last["from"]] == [2, ["caller"]]
+    assert [len(last["read"]), last["from"]] == [2, ["files"]]
 
 
 def test_rank_puts_the_supported_answer_first(lines):

@@ -2,12 +2,10 @@
 
 import re
 
-import pytest
 from typer.testing import CliRunner
 
 from guardrail.cli import app
 from guardrail.company import QUESTION, company_graph, handbook, recorded_answers
-from tests.guardrail.models.endpoint import serve
 
 
 def test_the_company_s_graph_holds_what_its_products_are() -> None:
@@ -40,20 +38,3 @@ def test_the_demo_shows_verdicts_evidence_ranking_filter_and_log() -> None:
     assert '"contradicted_share"' in shown[shown.index(order[3]) :]
     places = [int(place) for place in re.findall(r"answer (\d): rank \d", shown)]
     assert sorted(places) == list(range(1, len(recorded_answers()) + 1))
-
-
-def test_live_answers_come_from_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serve() as endpoint:
-        endpoint.text = "The Fjell 3 weighs 99 kg."
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "k")
-        done = CliRunner().invoke(app, ["demo", "--live", "How heavy is the Fjell 3?"])
-    assert done.exit_code == 0, done.output
-    assert "99 kg" in done.output
-    assert "sampled from a model now" in re.sub(r"\s+", " ", done.output)
-
-
-def test_another_question_needs_a_model() -> None:
-    done = CliRunner().invoke(app, ["demo", "How heavy is it?"])
-    assert done.exit_code == 2
-    assert "--live" in done.output

@@ -3,7 +3,7 @@
 import pytest
 
 from guardrail import ConfigError, GuardrailConfig
-from guardrail.commands.settings_file import write_settings
+from guardrail.commands.tuning import write_settings
 from guardrail.config import gateway_section
 from guardrail.core.fields import read_toml
 from kg.profiles import load_profile

@@ -7,8 +7,13 @@ import pytest
 
 from guardrail import Guardrail, GuardrailConfig, InputError
 from guardrail.evaluation import Requirement
-from guardrail.evaluation.comparison import compare, read_run, summarise
-from guardrail.evaluation.rows import EvalResult, evaluation_job
+from guardrail.evaluation.runs import (
+    EvalResult,
+    compare,
+    evaluation_job,
+    read_run,
+    summarise,
+)
 from guardrail.intervals import Rate, paired_difference, wilson
 
 

@@ -3,7 +3,7 @@
 from opentelemetry.trace import get_tracer
 
 from guardrail import STRICT, CheckRequest, Guardrail
-from guardrail.log.evaluations import evaluations_of
+from guardrail.log.tracing import evaluations_of
 
 RANGE = "The range of the Fjell 3 is 110 km."
 PRICE = "The price of the Fjell 3 is 2,490 euros."

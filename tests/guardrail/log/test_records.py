@@ -23,17 +23,14 @@ from guardrail.core.errors import InputError, RecordError
 from guardrail.core.types import (
     Action,
     Category,
-    Entity,
     GuardedAnswer,
-    LinkedEntity,
-    Mention,
     Problem,
     Score,
     ScoreCard,
     Sentence,
     Triple,
 )
-from guardrail.log.entries import ScoreBound, from_json, to_json
+from guardrail.log.entries import ScoreBound, from_json
 from guardrail.log.records import (
     Feedback,
     Record,
@@ -72,12 +69,7 @@ def test_a_response_comes_back_as_it_was_written(log):
 
 
 def test_filters(log):
-    ada = LinkedEntity(
-        mention=Mention(text="Ada", start=0, end=3),
-        entity=Entity(id="Q7259", label="Ada Lovelace"),
-        matched="label",
-    )
-    good = answer("good", overall=0.9, entities=(ada,))
+    good = answer("good", overall=0.9)
     card = good.scorecard.model_copy(update={"scores": {"sck": Score(value=0.0)}})
     log.write(good.model_copy(update={"scorecard": card}), tags={"run": "1"})
     log.write(answer("bad", overall=0.1, action=Action.REFUSE))
@@ -91,10 +83,7 @@ def test_filters(log):
     assert found(bounds=[ScoreBound.parse("sck>=0")]) == ["good"]
     assert found(id="goo") == ["good"]
     assert found(action="refuse") == ["bad"]
-    assert found(entity="Q7259") == found(entity="Ada Lovelace") == ["good"]
     assert found(tag="run=1") == ["good"]
-    assert found(category=Category.CONTRADICTORY) == []
-    assert found(category=Category.SUPPORTIVE) == ["good", "bad"]
     assert found(since=datetime.now(UTC) + timedelta(hours=1)) == []
     with pytest.raises(InputError):
         ScoreBound.parse("overall=1")
@@ -126,7 +115,7 @@ def test_a_record_written_twice_is_kept_once(tmp_path):
         record = Record(answer=answer())
         log.write_record(record)
         log.write_record(record)
-        assert log.count() == 1
+        assert len(list(log.records())) == 1
 
 
 def test_retention_deletes_old_records(tmp_path):
@@ -181,16 +170,6 @@ def test_feedback_that_comes_before_its_record_waits_for_it(log):
     log.write(answer(made))
     (record,), (kept,) = log.records(), log.feedback()
     assert (kept.record_id, kept.thumb) == (record.id, -1)
-
-
-def test_what_waits_for_no_record_goes_with_the_retention(tmp_path):
-    path = tmp_path / "log.sqlite"
-    old = datetime.now(UTC) - timedelta(days=40)
-    with SQLiteLog(path) as log:
-        log.write_feedback(Feedback(record_id=uuid4().hex, thumb=1, created=old))
-        log.write_feedback(Feedback(record_id=uuid4().hex, thumb=1))
-    with SQLiteLog(path, retention=timedelta(days=30)) as log:
-        assert len(list(log.feedback())) == 1
 
 
 @pytest.mark.parametrize(
@@ -309,15 +288,9 @@ def test_what_a_policy_took_out_is_kept_with_its_evidence(log, said, action, rem
     assert (gone.start, gone.end) == removed
     assert gone.text == answer.original[gone.start : gone.end] == "Bo was born in 1815."
     assert gone.against == (facts[1].text,)
-    [record] = log.records(RecordFilter(category=Category.CONTRADICTORY))
+    [record] = log.records()
     assert record.answer.removed == (gone,)
     assert facts[1] in record.answer.evidence
-
-
-def test_a_record_from_before_a_field_still_loads():
-    fields = json.loads(to_json(Record(answer=answer())))
-    del fields["answer"]["removed"], fields["answer"]["sentences"][0]["uncited"]
-    assert from_json(json.dumps(fields)).answer == answer()
 
 
 def test_a_reader_sees_the_log_as_it_was_while_others_write(tmp_path):
@@ -348,7 +321,7 @@ def test_a_full_disk_does_not_fail_answers_and_is_visible(tmp_path):
         assert "cannot write the score log" in problem.message
         # With space again, the next answer is recorded, and the first was not lost.
         guard.check(question="Who was Mozart?", answer="Mozart was born in Salzburg.")
-        assert log.count() == 2
+        assert len(list(log.records())) == 2
 
 
 def exact(log):

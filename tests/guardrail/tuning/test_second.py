@@ -87,8 +87,3 @@ def test_both_are_printed_as_json(labelled, monkeypatch):
     assert (found["rows"], found["groups"], found["asked"], found["answered"]) == (30, 30, 30, 30)
     assert found["usage"]["calls"] == len(served.requests)
     assert 0.0 < found["lower"] < found["gain"]
-
-
-def test_labels_are_needed(tmp_path):
-    done = CliRunner().invoke(app, ["tune", str(tmp_path / "log.sqlite"), "--second", "chat:m"])
-    assert done.exit_code != 0

@@ -1,35 +1,92 @@
-"""The results of an evaluation, compared with those of the last one, and as JUnit XML."""
+"""Runs of ``guardrail eval``: rows judged, summarised, compared with the last run, and as JUnit."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from guardrail.core.errors import InputError
-from guardrail.core.types import Value, Verdict
-from guardrail.evaluation.rows import NO_EVIDENCE, EvalResult
-from guardrail.intervals import Rate, effective_size, paired_difference, share
-from guardrail.log.fingerprints import HASHES
+from guardrail.core.types import GuardedAnswer, Probability, Value, Verdict
+from guardrail.evaluation.assertion import Requirement, assess, whole_answer_policy
+from guardrail.evaluation.rows import EvalRow
+from guardrail.intervals import Rate, clustered_share, paired_difference
+from guardrail.lines.jobs import ROWS_PER_CALL
+from guardrail.lines.rows import LineJob
+from guardrail.log.entries import HASHES
+
+if TYPE_CHECKING:
+    from guardrail.guard import Guardrail
 
 __all__ = [
     "Comparison",
+    "EvalResult",
     "EvalSummary",
-    "SentenceTurn",
     "Turn",
     "compare",
+    "evaluation_job",
     "read_run",
     "summarise",
     "write_junit",
 ]
 
 SUITE = "guardrail eval"
+_DIGITS = 16
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML must not contain (XML 1.0, 2.2)."""
+
+
+class JudgedSentence(Value):
+    """A sentence with its verdict."""
+
+    text: str
+    verdict: Verdict
+    support: Probability | None = None
+    contradiction: Probability | None = None
+    against: tuple[str, ...] = ()
+
+
+class EvalResult(Value):
+    """The result of a row, as a run stores it for the next.
+
+    Attributes:
+        id: The row's.
+        question: The row's.
+        answer: The row's.
+        evidence_hash: Identifies its evidence.
+        expected: The row's.
+        verdict: On the answer as a whole; None if nothing could be checked.
+        passed: True if it is as expected.
+        claims: Number of sentences that claim something.
+        supported: Share of supported claims.
+        contradicted: Share of contradicted claims.
+        failures: What is not as expected, one line each.
+        sentences: Every sentence with its verdict.
+        versions: Hashes of judge, graph and policy.
+        error: Why nothing could be checked.
+    """
+
+    id: str | int | None = None
+    question: str = ""
+    answer: str = ""
+    evidence_hash: str = ""
+    expected: Verdict | None = None
+    verdict: Verdict | None = None
+    passed: bool = False
+    claims: int = 0
+    supported: Probability | None = None
+    contradicted: Probability | None = None
+    failures: tuple[str, ...] = ()
+    sentences: tuple[JudgedSentence, ...] = ()
+    versions: Mapping[str, str] = Field(default_factory=dict)
+    error: str | None = None
 
 
 class SentenceTurn(Value):
@@ -48,8 +105,6 @@ class Turn(Value):
         question: The row's.
         before: The verdict of the last run; None if nothing could be checked.
         after: The verdict now.
-        passed_before: True if it passed in the last run.
-        passed: True if it passes now.
         changed: What differs: ``answer``, ``evidence``, ``expected``, ``judge``, ``policy``,
             ``graph``.
         sentences: Sentences of both answers whose verdict changed.
@@ -59,8 +114,6 @@ class Turn(Value):
     question: str
     before: Verdict | None
     after: Verdict | None
-    passed_before: bool
-    passed: bool
     changed: tuple[str, ...] = ()
     sentences: tuple[SentenceTurn, ...] = ()
 
@@ -110,6 +163,22 @@ class EvalSummary(Value):
     comparison: Comparison | None = None
 
 
+def evaluation_job(guard: Guardrail, requirement: Requirement) -> LineJob[EvalRow]:
+    """Judge the answers of rows.
+
+    Args:
+        guard: The guardrail.
+        requirement: What an answer without an expected verdict must reach.
+    """
+    policy = whole_answer_policy(guard.config)
+
+    def process(rows: Sequence[EvalRow]) -> list[EvalResult]:
+        judged = guard.check_batch([row.request() for row in rows], policy=policy)
+        return [_result(row, answer, requirement) for row, answer in zip(rows, judged, strict=True)]
+
+    return LineJob(EvalRow, process, batch_size=ROWS_PER_CALL, title="eval")
+
+
 def read_run(path: Path) -> list[EvalResult]:
     """Read the results of an earlier run.
 
@@ -132,15 +201,15 @@ def summarise(results: Sequence[EvalResult], last: Sequence[EvalResult] | None) 
         results: Its rows, at least one.
         last: The rows of the last run; None if there is none.
     """
-    pairs = Counter(
-        f"{row.expected.value}: {_word(row.verdict)}" for row in results if row.expected is not None
-    )
+    words = [row.verdict.value if row.verdict else "not checked" for row in results]
+    pairs = zip(results, words, strict=True)
+    expected = Counter(f"{row.expected.value}: {word}" for row, word in pairs if row.expected)
     return EvalSummary(
         rows=len(results),
         errors=sum(row.error is not None for row in results),
         passed=_passing(results),
-        verdicts=dict(Counter(_word(row.verdict) for row in results)),
-        expected=dict(pairs),
+        verdicts=dict(Counter(words)),
+        expected=dict(expected),
         comparison=None if last is None else compare(last, results),
     )
 
@@ -152,15 +221,9 @@ def compare(last: Sequence[EvalResult], results: Sequence[EvalResult]) -> Compar
         last: The last run.
         results: This run.
     """
-    before = dict(_keyed(last))
-    after = dict(_keyed(results))
+    before, after = dict(_keyed(last)), dict(_keyed(results))
     both = [(before[key], row) for key, row in after.items() if key in before]
     changes = [new.passed - old.passed for old, new in both]
-    turned = [
-        _turn(old, new)
-        for old, new in both
-        if (old.verdict, old.passed) != (new.verdict, new.passed)
-    ]
     return Comparison(
         rows=len(both),
         added=len(after) - len(both),
@@ -168,8 +231,12 @@ def compare(last: Sequence[EvalResult], results: Sequence[EvalResult]) -> Compar
         before=_passing([old for old, _ in both]),
         better=changes.count(1),
         worse=changes.count(-1),
-        difference=paired_difference(changes, _groups([new for _, new in both])),
-        turned=tuple(turned),
+        difference=paired_difference(changes, _clusters([new for _, new in both])),
+        turned=tuple(
+            _turn(old, new)
+            for old, new in both
+            if (old.verdict, old.passed) != (new.verdict, new.passed)
+        ),
     )
 
 
@@ -182,8 +249,9 @@ def write_junit(path: Path, results: Sequence[EvalResult]) -> None:
     errors = sum(row.error is not None for row in results)
     failed = sum(not row.passed for row in results) - errors
     counts = {"tests": len(results), "failures": failed, "errors": errors}
-    suite = ElementTree.Element(
-        "testsuite", {"name": SUITE} | {name: str(number) for name, number in counts.items()}
+    whole = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(
+        whole, "testsuite", {"name": SUITE} | {name: str(count) for name, count in counts.items()}
     )
     for place, row in enumerate(results, start=1):
         name = str(row.id) if row.id is not None else row.question or f"row {place}"
@@ -193,12 +261,52 @@ def write_junit(path: Path, results: Sequence[EvalResult]) -> None:
         elif not row.passed:
             fault = ElementTree.SubElement(case, "failure", message=_valid_xml(row.failures[0]))
             fault.text = _valid_xml("\n".join((*row.failures, f"answer: {row.answer}")))
-    whole = ElementTree.Element("testsuites")
-    whole.append(suite)
     try:
         ElementTree.ElementTree(whole).write(path, "utf-8", xml_declaration=True)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _result(row: EvalRow, answer: GuardedAnswer, requirement: Requirement) -> EvalResult:
+    found = assess(answer, requirement)
+    failures = found.failures
+    if row.expected is not None and found.verdict is not None:
+        wrong = f"{found.verdict.value}, where {row.expected.value} was expected"
+        failures = () if found.verdict is row.expected else (wrong, *failures)
+    return EvalResult(
+        id=row.id,
+        question=row.question,
+        answer=row.answer,
+        evidence_hash=_evidence_hash(row),
+        expected=row.expected,
+        verdict=found.verdict,
+        passed=not failures,
+        claims=found.claims,
+        supported=found.supported,
+        contradicted=found.contradicted,
+        failures=failures,
+        sentences=tuple(
+            JudgedSentence(
+                text=item.text,
+                verdict=item.verdict,
+                support=item.support,
+                contradiction=item.contradiction,
+                against=item.against,
+            )
+            for item in answer.judged
+        ),
+        versions=answer.versions,
+        error=failures[0] if found.verdict is None else None,
+    )
+
+
+def _evidence_hash(row: EvalRow) -> str:
+    """Empty for a row without evidence, for which the graph or files are queried."""
+    if not row.items:
+        return ""
+    fields = {"evidence", "triples", "passages"}
+    written = row.model_dump(mode="json", include=fields, exclude_none=True)
+    return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 
 def _keyed(rows: Iterable[EvalResult]) -> Iterator[tuple[tuple[str, int], EvalResult]]:
@@ -211,15 +319,8 @@ def _keyed(rows: Iterable[EvalResult]) -> Iterator[tuple[tuple[str, int], EvalRe
 
 
 def _turn(old: EvalResult, new: EvalResult) -> Turn:
-    changed = [
-        name
-        for name, was, now in (
-            ("answer", old.answer, new.answer),
-            ("evidence", old.evidence_hash, new.evidence_hash),
-            ("expected", old.expected, new.expected),
-        )
-        if was != now
-    ]
+    fields = {"answer": "answer", "evidence_hash": "evidence", "expected": "expected"}
+    changed = [name for field, name in fields.items() if getattr(old, field) != getattr(new, field)]
     changed += [
         name.partition("_")[0]
         for name in HASHES
@@ -231,8 +332,6 @@ def _turn(old: EvalResult, new: EvalResult) -> Turn:
         question=new.question,
         before=old.verdict,
         after=new.verdict,
-        passed_before=old.passed,
-        passed=new.passed,
         changed=tuple(changed),
         sentences=tuple(
             SentenceTurn(text=item.text, before=verdicts[item.text], after=item.verdict)
@@ -243,26 +342,15 @@ def _turn(old: EvalResult, new: EvalResult) -> Turn:
 
 
 def _passing(rows: Sequence[EvalResult]) -> Rate:
-    passed = [row.passed for row in rows]
-    return share(sum(passed), len(rows), effective_size(passed, _groups(rows)) if rows else 0)
+    return clustered_share([row.passed for row in rows], _clusters(rows))
 
 
-def _groups(rows: Sequence[EvalResult]) -> list[str]:
-    return [_group(row) or f"row {place}" for place, row in enumerate(rows)]
-
-
-def _group(row: EvalResult) -> str:
-    """What dependent rows have in common: evidence, or the question that retrieves it.
-
-    Empty for a row with neither, such as one that could not be read.
-    """
-    if row.evidence_hash and row.evidence_hash not in NO_EVIDENCE:
-        return row.evidence_hash
-    return row.question and f"question {row.question}"
-
-
-def _word(verdict: Verdict | None) -> str:
-    return "not checked" if verdict is None else verdict.value
+def _clusters(rows: Sequence[EvalResult]) -> list[str]:
+    """What dependent rows have in common: evidence, or the question that retrieves it."""
+    return [
+        row.evidence_hash or (row.question and f"question {row.question}") or f"row {place}"
+        for place, row in enumerate(rows)
+    ]
 
 
 def _valid_xml(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Thresholds from a file of labelled answers, and the command that learns and writes them."""
+"""Thresholds from labelled answers and from feedback, and the command that writes them."""
 
 import csv
 import json
@@ -7,15 +7,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from guardrail import GuardrailConfig, Passage, Triple
+from guardrail import Guardrail, GuardrailConfig, Passage, Triple
 from guardrail.cli import app
 from guardrail.core.errors import ConfigError, InputError
-from guardrail.core.types import Grounding, NLIScores, Strictness, Verdict, VerdictThresholds
-from guardrail.evaluation.rows import LabelledRow, read_labelled
+from guardrail.core.types import (
+    Action,
+    Grounding,
+    GuardedAnswer,
+    NLIScores,
+    Score,
+    ScoreCard,
+    Strictness,
+    Verdict,
+    VerdictThresholds,
+)
+from guardrail.evaluation.rows import read_labelled
 from guardrail.intervals import wilson
-from guardrail.tuning.labelled import LabelledTuning, tune_labelled
+from guardrail.log.records import Feedback, Record, open_log
+from guardrail.tuning.thresholds import LabelledTuning, Scored, tune_labelled, tune_scored
 from guardrail.verdict.grounder import Grounder
 from judges import registry
 from judges.base import GroundingItem, Pair
@@ -23,7 +36,7 @@ from judges.memory import RememberedGrounding
 
 
 class Percent:
-    """Believes the percentages that stand in a sentence: of support, and of contradiction."""
+    """Believes the percentages in a sentence: of support, and of contradiction."""
 
     name = "percent-1"
 
@@ -51,9 +64,10 @@ def row(support: int, label: str, *, against: int = 0, evidence: str = "A note."
 
 OFF = frozenset({"typed_values"})
 """The sentences' own numbers are no values of the evidence."""
-
 GOOD = [row(50 + 2 * n, "supported", evidence=f"Note {n}.") for n in range(20)]
 BAD = [row(5 * n, "unsupported", evidence=f"Note {n}.") for n in range(20)]
+FAR = [row(30 + n, "supported", evidence=f"Far {n}.") for n in range(20)]
+NEAR = [row(n, "unsupported", evidence=f"Near {n}.") for n in range(20)]
 
 
 @pytest.fixture(autouse=True)
@@ -84,85 +98,63 @@ def learned(
     return tune_labelled(labelled, grounder(OFF), false_pass=false_pass, before=before)
 
 
-def test_the_lowest_threshold_is_chosen_that_keeps_false_passes_down(tmp_path: Path) -> None:
+def test_the_lowest_threshold_that_keeps_false_passes_down_is_chosen(tmp_path: Path) -> None:
     found = learned(tmp_path, GOOD + BAD, false_pass=0.1)
     # Of the 20 wrong rows two may pass, those at 0.90 and 0.95; 0.86 is next above 0.85.
     assert found.chosen is not None
-    assert (found.chosen.threshold, found.chosen.false_pass) == (0.855, 0.1)
-    assert found.chosen.pass_right == pytest.approx(2 / 20)  # 0.86 and 0.88
-    assert (found.chosen.lower, found.chosen.upper) == pytest.approx(wilson(0.1, 20))
-    kept = "contradiction = 0.6000\nremoval = 0.7500\n"
-    assert found.toml == f"[strictness]\nsupport = 0.8550\n{kept}"
-    assert found.contradiction is None
+    assert (found.chosen.threshold, found.chosen.wrong.value) == (0.855, 0.1)
+    assert found.chosen.right.value == pytest.approx(2 / 20)  # 0.86 and 0.88
+    assert (found.chosen.wrong.low, found.chosen.wrong.high) == pytest.approx(wilson(0.1, 20))
+    assert found.settings == {"support": 0.855, "contradiction": 0.6, "removal": 0.75}
 
 
-def test_rows_that_share_their_evidence_tell_less(tmp_path: Path) -> None:
-    alone = learned(tmp_path, GOOD + BAD, false_pass=0.5)
+def test_rows_with_the_same_evidence_make_the_interval_wider(tmp_path: Path) -> None:
+    alone = learned(tmp_path, GOOD + BAD, false_pass=0.5).chosen
     shared = [{**item, "evidence": f"Note {n // 5}."} for n, item in enumerate(BAD)]
-    together = learned(tmp_path, GOOD + shared, false_pass=0.5)
-    assert alone.chosen is not None
-    assert together.chosen is not None
-    assert alone.chosen.false_pass == together.chosen.false_pass == 0.5
-    assert alone.groups == 20
-    assert together.chosen.upper - together.chosen.lower > alone.chosen.upper - alone.chosen.lower
-    assert together.chosen.right_upper == alone.chosen.right_upper
+    together = learned(tmp_path, GOOD + shared, false_pass=0.5).chosen
+    assert alone is not None
+    assert together is not None
+    assert alone.wrong.value == together.wrong.value == 0.5
+    assert together.wrong.high - together.wrong.low > alone.wrong.high - alone.wrong.low
+    assert together.right == alone.right
 
 
-def test_what_a_check_stops_passes_at_no_threshold(tmp_path: Path) -> None:
+def test_a_row_that_a_check_stops_passes_at_no_threshold(tmp_path: Path) -> None:
     stopped = {**row(89, "unsupported"), "evidence": "It was in 1950 that she believed it."}
     stopped["sentence"] = "It was in 1951 that she believed it p89 and doubted p0."
     rows = read_labelled(written(tmp_path / "my.csv", [*GOOD, *BAD, stopped]))
-    on = tune_labelled(rows, grounder(), false_pass=0.05)
-    off = tune_labelled(rows, grounder(OFF), false_pass=0.05)
-    passing = {
-        name: [
-            round(21 * item.false_pass)
-            for item in found.curve
-            if item.threshold in (0.885, 0.89, 0.895)
-        ]
-        for name, found in (("on", on), ("off", off))
-    }
-    assert passing == {"on": [2], "off": [3, 2]}  # those at 0.90 and 0.95, and the stopped one
+    for off, passing in ((frozenset[str](), [2]), (OFF, [3, 2])):
+        found = tune_labelled(rows, grounder(off), false_pass=0.05)
+        shares = {point.threshold: point.wrong.value for point in found.curve}
+        near = [shares[at] for at in (0.885, 0.89, 0.895) if at in shares]
+        assert [round(21 * share) for share in near] == passing  # 0.90, 0.95, and the stopped one
 
 
-def test_contradictions_are_told_from_lack_of_support(tmp_path: Path) -> None:
+def test_a_threshold_separates_contradictions_from_lack_of_support(tmp_path: Path) -> None:
     against = [row(10, "contradicted", against=30 + n, evidence=f"C {n}.") for n in range(12)]
     lacking = [row(10, "unsupported", against=n, evidence=f"U {n}.") for n in range(12)]
     found = learned(tmp_path, GOOD + against + lacking)
-    assert found.contradiction is not None
-    assert (found.contradiction.found, found.contradiction.wrong) == (1.0, 0.0)
-    assert 11 / 90 <= found.contradiction.threshold < 30 / 90
-    assert tomllib.loads(found.toml)["strictness"]["removal"] == 0.75
+    assert 11 / 90 <= found.settings["contradiction"] < 30 / 90
+    assert found.settings["removal"] == 0.75
 
 
-FAR = [row(30 + n, "supported", evidence=f"Far {n}.") for n in range(20)]
-NEAR = [row(n, "unsupported", evidence=f"Near {n}.") for n in range(20)]
-
-
-def test_what_helps_on_rows_it_did_not_see_is_learned(tmp_path: Path) -> None:
+def test_thresholds_are_learned_if_they_help_on_held_out_rows(tmp_path: Path) -> None:
     found = learned(tmp_path, FAR + NEAR, false_pass=None)
     assert (found.before.right_passed, found.before.wrong_passed) == (0, 0)
     assert (found.after.right_passed, found.after.wrong_passed) == (20, 0)
     assert 0.19 < found.settings["support"] < 0.30
+    good = VerdictThresholds(support=0.25, contradiction=0.6, removal=0.75)
+    same = learned(tmp_path, FAR + NEAR, false_pass=None, before=good)
+    assert same.after.balanced == same.before.balanced == 1.0
+    assert (same.helps, same.settings) == (False, {})
 
 
-def test_what_does_not_help_changes_nothing(tmp_path: Path) -> None:
-    before = VerdictThresholds(support=0.25, contradiction=0.6, removal=0.75)
-    found = learned(tmp_path, FAR + NEAR, false_pass=None, before=before)
-    assert found.after.balanced == found.before.balanced == 1.0
-    assert not found.helps
-    assert found.settings == {}
-    assert found.toml == ""
-
-
-def test_the_threshold_learned_is_the_engines_own(tmp_path: Path) -> None:
-    from guardrail import Guardrail
-
+def test_the_engine_applies_the_learned_threshold(tmp_path: Path) -> None:
     found = learned(tmp_path, GOOD + BAD, false_pass=0.1)
-    settings = GuardrailConfig.model_validate(
+    config = GuardrailConfig.model_validate(
         {"judge": "percent", "strictness": found.settings, "checks": {"off": ["typed_values"]}}
     )
-    with Guardrail(settings) as guard:
+    with Guardrail(config) as guard:
         passed = [
             guard.check("", item["sentence"], evidence=[Passage(item["evidence"])]).action == "pass"
             for item in BAD
@@ -186,36 +178,76 @@ def test_a_cell_of_evidence_is_a_text_or_a_list(tmp_path: Path) -> None:
         assert [item.label for item in found] == [
             Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED,
         ]  # fmt: skip
-    assert isinstance(found[0], LabelledRow)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "has no rows"),
         (b"answer,evidence,label\n", "has no rows"),
         (b"answer,evidence\na,b\n", "no column 'label'"),
-        (b"text,evidence,label\na,b,1\n", "no column 'answer' or 'sentence'"),
-        (
-            b"answer,evidence,label\na,b,perhaps\n",
-            "line 2: expected: there is no 'perhaps'",
-        ),
+        (b"answer,evidence,label\na,b,perhaps\n", "line 2: expected: there is no 'perhaps'"),
         (b"answer,evidence,label\n,b,1\n", "line 2: no answer"),
-        (b'answer,evidence,label\na,"[7]",1\n', "line 2: evidence[0] must be a text"),
+        (b'answer,evidence,label\na,"[7]",1\n', r"line 2: evidence\[0\] must be a text"),
         ("answer,evidence,label\nПривет,b,1\n".encode("cp1251"), "is not UTF-8"),
         (b"answer,evidence,label\n" + b"a,b,1\n" * 30, "all 30 rows are supported"),
         (b"answer,evidence,label\na,b,1\na,b,0\n", "10 of each are needed, 9 more supported"),
     ],
 )
-def test_a_file_that_will_not_do_is_told(tmp_path: Path, content: bytes, message: str) -> None:
+def test_an_unusable_file_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "my.csv"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=message.replace("[", r"\[")):
+    with pytest.raises(InputError, match=message):
         tune_labelled(read_labelled(path), grounder())
+
+
+SCORES = st.lists(st.integers(0, 20).map(lambda n: n / 20), min_size=10, max_size=30)
+
+
+@settings(deadline=None)  # a busy machine is slow at times
+@given(SCORES, SCORES, st.floats(0, 1))
+def test_the_curve_falls_and_the_choice_is_the_best(good, bad, wanted):
+    rows = [Scored(score, True, f"right {n}") for n, score in enumerate(good)]
+    rows += [Scored(score, False, f"wrong {n}") for n, score in enumerate(bad)]
+    found = tune_scored(rows, score="overall", false_pass=wanted)
+    rates = [point.wrong.value for point in found.curve]
+    assert rates == sorted(rates, reverse=True)
+    assert (rates[0], rates[-1]) == (max(rates), 0.0)
+    assert found.chosen is not None
+    assert found.chosen.wrong.value <= wanted
+    for point in found.curve:
+        if point.wrong.value <= wanted:
+            assert point.right.value <= found.chosen.right.value
+        if point.threshold > found.chosen.threshold:  # a higher one costs right answers
+            assert point.right.value < found.chosen.right.value
+    pairs = [(g > b) + 0.5 * (g == b) for g in good for b in bad]
+    assert found.auc == pytest.approx(sum(pairs) / len(pairs))
 
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["tune", *map(str, arguments)])
+
+
+def test_a_threshold_comes_from_feedback(tmp_path: Path) -> None:
+    path = tmp_path / "log.sqlite"
+    with open_log(path) as log:
+        for n in range(24):
+            card = ScoreCard(overall=Score(value=n / 24), scores={"mine": Score(value=n / 48)})
+            answer = GuardedAnswer(
+                id="a", question="q", text="t", marked="t", action=Action.PASS, scorecard=card
+            )
+            log.write_records([Record(id=f"{n}", answer=answer)])
+            if n >= 12:
+                log.write_feedback(Feedback(record_id=f"{n}", thumb=1))
+            if n < 11:
+                log.write_feedback(Feedback(record_id=f"{n}", sentence=0, thumb=1))
+                log.write_feedback(Feedback(record_id=f"{n}", sentence=1, correction="else"))
+    shown = run(path, "--false-pass", 0)
+    assert "[policy.thresholds]\noverall = 0.5000\n" in shown.stdout
+    assert "12 right and 11 wrong answers" in shown.stdout
+    found = json.loads(run(path, "--json", "--false-pass", 0, "--score", "mine").stdout)
+    assert found["chosen"]["threshold"] == 0.25
+    with pytest.raises(InputError, match="0 right and 0 wrong answers with a score 'other'"):
+        raise run(path, "--score", "other").exception or AssertionError
 
 
 @pytest.mark.parametrize(
@@ -226,7 +258,7 @@ def run(*arguments: object) -> Result:
         "[strictness]\n# learned in May\nsupport = 0.9 # old\n\n[limits]\nevidence = 9\n",
     ],
 )
-def test_the_command_says_what_it_would_write_and_writes_it(tmp_path: Path, before: str) -> None:
+def test_the_command_prints_the_settings_and_writes_them(tmp_path: Path, before: str) -> None:
     rows = written(tmp_path / "my.csv", GOOD + BAD)
     config = tmp_path / "guardrail.toml"
     config.write_text(before)
@@ -246,7 +278,7 @@ def test_the_command_says_what_it_would_write_and_writes_it(tmp_path: Path, befo
     assert tomllib.loads(config.read_text()) == held
 
 
-def test_the_files_of_the_settings_are_evidence_where_no_column_is(tmp_path: Path) -> None:
+def test_the_settings_files_are_evidence_if_there_is_no_column(tmp_path: Path) -> None:
     bare = [{key: row[key] for key in row if key != "evidence"} for row in GOOD + BAD]
     rows, config = written(tmp_path / "my.csv", bare), tmp_path / "guardrail.toml"
     config.write_text("")
@@ -254,12 +286,10 @@ def test_the_files_of_the_settings_are_evidence_where_no_column_is(tmp_path: Pat
     assert isinstance(run(*asked).exception, InputError)
     (tmp_path / "handbook.md").write_text("Some believe it.\n")
     config.write_text('evidence = ["handbook.md"]\n')
-    shown = run(*asked)
-    assert shown.exit_code == 0, shown.output
-    assert "20 right and 20 wrong answers" in shown.stdout
+    assert "20 right and 20 wrong answers" in run(*asked).stdout
 
 
-def test_a_settings_file_is_made_where_there_is_none(tmp_path: Path) -> None:
+def test_a_missing_settings_file_is_created(tmp_path: Path) -> None:
     rows = written(tmp_path / "my.csv", GOOD + BAD)
     config = tmp_path / "not" / "yet" / "new.toml"
     asked = ("--labelled", rows, "--judge", "percent", "--false-pass", 0.1, "--config", config)
@@ -271,51 +301,43 @@ def test_a_settings_file_is_made_where_there_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "settings", "message"),
     [
-        ((), "", "--labelled"),
-        (("--labelled", "my.csv", "--write"), "", "--config FILE"),
-        (("--labelled", "my.csv", "--judge", "none"), "", "judge"),
-        (("--labelled", "no.csv"), "", "cannot read no.csv"),
+        ("", "", "--labelled"),
+        ("--labelled my.csv --write", "", "--config FILE"),
+        ("--labelled my.csv --judge none", "", "judge"),
+        ("--labelled no.csv", "", "cannot read no.csv"),
+        ("log.sqlite --second chat:m", "", "--second needs --labelled"),
         (
-            ("--labelled", "my.csv", "--judge", "percent", "--config", "s.toml", "--write"),
+            "--labelled my.csv --judge percent --config s.toml --write",
             '[policy]\nbase = "strict"\nstrictness = "lenient"\n',
             "strictness",
         ),
         (
-            ("--labelled", "my.csv", "--judge", "percent", "--config", "s.toml", "--write"),
+            "--labelled my.csv --judge percent --config s.toml --write",
             "strictness.support = 0.95\n",
             r"write into \[strictness\]: support = 0",
         ),
     ],
 )
-def test_wrong_use_is_told(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    options: tuple[str, ...],
-    settings: str,
-    message: str,
+def test_wrong_use_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, settings: str, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "my.csv", GOOD + BAD)
     (tmp_path / "s.toml").write_text(settings)
-    done = run(*options)
+    done = run(*options.split())
     with pytest.raises((ConfigError, InputError), match=message):
         raise done.exception or AssertionError(done.output)
     assert (tmp_path / "s.toml").read_text() == settings
 
 
-def test_the_command_prints_both_counts_and_keeps_what_is_better(tmp_path: Path) -> None:
+def test_the_command_writes_nothing_if_the_current_thresholds_are_as_good(tmp_path: Path) -> None:
     config = tmp_path / "guardrail.toml"
     config.write_text("strictness = { support = 0.25, contradiction = 0.6, removal = 0.75 }\n")
     labelled = written(tmp_path / "my.csv", FAR + NEAR)
     asked = ("--labelled", labelled, "--judge", "percent", "--config", config)
     shown = run(*asked)
-    assert shown.exit_code == 0, shown.output
     assert "20 of 20  20 of 20" in shown.stdout
     assert "1.000" in shown.stdout
     before = config.read_text()
-    done = run(*asked, "--write")
-    assert done.exit_code == 0
-    assert config.read_text() == before
-    config.unlink()
     assert run(*asked, "--write").exit_code == 0
-    assert 0.19 < tomllib.loads(config.read_text())["strictness"]["support"] < 0.30
+    assert config.read_text() == before

@@ -1,0 +1,491 @@
+"""Thresholds learned from labelled answers, or from readers' feedback in a score log.
+
+The engine judges every labelled answer, checks included, with thresholds that stop nothing. The
+score of an answer is the highest threshold of support at which all of it would pass. Learned
+thresholds are cross-validated, and used only if they classify more rows correctly than the current
+ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from math import ceil
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from pydantic import FiniteFloat
+
+from guardrail.core.errors import InputError, JudgeError
+from guardrail.core.types import (
+    AttributedAnswer,
+    Probability,
+    Strictness,
+    Triple,
+    Value,
+    Verdict,
+    VerdictThresholds,
+)
+from guardrail.evaluation.rows import LabelledRow
+from guardrail.evidence.prepared import prepare
+from guardrail.intervals import Rate, clustered_share
+from guardrail.log.records import SQLiteLog
+from guardrail.markers.grammar import parse
+from guardrail.verdict.grounder import Grounder, GroundingRequest
+
+__all__ = [
+    "Counts",
+    "CurvePoint",
+    "LabelledTuning",
+    "Scored",
+    "Tuning",
+    "area",
+    "folds_of",
+    "judged",
+    "require_both",
+    "tune_feedback",
+    "tune_labelled",
+    "tune_scored",
+]
+
+T = TypeVar("T")
+
+LEAST_LABELS = 10
+"""Minimum number of right rows, and of wrong rows, to learn a threshold from."""
+TOGETHER = 32
+"""Rows per call of the judge."""
+FOLDS = 5
+"""Folds of the cross-validation."""
+NEARLY = 0.01
+"""A smaller difference of balanced accuracy is chance: among thresholds this close to the best, the
+one nearest to the current threshold is chosen."""
+ALL_PASS = VerdictThresholds(support=0.0, contradiction=1.0)
+"""Stops only sentences that a check stops or that are likelier contradicted than supported."""
+FEEDBACK = """SELECT CASE :score WHEN 'overall' THEN overall ELSE
+        (SELECT json_extract(value, '$.value') FROM json_each(payload, '$.answer.scorecard.scores')
+        WHERE key = :score) END AS score, max(thumb < 0 OR coalesce(correction, '') != ''), id
+    FROM responses JOIN feedback ON record_id = id
+    WHERE thumb != 0 OR coalesce(correction, '') != '' GROUP BY id HAVING score IS NOT NULL"""
+"""Score of each answer with feedback, whether a reader found it wrong, and its id."""
+
+
+class Scored(NamedTuple):
+    """A row that people judged, with its score.
+
+    Attributes:
+        score: The row passes at thresholds up to this.
+        right: True if it should pass.
+        group: Rows of the same group are not independent.
+    """
+
+    score: float
+    right: bool
+    group: str
+
+
+class CurvePoint(Value):
+    """Shares of rows that pass at a threshold, with Wilson's 95 % intervals.
+
+    Attributes:
+        threshold: Lowest score that passes.
+        wrong: Share of the wrong rows that pass.
+        right: Share of the right rows that pass.
+    """
+
+    threshold: FiniteFloat
+    wrong: Rate
+    right: Rate
+
+
+class Tuning(Value):
+    """A threshold on a score, with the whole curve.
+
+    Attributes:
+        section: Section of the settings that the threshold belongs to.
+        score: Name of the score and of its setting.
+        wanted: Maximum share of wrong rows that may pass; None for the best balanced accuracy.
+        right: Number of right rows.
+        wrong: Number of wrong rows.
+        chosen: The point that passes most right rows; None if too many wrong rows have the highest
+            score.
+        auc: Probability that a right row scores above a wrong one.
+        curve: By rising threshold.
+    """
+
+    section: str = "policy.thresholds"
+    score: str
+    wanted: Probability | None
+    right: int
+    wrong: int
+    chosen: CurvePoint | None
+    auc: Probability
+    curve: tuple[CurvePoint, ...]
+
+    @property
+    def settings(self) -> dict[str, float]:
+        """The settings of the section by name; empty without a threshold."""
+        return {} if self.chosen is None else {self.score: _rounded_up(self.chosen.threshold)}
+
+
+class Counts(Value):
+    """Outcomes of labelled rows under some thresholds.
+
+    Attributes:
+        right: Supported rows.
+        right_passed: Supported rows that pass.
+        right_called: Supported rows that are called contradicted.
+        wrong: Rows that are not supported.
+        wrong_passed: Those of them that pass.
+        contradicted: Contradicted rows.
+        named: Contradicted rows that are called contradicted.
+    """
+
+    right: int
+    right_passed: int
+    right_called: int
+    wrong: int
+    wrong_passed: int
+    contradicted: int
+    named: int
+
+    @property
+    def balanced(self) -> float:
+        """Balanced accuracy of passing: the mean of the shares classified correctly."""
+        return 0.5 * (self.right_passed / self.right + 1.0 - self.wrong_passed / self.wrong)
+
+
+class LabelledTuning(Tuning):
+    """Thresholds of support and contradiction.
+
+    Attributes:
+        groups: Number of different evidence texts.
+        before: Outcomes under the current thresholds.
+        after: Outcomes of each fold under the thresholds learned from the other folds.
+        thresholds: The learned thresholds; None if none meets the wanted false-pass rate.
+    """
+
+    section: str = "strictness"
+    score: str = "support"
+    groups: int
+    before: Counts
+    after: Counts
+    thresholds: VerdictThresholds | None = None
+
+    @property
+    def helps(self) -> bool:
+        """True if a false-pass rate was given or the learned thresholds generalise.
+
+        They generalise if held-out rows are classified better, and no more right rows are called
+        contradicted.
+        """
+        better = self.after.balanced > self.before.balanced
+        return self.wanted is not None or (
+            better and self.after.right_called <= self.before.right_called
+        )
+
+    @property
+    def settings(self) -> dict[str, float]:
+        """The settings of the section by name; empty if nothing useful was learned."""
+        found = self.thresholds
+        return {} if found is None or not self.helps else found.model_dump()
+
+
+class _Row(NamedTuple):
+    """A labelled row with support and contradiction of each of its claims."""
+
+    label: Verdict
+    group: str
+    claims: tuple[tuple[float, float], ...]
+
+    @property
+    def scored(self) -> Scored:
+        """With the highest threshold at which all claims pass; 0 if one never does."""
+        passes_to = min((_passes_to(*pair) for pair in self.claims), default=1.0)
+        return Scored(passes_to, self.label is Verdict.SUPPORTED, self.group)
+
+
+def tune_feedback(log: SQLiteLog, *, score: str = "overall", false_pass: float = 0.05) -> Tuning:
+    """Learn a threshold on a score from readers' feedback.
+
+    An answer with any thumb down or correction is wrong; one with only thumbs up is right.
+
+    Args:
+        log: The score log with its feedback.
+        score: Name of the score.
+        false_pass: Maximum share of the wrong answers that may pass, in [0, 1].
+
+    Raises:
+        InputError: There are too few answers with feedback and that score.
+        RecordError: The log cannot be read.
+    """
+    with log.reading() as db:
+        found = db.execute(FEEDBACK, {"score": score}).fetchall()
+    rows = [Scored(value, not wrong, name) for value, wrong, name in found]
+    return tune_scored(rows, score=score, false_pass=false_pass)
+
+
+def tune_scored(rows: Sequence[Scored], *, score: str, false_pass: float) -> Tuning:
+    """Choose the best threshold at which at most a share of the wrong rows passes.
+
+    Args:
+        rows: Rows with their scores.
+        score: Name of the score.
+        false_pass: The share allowed, in [0, 1].
+
+    Raises:
+        InputError: There are too few rows.
+    """
+    right = sum(row.right for row in rows)
+    if min(right, len(rows) - right) < LEAST_LABELS:
+        raise InputError(
+            f"{right} right and {len(rows) - right} wrong answers with a score {score!r} have "
+            f"feedback; {LEAST_LABELS} of each are needed"
+        )
+    seen = {row.score for row in rows}
+    above = max(seen) + max(1e-4, 1e-4 * abs(max(seen)))  # nothing passes this
+    curve = _curve(rows, {*seen, above})
+    return Tuning(
+        score=score,
+        wanted=false_pass,
+        right=right,
+        wrong=len(rows) - right,
+        chosen=_within(curve, false_pass),
+        auc=area(rows),
+        curve=tuple(curve),
+    )
+
+
+def tune_labelled(
+    rows: Sequence[LabelledRow],
+    grounder: Grounder,
+    *,
+    false_pass: float | None = None,
+    before: VerdictThresholds = Strictness.BALANCED.thresholds,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> LabelledTuning:
+    """Learn thresholds of support and contradiction, and cross-validate them.
+
+    Args:
+        rows: The labelled answers.
+        grounder: Judges them.
+        false_pass: The share of wrong rows that may pass, in [0, 1]; None for the best balanced
+            accuracy.
+        before: The current thresholds.
+        progress: Called with the number of judged rows and of all rows.
+
+    Raises:
+        InputError: There are too few rows, or all have one label.
+        JudgeError: The judge failed.
+    """
+    require_both(rows)
+    found = [
+        _Row(row.label, row.group, _claims(answer))
+        for row, answer in zip(rows, judged(grounder, rows, ALL_PASS, progress), strict=True)
+    ]
+    scored = [row.scored for row in found]
+    curve = _labelled_curve(found)
+    right = sum(row.right for row in scored)
+    return LabelledTuning(
+        wanted=false_pass,
+        right=right,
+        wrong=len(found) - right,
+        chosen=_chosen(curve, false_pass, before),
+        auc=area(scored),
+        curve=tuple(curve),
+        groups=len({row.group for row in found}),
+        before=_counts([(row, before) for row in found]),
+        after=_counts(_crossed(found, false_pass, before)),
+        thresholds=_learned(found, false_pass, before),
+    )
+
+
+def require_both(rows: Sequence[LabelledRow]) -> None:
+    """Check that there are enough rows of both kinds.
+
+    Raises:
+        InputError: There are too few rows, or all have one label.
+    """
+    right = sum(row.label is Verdict.SUPPORTED for row in rows)
+    wrong = len(rows) - right
+    if not right or not wrong:
+        only = "supported" if right else "unsupported or contradicted"
+        raise InputError(f"all {len(rows)} rows are {only}; a threshold needs both kinds")
+    if min(right, wrong) < LEAST_LABELS:
+        raise InputError(
+            f"{right} supported and {wrong} other rows are too few: {LEAST_LABELS} of each are "
+            f"needed, {max(0, LEAST_LABELS - right)} more supported ones and "
+            f"{max(0, LEAST_LABELS - wrong)} more others"
+        )
+
+
+def judged(
+    grounder: Grounder,
+    rows: Sequence[LabelledRow],
+    thresholds: VerdictThresholds,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[AttributedAnswer]:
+    """Judge labelled rows, checks included.
+
+    Raises:
+        JudgeError: The judge failed.
+    """
+    answers: list[AttributedAnswer] = []
+    for first in range(0, len(rows), TOGETHER):
+        requests = [
+            GroundingRequest(
+                row.question,
+                parse(row.answer, [item for item in row.evidence if isinstance(item, Triple)]),
+                prepare(row.evidence),
+                thresholds=thresholds,
+            )
+            for row in rows[first : first + TOGETHER]
+        ]
+        found, _, problems = grounder.ground(requests)
+        if problems:
+            raise JudgeError(problems[0].message)
+        answers += found
+        progress(len(answers), len(rows))
+    return answers
+
+
+def folds_of(groups: Sequence[str]) -> list[int]:
+    """The fold of each row; rows of a group stay together if there are enough groups."""
+    place = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+    together = len(place) >= FOLDS
+    return [(place[group] if together else at) % FOLDS for at, group in enumerate(groups)]
+
+
+def area(rows: Sequence[Scored]) -> float:
+    """Probability that a right row scores above a wrong one: the area under the ROC curve.
+
+    Ties count half.
+    """
+    good = np.array([row.score for row in rows if row.right])
+    bad = np.sort([row.score for row in rows if not row.right])
+    below, up_to = (np.searchsorted(bad, good, side) for side in ("left", "right"))
+    return float((below + up_to).mean() / (2 * len(bad)))
+
+
+def _rounded_up(threshold: float) -> float:
+    """A threshold with four digits; rounding down would let more rows pass."""
+    return ceil(round(threshold * 1e4, 6)) / 1e4
+
+
+def _midpoints(values: Iterable[float]) -> list[float]:
+    """The rounded middles between different values, which leave a margin on both sides."""
+    return [_rounded_up((low + high) / 2) for low, high in pairwise(sorted({*values}))]
+
+
+def _curve(rows: Sequence[Scored], thresholds: Iterable[float]) -> list[CurvePoint]:
+    """Shares of right and of wrong rows that pass at each threshold, by rising threshold."""
+    kinds = [[row for row in rows if row.right is right] for right in (False, True)]
+    scores = [np.array([row.score for row in kind]) for kind in kinds]
+    groups = [np.unique([row.group for row in kind], return_inverse=True)[1] for kind in kinds]
+    curve = []
+    for threshold in sorted({*thresholds}):
+        wrong, right = (
+            clustered_share(score >= threshold, group)
+            for score, group in zip(scores, groups, strict=True)
+        )
+        curve.append(CurvePoint(threshold=threshold, wrong=wrong, right=right))
+    return curve
+
+
+def _labelled_curve(rows: Sequence[_Row]) -> list[CurvePoint]:
+    scored = [row.scored for row in rows]
+    above = min(1.0, _rounded_up(max(row.score for row in scored)) + 1e-4)
+    return _curve(scored, [*_midpoints([0.0, *(row.score for row in scored)]), above])
+
+
+def _within(curve: Sequence[CurvePoint], false_pass: float) -> CurvePoint | None:
+    """The point within a false-pass rate that passes most right rows; of equals the highest."""
+    points = [point for point in curve if point.wrong.value <= false_pass]
+    return max(points, key=lambda point: (point.right.value, point.threshold), default=None)
+
+
+def _chosen(
+    curve: Sequence[CurvePoint], false_pass: float | None, before: VerdictThresholds
+) -> CurvePoint | None:
+    if false_pass is not None:
+        return _within(curve, false_pass)
+    worth = {point: point.right.value - point.wrong.value for point in curve}
+    return min(_best(worth), key=lambda point: abs(point.threshold - before.support))
+
+
+def _best(worth: dict[T, float]) -> list[T]:
+    """The keys whose worth (twice the balanced accuracy less one) is nearly the highest."""
+    return [key for key, value in worth.items() if value >= max(worth.values()) - 2.0 * NEARLY]
+
+
+def _learned(
+    rows: Sequence[_Row], false_pass: float | None, before: VerdictThresholds
+) -> VerdictThresholds | None:
+    chosen = _chosen(_labelled_curve(rows), false_pass, before)
+    if chosen is None:
+        return None
+    support = _rounded_up(chosen.threshold)
+    contradiction = _contradiction(rows, support, before.contradiction)
+    removal = max(before.removal, contradiction)
+    return VerdictThresholds(support=support, contradiction=contradiction, removal=removal)
+
+
+def _contradiction(rows: Sequence[_Row], support: float, before: float) -> float:
+    """The threshold that best separates contradicted rows that do not pass from the others.
+
+    The current one if there are too few rows of either kind.
+    """
+    likely: dict[bool, list[float]] = {True: [], False: []}
+    for row in rows:
+        if stopped := [pair[1] for pair in row.claims if _passes_to(*pair) < support]:
+            likely[row.label is Verdict.CONTRADICTED].append(max(stopped))
+    if min(map(len, likely.values())) < LEAST_LABELS:
+        return before
+    worth = {}
+    for threshold in {before, *_midpoints([*likely[True], *likely[False]])}:
+        found, wrong = (np.mean(np.array(likely[kind]) >= threshold) for kind in (True, False))
+        worth[threshold] = float(found - wrong)
+    return min(_best(worth), key=lambda threshold: abs(threshold - before))
+
+
+def _crossed(
+    rows: Sequence[_Row], false_pass: float | None, before: VerdictThresholds
+) -> list[tuple[_Row, VerdictThresholds]]:
+    """Each row with the thresholds learned from the other folds, else the current ones."""
+    folds = folds_of([row.group for row in rows])
+    found = []
+    for fold in range(FOLDS):
+        rest = [row for row, of in zip(rows, folds, strict=True) if of != fold]
+        both = {row.label is Verdict.SUPPORTED for row in rest} == {True, False}
+        learned = _learned(rest, false_pass, before) if both else None
+        held_out = [row for row, of in zip(rows, folds, strict=True) if of == fold]
+        found += [(row, learned or before) for row in held_out]
+    return found
+
+
+def _counts(rows: Sequence[tuple[_Row, VerdictThresholds]]) -> Counts:
+    found = [(row.label, {at.verdict(*pair) for pair in row.claims}) for row, at in rows]
+    right = [verdicts for label, verdicts in found if label is Verdict.SUPPORTED]
+    wrong = [verdicts for label, verdicts in found if label is not Verdict.SUPPORTED]
+    against = [verdicts for label, verdicts in found if label is Verdict.CONTRADICTED]
+    return Counts(
+        right=len(right),
+        right_passed=sum(verdicts <= {Verdict.SUPPORTED} for verdicts in right),
+        right_called=sum(Verdict.CONTRADICTED in verdicts for verdicts in right),
+        wrong=len(wrong),
+        wrong_passed=sum(verdicts <= {Verdict.SUPPORTED} for verdicts in wrong),
+        contradicted=len(against),
+        named=sum(Verdict.CONTRADICTED in verdicts for verdicts in against),
+    )
+
+
+def _passes_to(support: float, contradiction: float) -> float:
+    return support if support >= contradiction else 0.0
+
+
+def _claims(answer: AttributedAnswer) -> tuple[tuple[float, float], ...]:
+    """Support and contradiction of the claims."""
+    return tuple(
+        (sentence.support or 0.0, sentence.contradiction or 0.0)
+        for sentence in answer.sentences
+        if sentence.category is not None
+    )
