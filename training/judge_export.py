@@ -1,4 +1,4 @@
-"""Writes a judge as the ONNX graph that runs fastest on a CPU, and reads it back.
+"""Writes a cross-encoder as the ONNX graph that runs fastest on a CPU.
 
 The graph is written node by node rather than traced, because three choices decide its speed:
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import onnx
@@ -24,13 +24,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from judges.exactness import SAFE_WEIGHT
 
-__all__ = [
-    "LEVELS",
-    "Sizes",
-    "read_cross_encoder",
-    "read_sizes",
-    "write_cross_encoder",
-]
+__all__ = ["write_cross_encoder"]
 
 Array = NDArray[Any]
 
@@ -47,20 +41,19 @@ def write_cross_encoder(
     path: Path,
     *,
     heads: Sequence[str],
-    token_heads: Sequence[str] = (),
     attention_heads: int = 12,
     epsilon: float = 1e-12,
-    quantise: bool = True,
 ) -> None:
     """Write a cross-encoder with its heads as one file.
+
+    Linear layers (per output channel) and word embeddings (per word) are 8-bit integers.
 
     The graph takes ``input_ids``, ``attention_mask`` and ``token_type_ids`` (int64 [n, l]) and
     gives the raw logits of each head under the head's name, [n, labels] or, of token heads,
     [n, l, labels].
 
     Args:
-        state: Parameters as 32-bit floats, by the names of
-            ``training.model.CrossEncoder``: ``words.weight``, ``positions.weight``,
+        state: Parameters as 32-bit floats: ``words.weight``, ``positions.weight``,
             ``segments.weight``, ``embedding_norm.*``, ``layers.0.qkv.*``,
             ``layers.0.attention_out.*``, ``layers.0.attention_norm.*``, ``layers.0.up.*``,
             ``layers.0.down.*``, ``layers.0.output_norm.*``, ``heads.NAME.0.*``,
@@ -68,30 +61,20 @@ def write_cross_encoder(
         path: Where the file goes.
         heads: Names of the heads; each reads the first token's state joined with the mean over
             all tokens, through a linear layer, tanh and a linear layer.
-        token_heads: Names of the heads that read each token's state through a linear layer,
-            ``tokens.NAME.*``.
         attention_heads: Attention heads of each layer.
         epsilon: Added to the variance in layer normalisation.
-        quantise: Store linear layers (per output channel) and word embeddings (per word) in
-            8-bit integers; otherwise everything stays in 32-bit floats.
 
     Raises:
         KeyError: A parameter is missing from ``state``.
     """
-    graph = _Graph(state, epsilon=epsilon, quantise=quantise)
-    _fill(graph, heads, token_heads, attention_heads)
+    graph = _Graph(state, epsilon)
+    _fill(graph, heads, attention_heads)
     inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "l"]) for name in INPUTS]
     outputs = [
         helper.make_tensor_value_info(
             head, TensorProto.FLOAT, ["n", len(state[f"heads.{head}.3.bias"])]
         )
         for head in heads
-    ]
-    outputs += [
-        helper.make_tensor_value_info(
-            head, TensorProto.FLOAT, ["n", "l", len(state[f"tokens.{head}.bias"])]
-        )
-        for head in token_heads
     ]
     made = helper.make_model(
         helper.make_graph(graph.nodes, "judge", inputs, outputs, graph.constants),
@@ -102,88 +85,7 @@ def write_cross_encoder(
     onnx.save(made, str(path))
 
 
-def read_cross_encoder(
-    path: Path,
-    shapes: Mapping[str, tuple[int, ...]],
-    *,
-    heads: Sequence[str],
-    token_heads: Sequence[str] = (),
-) -> dict[str, Array]:
-    """Read back the parameters of a file written by ``write_cross_encoder`` in 8 bits.
-
-    Args:
-        path: The file.
-        shapes: Shape of each parameter, by the names of ``write_cross_encoder``.
-        heads: Names of the heads the file was written with.
-        token_heads: Names of its token heads.
-
-    Returns:
-        Parameters as 32-bit floats; 8-bit ones as their integers times their scales.
-
-    Raises:
-        ValueError: The file holds other parameters than ``shapes`` names.
-    """
-    blank = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
-    graph = _Graph(blank, epsilon=0.0, quantise=True)
-    _fill(graph, heads, token_heads, 1)
-    stored = {c.name: numpy_helper.to_array(c) for c in onnx.load(str(path)).graph.initializer}
-    if len(stored) != len(graph.constants):
-        raise ValueError(f"{path} holds no 8-bit cross-encoder with these heads and layers")
-    state: dict[str, Array] = {}
-    for name, shape in shapes.items():
-        place = graph.places[name]
-        values = stored.get(place.values, np.empty(0)).astype(np.float32)
-        if place.transposed:
-            values = values.T
-        if values.shape != shape:
-            raise ValueError(f"{path} holds no parameter {name} of shape {shape}")
-        if place.scales is not None:
-            values = values * stored[place.scales].reshape(-1, 1)
-        state[name] = values
-    return state
-
-
-class Sizes(NamedTuple):
-    """Sizes of a cross-encoder, by the names of ``training.model.EncoderConfig``."""
-
-    vocab_size: int
-    hidden_size: int
-    positions: int
-    segments: int
-    layers: int
-    attention_heads: int
-    intermediate_size: int
-
-
-def read_sizes(path: Path) -> Sizes:
-    """Read the sizes of a file written by ``write_cross_encoder`` in 8 bits.
-
-    Raises:
-        ValueError: The file is of another kind.
-    """
-    try:
-        graph = onnx.load(str(path)).graph
-        shapes = {constant.name: tuple(constant.dims) for constant in graph.initializer}
-        nodes = {node.op_type: node for node in reversed(graph.node)}
-        linear = {n.output[0]: n for n in graph.node if n.op_type == "DynamicQuantizeMatMul"}
-        lookups = {n.input[1]: n.input[0] for n in graph.node if n.op_type == "Gather"}
-        vocab_size, hidden_size = shapes[nodes["Gather"].input[0]]
-        return Sizes(
-            vocab_size,
-            hidden_size,
-            positions=shapes[nodes["Slice"].input[0]][0],
-            segments=shapes[lookups["token_type_ids"]][0],
-            layers=sum(node.op_type == "MultiHeadAttention" for node in graph.node),
-            attention_heads=helper.get_node_attr_value(nodes["MultiHeadAttention"], "num_heads"),
-            intermediate_size=shapes[linear[nodes["Gelu"].input[0]].input[1]][1],
-        )
-    except Exception as error:
-        raise ValueError(f"{path} is no 8-bit cross-encoder of this project: {error}") from error
-
-
-def _fill(
-    graph: _Graph, heads: Sequence[str], token_heads: Sequence[str], attention_heads: int
-) -> None:
+def _fill(graph: _Graph, heads: Sequence[str], attention_heads: int) -> None:
     """Add every node of a cross-encoder, in one fixed order."""
     mask = graph.add("Cast", ["attention_mask"], to=TensorProto.INT32)
     states = _embed(graph)
@@ -195,28 +97,16 @@ def _fill(
     for head in heads:
         inner = graph.add("Tanh", [graph.linear(f"heads.{head}.0", features)])
         graph.plain(f"heads.{head}.3", inner, result=head)
-    for head in token_heads:
-        graph.plain_tokens(f"tokens.{head}", states, result=head)
-
-
-class _Place(NamedTuple):
-    """Names of the constants that hold a parameter."""
-
-    values: str
-    scales: str | None = None
-    transposed: bool = False
 
 
 class _Graph:
     """Nodes and constants in the making; methods return the name of their result."""
 
-    def __init__(self, state: Mapping[str, Array], *, epsilon: float, quantise: bool) -> None:
+    def __init__(self, state: Mapping[str, Array], epsilon: float) -> None:
         self.state = state
         self.epsilon = epsilon
-        self.quantise = quantise
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
-        self.places: dict[str, _Place] = {}
 
     def add(
         self,
@@ -241,28 +131,15 @@ class _Graph:
 
     def weight(self, name: str) -> str:
         """Append a parameter as it is."""
-        constant = self.constant(np.ascontiguousarray(self.state[name], np.float32))
-        self.places[name] = _Place(constant)
-        return constant
+        return self.constant(np.ascontiguousarray(self.state[name], np.float32))
 
     def linear(self, name: str, source: str) -> str:
         """Append a linear layer over [n, l, in] or [n, in]."""
-        if not self.quantise:
-            weight = self.constant(np.ascontiguousarray(self.state[f"{name}.weight"].T))
-            self.places[f"{name}.weight"] = _Place(weight, transposed=True)
-            product = self.add("MatMul", [source, weight])
-            return self.add("Add", [product, self.weight(f"{name}.bias")])
         table, scales = _eight_bit(self.state[f"{name}.weight"])
-        place = _Place(
-            self.constant(np.ascontiguousarray(table.T)),
-            self.constant(scales[:, 0].copy()),
-            transposed=True,
-        )
-        self.places[f"{name}.weight"] = place
         inputs = [
             source,
-            place.values,
-            place.scales or "",
+            self.constant(np.ascontiguousarray(table.T)),
+            self.constant(scales[:, 0].copy()),
             self.constant(np.zeros(len(table), np.int8)),
             self.weight(f"{name}.bias"),
         ]
@@ -272,13 +149,6 @@ class _Graph:
         """Append the last layer of a head over [n, in], in 32-bit floats."""
         inputs = [source, self.weight(f"{name}.weight"), self.weight(f"{name}.bias")]
         return self.add("Gemm", inputs, result=result, transB=1)
-
-    def plain_tokens(self, name: str, source: str, *, result: str) -> str:
-        """Append a linear layer over [n, l, in], in 32-bit floats."""
-        weight = self.constant(np.ascontiguousarray(self.state[f"{name}.weight"].T, np.float32))
-        self.places[f"{name}.weight"] = _Place(weight, transposed=True)
-        product = self.add("MatMul", [source, weight])
-        return self.add("Add", [product, self.weight(f"{name}.bias")], result=result)
 
     def norm(self, name: str, source: str) -> str:
         """Append a layer normalisation over the last axis, in vectorised operations."""
@@ -304,16 +174,10 @@ def _eight_bit(weight: Array) -> tuple[Array, Array]:
 
 def _embed(graph: _Graph) -> str:
     """Word, position and segment embeddings, summed and normalised: [n, l, hidden]."""
-    if graph.quantise:
-        table, scales = _eight_bit(graph.state["words.weight"])
-        place = _Place(graph.constant(table), graph.constant(scales))
-        graph.places["words.weight"] = place
-        rows = graph.add("Gather", [place.values, "input_ids"])
-        rows = graph.add("Cast", [rows], to=TensorProto.FLOAT)
-        scale = graph.add("Gather", [place.scales or "", "input_ids"])
-        words = graph.add("Mul", [rows, scale])
-    else:
-        words = graph.add("Gather", [graph.weight("words.weight"), "input_ids"])
+    table, scales = _eight_bit(graph.state["words.weight"])
+    rows = graph.add("Gather", [graph.constant(table), "input_ids"])
+    rows = graph.add("Cast", [rows], to=TensorProto.FLOAT)
+    words = graph.add("Mul", [rows, graph.add("Gather", [graph.constant(scales), "input_ids"])])
     length = graph.add("Shape", ["input_ids"], start=1, end=2)
     zero = graph.constant(np.array([0], np.int64))
     places = graph.add("Slice", [graph.weight("positions.weight"), zero, length, zero])

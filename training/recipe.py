@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -25,9 +23,8 @@ from training.relation_pairs import relation_rows
 from training.rows import Row
 from training.sentence_pairs import load_dart, load_tekgen
 from training.statements import Statement, is_held_out, own_statements, shared_statements
-from training.table_statements import table_statements
 
-__all__ = ["SEED", "load_rows", "load_statements", "load_validation"]
+__all__ = ["SEED", "load_rows", "load_statements"]
 
 SEED = 13
 GRAPH_ROWS = 10_000
@@ -35,8 +32,6 @@ CAQA_ROWS = 16_000
 CLAIM_ROWS = 9_000
 RELATION_ROWS = 8_000
 MADE_TABLES = 1_500
-TEST_ROWS = 2_000
-"""Rows of each constructed validation set."""
 
 
 def load_statements(data: Path) -> tuple[list[Statement], list[Statement]]:
@@ -89,47 +84,6 @@ def load_rows(data: Path, *, seed: int, sources: frozenset[str]) -> list[Row]:
     return [row for row in rows if row.source in sources]
 
 
-def load_validation(data: Path, *, seed: int = SEED, most: int | None = None) -> list[Row]:
-    """Load and construct every validation row; none shares page, table or entity with training.
-
-    ``caqa_test_relations`` asks about relations that no training row has.
-
-    Args:
-        data: The data folder, with ``nli/``, ``triples/`` and ``kg/``.
-        seed: Seed of all constructions.
-        most: Most rows of a source, drawn by chance; all by default.
-    """
-    graph = assemble(data)
-    sets = _one_of_each_set(load_statements(data)[1])
-    rows = [
-        *load_nli(data).validation,
-        *load_tekgen(data, seed=seed).validation,
-        *load_dart(data, seed=seed).validation,
-        *graph_rows(graph, rows=TEST_ROWS, seed=seed, split="valid"),
-        *caqa_rows(graph, rows=TEST_ROWS, seed=seed, split="test"),
-        *caqa_rows(graph, rows=TEST_ROWS, seed=seed, split="test_relations"),
-        *load_gathered(data, seed=seed).validation,
-        *relation_rows(data, rows=TEST_ROWS, seed=seed, unseen=True),
-        *set_rows(dart_sets(data)[1], "dart_sets", seed=seed),
-        *statement_rows(close_wording(sets, seed=seed), "close_wording"),
-        *statement_rows(table_statements(sets, count=TEST_ROWS // 10, seed=seed), "tables"),
-    ]
-    return rows if most is None else _thinned(rows, most)
-
-
 def _one_of_each_set(statements: Sequence[Statement]) -> list[Statement]:
     """The first statement of each evidence set."""
     return list({statement.group: statement for statement in reversed(statements)}.values())[::-1]
-
-
-def _thinned(rows: Sequence[Row], most: int) -> list[Row]:
-    """At most some rows of each source, drawn by chance: neighbours often share label or table."""
-    by_source: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_source[row.source].append(row)
-    chooser = random.Random(SEED)
-    return [
-        row
-        for some in by_source.values()
-        for row in (some if len(some) <= most else chooser.sample(some, most))
-    ]

@@ -18,7 +18,6 @@ __all__ = [
     "NO_LABEL",
     "Row",
     "nli_row",
-    "nli_targets",
     "without_overlap",
 ]
 
@@ -94,15 +93,6 @@ def nli_row(
     else:
         category = (_SUPPORTIVE,) if label == "entailment" else (_CONTRADICTORY,)
     return Row(premise, hypothesis, source, index, category)
-
-
-def nli_targets(row: Row) -> tuple[int, ...]:
-    """Indices into ``HEADS["nli"]`` that count as right for a row; empty for none."""
-    if row.nli == NOT_ENTAILMENT:
-        return (1, 2)
-    if row.nli == NOT_CONTRADICTION:
-        return (0, 1)
-    return () if row.nli == NO_LABEL else (row.nli,)
 
 
 def without_overlap(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from judges.sequences import IDS, Claim
 from judges.window_reader import Reading, Task
 from training.window_model import WindowModel, pack
 
-__all__ = ["TorchReader", "open_reader"]
+__all__ = ["TorchReader"]
 
 BATCH = 32_000
 """Most tokens of a batch, padding included."""
@@ -92,21 +91,3 @@ def _length(row: tuple[tuple[IDS, ...], list[int]], tasks: Sequence[Task]) -> in
     windows, numbers = row
     claims: list[Claim] = [tasks[number][1] for number in numbers]
     return sum(map(len, windows)) + sum(len(claim.ids) for claim in claims)
-
-
-def open_reader(start: Path, checkpoint: Path, *, device: str | None = None) -> TorchReader:
-    """A reader of published weights and a checkpoint.
-
-    Args:
-        start: Folder of the encoder: ``config.json`` and ``model.safetensors``.
-        checkpoint: A file of ``torch.save``.
-        device: Where it runs.
-    """
-    from safetensors.torch import load_file
-
-    from training.window_model import Sizes
-
-    model = WindowModel(Sizes.read(start / "config.json"))
-    trained = torch.load(checkpoint, map_location="cpu", weights_only=True)
-    model.load(load_file(start / "model.safetensors"), trained)
-    return TorchReader(model, device=device)

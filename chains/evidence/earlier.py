@@ -1,7 +1,7 @@
-"""Evidence of earlier answers of a conversation, kept for the turns that refer to them.
+"""Evidence of earlier answers of a conversation, for the turns that refer to them.
 
-The answer itself never becomes evidence: only what carried its supported sentences does, so that
-a mistake that was marked once is marked again when the model repeats it.
+An answer itself never becomes evidence, only what supported its sentences: an error that was marked
+once is marked again when the model repeats it.
 """
 
 from __future__ import annotations
@@ -23,22 +23,15 @@ from guardrail.markers.grammar import parse
 __all__ = ["EarlierAnswers", "grounds_of", "keys_of_answer", "keys_of_turns", "reply_key"]
 
 MOST_ANSWERS: Final = 1_000
-"""Answers that are remembered, those used last."""
-
+"""Answers in memory, the last used ones."""
 MOST_CHARS: Final = 20_000
-"""Characters of evidence that are remembered of one answer."""
-
-GRAPH_ALONE: Final = ("graph",)
-"""Where the evidence came from, of an answer whose facts the graph gives again."""
-FILES_ALONE: Final = ("files",)
-"""The same of one whose evidence is all there for the next answer, too."""
+"""Characters of evidence of one answer."""
 
 
 class EarlierAnswers:
-    """A bounded memory from answers that left to their evidence; for many threads at once.
+    """A bounded, thread-safe memory of the evidence of returned answers.
 
-    It lives as long as the process: another worker, or a restarted one, knows nothing of
-    what was answered here, and judges the next turn without it.
+    Each process has its own: another worker judges the next turn without it.
     """
 
     def __init__(self, most: int = MOST_ANSWERS) -> None:
@@ -47,10 +40,10 @@ class EarlierAnswers:
         self._lock = threading.Lock()
 
     def keep(self, keys: Iterable[bytes], evidence: Sequence[Evidence]) -> None:
-        """Remember evidence under each of an answer's keys.
+        """Store evidence under each of an answer's keys.
 
-        If the answers of two conversations share a key, only their common evidence is kept: no
-        caller may add evidence to another's conversation by having the same said in their own.
+        If answers of two conversations share a key, only their common evidence stays: no caller
+        may add evidence to another's conversation by getting the same answer.
         """
         left, kept = MOST_CHARS, []
         for item in evidence:
@@ -67,7 +60,7 @@ class EarlierAnswers:
                 self._kept.popitem(last=False)
 
     def of(self, keys: Iterable[bytes]) -> tuple[Evidence, ...]:
-        """The evidence under any of some keys, in their order, without repeats."""
+        """The evidence under any of the keys, in their order, without duplicates."""
         found: dict[Evidence, None] = {}
         with self._lock:
             for key in keys:
@@ -78,7 +71,9 @@ class EarlierAnswers:
 
 
 def grounds_of(answer: GuardedAnswer) -> tuple[Evidence, ...]:
-    """What carries the supported sentences of an answer; what the graph gives again is left out."""
+    """The evidence of an answer's supported sentences, unless graph or files give it again."""
+    if answer.evidence_from == ("files",):
+        return ()
     supported = [
         item
         for item in answer.sentences
@@ -86,22 +81,20 @@ def grounds_of(answer: GuardedAnswer) -> tuple[Evidence, ...]:
     ]
     rendition = render_sentences(answer.text, supported, answer, MarkerStyle.NONE, notes=Notes())
     cited = dict.fromkeys(item.evidence for item in rendition.citations if item.evidence)
-    if answer.evidence_from == FILES_ALONE:
-        return ()
-    again = answer.evidence_from == GRAPH_ALONE
+    again = answer.evidence_from == ("graph",)
     return tuple(item for item in cited if isinstance(item, Passage) or not again)
 
 
 def keys_of_answer(
     owner: str, turns: Sequence[Turn], answer: GuardedAnswer, style: MarkerStyle
 ) -> set[bytes]:
-    """Keys of an answer to the turns before it: as it left, and as clients clean it."""
+    """Keys of an answer to the turns before it: with its markers, and without."""
     asked = next((turn.text for turn in reversed(turns) if turn.role == "user"), "")
     return {_key(owner, asked, text) for text in (render(answer, style).text, answer.text)}
 
 
 def keys_of_turns(owner: str, turns: Sequence[Turn], most: int) -> Iterator[bytes]:
-    """Keys that the last answers among some turns may have, the latest first."""
+    """Keys of the last answers among the turns, the latest first."""
     answers = [place for place, turn in enumerate(turns) if turn.role == "assistant"]
     for place in answers[::-1][:most]:
         before = (turn.text for turn in reversed(turns[:place]) if turn.role == "user")
@@ -111,7 +104,7 @@ def keys_of_turns(owner: str, turns: Sequence[Turn], most: int) -> Iterator[byte
 
 
 def reply_key(owner: str, id: str) -> bytes:
-    """Key of a reply that a server knows by its id, as the responses API does."""
+    """Key of a reply with an id, as in the responses API."""
     return _key(owner, id)
 
 

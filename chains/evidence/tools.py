@@ -22,7 +22,7 @@ from guardrail.core.workers import stop_if_given_up
 from guardrail.evidence.retrieval import MOST_CHARS, too_long
 from guardrail.sources.tables import MOST_CELLS, SUBJECT_COLUMNS, row_size
 
-__all__ = ["ToolResult", "evidence_of_tools", "result_evidence"]
+__all__ = ["ToolResult", "evidence_of_tools"]
 
 TEXT_KEYS = ("text", "content", "page_content", "snippet", "body")
 """Keys of a document's text; the other keys of an object with one are its fields and facts."""
@@ -75,7 +75,7 @@ class ToolResult(NamedTuple):
 class _Limit:
     """Bounds the cells of a table that become facts, and counts those left out."""
 
-    def __init__(self, most: int = MOST_CELLS) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
         self.left_out = 0
 
@@ -94,7 +94,8 @@ def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings)
     """Read the results of tools, newest first, within the settings' bounds.
 
     Args:
-        results: In the order of the conversation.
+        results: In the order of the conversation. Texts and documents become passages, rows and
+            other objects facts.
         settings: Whether and how much to read.
 
     Returns:
@@ -107,7 +108,7 @@ def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings)
     room, cut, left_out = settings.tool_chars, 0, 0
     limit = _Limit(min(MOST_CELLS, room // LEAST_CHARS + 1))
     items = chain.from_iterable(
-        chain(result.documents, result_evidence(result.content, result.tool, limit))
+        chain(result.documents, _result(result.content, result.tool, limit))
         for result in results[: -settings.tool_results - 1 : -1]
     )
     for item in islice(items, MOST_CELLS):
@@ -149,17 +150,11 @@ def _within(item: Evidence, room: int) -> Evidence | None:
     return item.model_copy(update={"text": text}) if text else None
 
 
-def result_evidence(
-    content: object, tool: str | None = None, limit: _Limit | None = None
-) -> Iterator[Evidence]:
-    """Read one result.
+def _result(content: object, tool: str | None, limit: _Limit) -> Iterator[Evidence]:
+    """Read one result: text, JSON or rows as text, content parts, or data.
 
-    Args:
-        content: Text, JSON or rows as text, content parts, or data.
-        tool: Subject of facts that name none.
-        limit: Bounds the cells of tables.
+    The tool is the subject of facts that name none.
     """
-    limit = limit or _Limit()
     if isinstance(content, str):
         data = _json(content)
         data = _rows_of_text(content) if data is None else data
@@ -169,7 +164,7 @@ def result_evidence(
             yield Passage(text=content, title=tool)
     elif isinstance(content, list) and content and all(_part_text(item) for item in content):
         for part in content:
-            yield from result_evidence(_part_text(part), tool, limit)
+            yield from _result(_part_text(part), tool, limit)
     else:
         yield from _facts(content, tool, 0, limit)
 
@@ -191,7 +186,7 @@ def _facts(data: object, subject: str | None, depth: int, limit: _Limit) -> Iter
     elif isinstance(data, Mapping):
         text = _part_text(data)
         if text and all(key in PART_KEYS or _cell(value) is None for key, value in data.items()):
-            yield from result_evidence(text, subject, limit)
+            yield from _result(text, subject, limit)
         else:
             yield from _object(data, subject, depth, limit)
 

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.evidence_speed import SENTENCES, evidence_sets, timed
+from benchmarks.evidence_speed import timed
 from judges.base import GroundingItem
 from judges.evidence_judge import EvidenceJudge
 from tests.judges.tiny_windows import write_base, write_judge
-
-
-def test_five_sentences_share_their_evidence() -> None:
-    for kind, statements in evidence_sets().items():
-        assert len(statements) == SENTENCES
-        assert len({one.statements for one in statements}) == 1
-        assert all(one.triples is (kind == "triples") for one in statements)
 
 
 def test_every_time_is_measured(tmp_path: Path) -> None:

@@ -7,9 +7,7 @@ import pytest
 pytest.importorskip("starlette", reason="the extra 'server' is not installed")
 pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 
-from benchmarks.faults.disk import no_room, spoilt
-from benchmarks.faults.facts import CANARY, CASES, RIGHT, Case, fault_of, faults_in
-from benchmarks.faults.leaks import held
+from benchmarks.faults.facts import CANARY, RIGHT, Case
 from benchmarks.faults.seen import seen_answers, seen_error, seen_reply
 from benchmarks.faults.server import serving
 from benchmarks.faults.ways import Ways
@@ -50,28 +48,6 @@ def test_errors_are_told_apart() -> None:
     assert seen_reply(SOUND, 200, "", whole=False).outcome == "broken off"
     stream = f'data: {{"choices": [{{"delta": {{"content": "She {RIGHT}."}}}}]}}\n\n'
     assert seen_reply(SOUND, 200, stream).outcome == "delivered"
-
-
-def test_every_case_reaches_its_part() -> None:
-    for case in CASES:
-        if case.part in ("model", "judge"):
-            assert faults_in(case.question) == {case.part: case.fault}
-        if case.part == "graph" and case.stage == "names":
-            assert fault_of(case.question) == case.fault
-
-
-def test_a_full_disk_takes_nothing_more(tmp_path) -> None:
-    with no_room(10), pytest.raises(OSError):
-        (tmp_path / "file").write_bytes(b"x" * 100)
-    (tmp_path / "file").write_bytes(b"x" * 100)
-    assert len(spoilt(b"x" * 100, "half", random.Random(1))) < 60
-
-
-def test_an_open_file_is_counted(tmp_path) -> None:
-    before = held()
-    with (tmp_path / "file").open("w"):
-        assert held().since(before).files == 1
-    assert held().since(before).files == 0
 
 
 async def test_faults_are_met_on_the_way(tmp_path) -> None:

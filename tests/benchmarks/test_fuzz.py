@@ -11,7 +11,7 @@ pytest.importorskip("starlette", reason="the extra 'server' is not installed")
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.fuzz.__main__ import TARGETS, Timed, fuzz, timed
+from benchmarks.fuzz.__main__ import TARGETS, fuzz
 from benchmarks.fuzz.bodies import CANARY
 from benchmarks.fuzz.exchanges import check_reply, check_stream
 from benchmarks.fuzz.inputs import Target
@@ -67,11 +67,3 @@ def test_text_that_leaves_unjudged_is_seen(body: dict[str, object], leaks: bool)
             check(given_)
     with pytest.raises(AssertionError):
         check_stream(f"event: {CANARY}\ndata: {{}}\n\n".encode())
-
-
-def test_time_that_grows_too_fast_is_told() -> None:
-    assert Timed("a", (0.1, 0.5, 2.0)).linear
-    assert not Timed("a", (0.1, 1.0, 15.0)).linear
-    assert Timed("a", (0.0001, 0.001, 0.01)).linear
-    found = timed(Target(st.text(), len, lambda size: {"a": "a" * size}))
-    assert [item.kind for item in found] == ["a"]

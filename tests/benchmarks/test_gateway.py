@@ -1,13 +1,8 @@
 """What the gateway adds to a call: the arithmetic, on steps that nobody timed."""
 
-import os
-import time
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from benchmarks.gateway import LoadReport, LoadStep, _processor_s, _table, compared
+from benchmarks.gateway import LoadReport, LoadStep, compared
 
 
 def step(clients: int, **values: Any) -> LoadStep:
@@ -52,33 +47,3 @@ def test_requests_per_core_are_those_of_the_fastest_step_that_adds_less_than_a_s
     assert report(failing).per_core == 50.0
     late = [item.model_copy(update={"p99_ms": 5000.0}) for item in THROUGH]
     assert report(late).per_core is None
-
-
-def test_what_was_not_measured_is_not_told() -> None:
-    unknown = [item.model_copy(update={"first_ms": None, "cpu_s": None}) for item in THROUGH]
-    found = report(unknown)
-    assert {(item.first_ms, item.per_core) for item in found.added} == {(None, None)}
-    assert found.per_core is None
-
-
-def test_the_table_tells_it() -> None:
-    lines = _table(report()).splitlines()
-    place = lines.index("added by the gateway")
-    assert lines[place + 1].split()[:3] == ["clients", "first", "ms"]
-    assert lines[place + 3].split() == ["16", "100.0", "400.0", "999.0", "40.0", "40.0"]
-    assert lines[-1] == "requests/s per core, with less than 1000 ms added to p99: 40.0"
-    alone = _table(LoadReport(memory_mib=None, steps=tuple(THROUGH)))
-    assert "added" not in alone
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="no /proc here")
-def test_processor_time_is_that_of_the_process() -> None:
-    before = _processor_s(os.getpid())
-    begin = time.process_time()
-    while time.process_time() < begin + 0.3:
-        pass
-    after = _processor_s(os.getpid())
-    assert before is not None
-    assert after is not None
-    assert after - before > 0.2
-    assert _processor_s(None) is None

@@ -6,9 +6,7 @@ import pytest
 
 from benchmarks.evasion.__main__ import read_hidden
 from benchmarks.newcomer.domains import DOMAINS, Domain
-from benchmarks.newcomer.measure import auc
 from benchmarks.notations.__main__ import AS_HELD, read_written
-from benchmarks.opposites.__main__ import read_rules
 from benchmarks.outcomes import outcome, untouched
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.types import Grounding, Passage
@@ -23,20 +21,6 @@ def test_a_domain_has_evidence_for_each_answer(name):
         assert labelled.request.evidence
         for told in labelled.sentences:
             assert labelled.request.answer[told.start : told.end].strip()
-
-
-def test_codes_of_other_tables_stand_for_names():
-    tables = Domain("cedar").tables
-    (clinic,) = {
-        item.value
-        for item in tables["staff.csv"]
-        if item.subject == "Maribel Outerbridge" and item.property == "Clinic code"
-    }
-    assert clinic == "Tamblin Bridge"
-
-
-def test_rules_have_both_sides():
-    assert all(rule["same"] != rule["opposite"] for rule in read_rules())
 
 
 def test_only_what_the_evidence_writes_is_written_as_in_it():
@@ -57,10 +41,6 @@ def test_a_claim_stands_in_its_answer(tmp_path):
     (tmp_path / "rows.jsonl").write_text(json.dumps(row))
     (hidden,) = read_hidden(tmp_path)
     assert hidden.request.answer[hidden.start : hidden.end] == "and red"
-
-
-def test_a_tie_counts_half():
-    assert auc([0.9, 0.5], [0.5, 0.1]) == 0.875
 
 
 def test_what_a_reader_gets_of_each_sentence():

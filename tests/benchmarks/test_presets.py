@@ -1,16 +1,11 @@
 """The table of presets: measured by the engine's own pass, written between a page's comments."""
 
-from pathlib import Path
-
-import pytest
-
 from benchmarks.verdicts.cases import Case
 from benchmarks.verdicts.judging import judge_cases
 from benchmarks.verdicts.measure import summed
-from benchmarks.verdicts.presets import preset_table, write_table
+from benchmarks.verdicts.presets import preset_table
 from guardrail.core.types import Grounding, Passage, Strictness, Verdict
 from guardrail.verdict.grounder import Grounder
-from tests.docs.pages import ROOT
 from tests.guardrail.scripted import Scripted
 
 EVIDENCE = (Passage("The mill has three floors and a wheel."),)
@@ -38,16 +33,3 @@ def test_the_rows_count_what_passes_at_each_preset() -> None:
         "| `balanced` | 0.50 | 0.60 | 0.75 | 100.0% | 0.0% | – | – | 0.0% | 0.0% |",
         "| `strict` | 0.67 | 0.50 | 0.75 | 50.0% | 0.0% | – | – | 0.0% | 0.0% |",
     ]
-
-
-def test_the_page_has_a_place_for_them(tmp_path: Path) -> None:
-    page = tmp_path / "policies.md"
-    page.write_text((ROOT / "docs" / "policies.md").read_text("utf-8"), encoding="utf-8")
-    write_table(page, "one")
-    write_table(page, "two")
-    text = page.read_text("utf-8")
-    assert "-->\ntwo\n<!--" in text
-    assert "one\n<!--" not in text
-    page.write_text("nothing")
-    with pytest.raises(SystemExit, match="has no place"):
-        write_table(page, "two")

@@ -2,17 +2,15 @@
 
 import gzip
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from benchmarks.second_judge import COMPANIES, cases_of, curve, judged_by_both, main
+from benchmarks.second_judge import curve, judged_by_both, main
 from benchmarks.verdicts.cases import Case
 from guardrail.core.types import NLIScores, Passage, Verdict
 from judges.base import NLITraits
 from judges.second_opinion import SecondJudge
-from tests.judges.chat_server import endpoint, sentence_of
 
 MILL = (Passage("Three floors make up the building."),)
 BARN = (Passage("Red paint covers it."),)
@@ -86,14 +84,6 @@ def test_each_share_is_of_the_sentences_about_one_piece_of_evidence(judged):
     assert points[3].seconds >= points[1].seconds
 
 
-def test_a_sample_takes_whole_answers_of_at_most_eight_sentences():
-    for company in COMPANIES:
-        cases = cases_of(company, Path(), 20)
-        assert 20 <= len(cases) < 28
-        assert max(Counter(case.evidence for case in cases).values()) <= 8
-        assert {case.label for case in cases} >= {Verdict.SUPPORTED}
-
-
 def test_the_command_prints_the_curve_of_any_judge(tmp_path: Path, capsys):
     (tmp_path / "statements").mkdir()
     rows = [
@@ -117,12 +107,3 @@ def test_the_command_prints_the_curve_of_any_judge(tmp_path: Path, capsys):
     printed = capsys.readouterr().out
     assert "unsure-1, then right-1 within 0.3" in printed
     assert "| 1 | 4 | 6 | 1.000 | 1.000 |" in printed
-
-
-def test_the_command_asks_a_chat_model_at_an_endpoint(capsys):
-    with endpoint(lambda body: "C" if "19" in sentence_of(body) else "B") as (url, served):
-        options = ["--base-url", url, "--sets", "alder", "--limit", "12"]
-        assert main(["--second", "chat:m", "--judge", f"{__name__}:Unsure", *options]) == 0
-    printed = capsys.readouterr().out
-    assert f"{len(served.requests)} calls" in printed
-    assert "expected calibration error" in printed

@@ -90,29 +90,6 @@ def test_an_import_of_a_floor_above_is_found_in_a_function_too(
     assert read(root).arrows_up() == [f"{name} -> {arrow}"]
 
 
-def test_six_lines_alike_are_a_pair_whatever_stands_between(root: Path) -> None:
-    body = [f"{name} = {name!r}" for name in ("a", "b", "c", "d", "e", "f", "g")]
-    other = ["import os", *body[:3], "", "# another", *body[3:]]
-    lay_out(root, {"kg/one.py": "\n".join(body), "kg/two.py": "\n".join(other)})
-    assert read(root).duplicates() == ["kg.one:1 = kg.two:2"]
-    lay_out(root, {"kg/two.py": "\n".join([*body[:5], "h = 1", *body[5:]])})
-    assert not read(root).duplicates()
-
-
-def test_signatures_can_be_left_out(root: Path) -> None:
-    signature = ["self,", "*,", "a: int,", "b: int,", "c: int,", "d: int,", ") -> int:"]
-    one = ["def f(", *signature, "    return a"]
-    other = ["async def af(", *signature, "    return b"]
-    lay_out(root, {"kg/one.py": "\n".join(one), "kg/two.py": "\n".join(other)})
-    assert read(root).duplicates() == ["kg.one:2 = kg.two:2"]
-    assert not read(root).duplicates(signatures=False)
-    body = "".join(f"\n    {name} = 1" for name in "efghij")
-    lay_out(
-        root, {"kg/one.py": "\n".join(one[:-1]) + body, "kg/two.py": "\n".join(other[:-1]) + body}
-    )
-    assert read(root).duplicates(signatures=False) == ["kg.one:9 = kg.two:9"]
-
-
 def test_the_table_has_a_column_for_each_commit(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

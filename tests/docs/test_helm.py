@@ -104,18 +104,6 @@ def test_the_schema_refuses_invalid_values(place: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "graph",
-    [
-        {"kind": "endpoint", "endpoint": "https://graph.example.com/sparql"},
-        {"kind": "volume", "existingClaim": "facts", "path": "people"},
-        {"kind": "none"},
-    ],
-)
-def test_the_schema_accepts_each_kind_of_graph(graph: dict[str, str]) -> None:
-    assert is_valid(VALUES | {"graph": VALUES["graph"] | graph})
-
-
-@pytest.mark.parametrize(
     ("enabled", "claim", "replicas", "autoscaling", "valid"),
     [
         (True, "scores", 2, False, False),

@@ -187,20 +187,6 @@ def dry_run(words: list[str]) -> str:
     ).stdout
 
 
-def test_no_reason_outlives_its_commands():
-    shown = [
-        command
-        for page in ALL_PAGES
-        for block in blocks(page)
-        if block.language == "console"
-        for command, _ in commands(block)
-    ]
-    programs = {program_of(shlex.split(command)) for command in shown}
-    assert set(SKIPPED) <= programs
-    for pattern in LOOKED_UP:
-        assert any(re.search(pattern, command) for command in shown), pattern
-
-
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.stem)
 def test_commands_in_prose_are_known(page):
     for code in inline_code(page):
@@ -234,10 +220,3 @@ def read_settings(block: Block) -> None:
         GatewaySettings.from_env(section=gateway_section(path), environ={})
         if settings.graph.location and "http" in settings.graph.location:
             open_graphs(settings.graph.location).close()
-
-
-def test_examples_of_extending_are_short():
-    page = ROOT / "docs" / "extending.md"
-    for block in blocks(page):
-        lines = [line for line in block.text.splitlines() if line.strip()]
-        assert len(lines) < 30, f"line {block.line}: {len(lines)} lines"

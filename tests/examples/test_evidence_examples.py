@@ -9,13 +9,8 @@ import runpy
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
 
-from tests.chains.fake_openai import served
-from tests.examples.test_examples import EXAMPLES, run
+from tests.examples.test_examples import EXAMPLES
 
 ROOMS = "The Kestrel Hotel has 42 rooms."
 POOLS = "The Kestrel Hotel has 97 pools."
@@ -63,36 +58,3 @@ def test_an_agent_whose_tool_returns_the_facts(guard, said, action, shown):
     assert ("[NA]" in content) is (action == "annotate")
     assert "3.7" not in content
     assert "30 hours" not in content
-
-
-@pytest.fixture
-def says():
-    """Serves a model that gives one answer, after a call of the tool that it is offered."""
-    said = []
-
-    async def answer(request: Request):
-        asked = await request.json()
-        message = {"role": "assistant", "content": said[0]}
-        if asked.get("tools") and asked["messages"][-1]["role"] != "tool":
-            function = {"name": CALL["name"], "arguments": '{"name": "Kestrel K3"}'}
-            call = {"id": "1", "type": "function", "function": function}
-            message = {"role": "assistant", "content": None, "tool_calls": [call]}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        head = {"id": "1", "object": "chat.completion", "created": 1, "model": asked["model"]}
-        return JSONResponse(head | {"choices": [choice]})
-
-    app = Starlette(routes=[Route("/v1/chat/completions", answer, methods=["POST"])])
-    with served(app) as address:
-        environment = {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "k"}
-        yield lambda name, text: said.append(text) or run(name, **environment)
-
-
-@pytest.mark.parametrize(
-    ("name", "said", "shown"),
-    [
-        ("rag_chain.py", f"{ROOMS} {POOLS}", CITED_ROOMS),
-        ("agent_tools.py", f"{WEIGHT} Its battery lasts 30 hours.", CITED_WEIGHT),
-    ],
-)
-def test_as_a_user_runs_it(says, name, said, shown):
-    assert says(name, said) == f"{shown}\n\naction: filter\n"

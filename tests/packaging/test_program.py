@@ -8,9 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from guardrail.cli import _Commands, app
+from guardrail.cli import _Commands
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,12 +54,6 @@ def test_the_benchmarks_run_from_the_repository_and_say_so_elsewhere(tmp_path):
     there = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert there.returncode == 1
     assert "in the repository, not in the wheel" in there.stderr
-
-
-def test_a_wrong_name_is_told_with_the_nearest():
-    done = CliRunner().invoke(app, ["chek"])
-    assert done.exit_code == 2
-    assert "there is no command 'chek'; did you mean 'check'?" in done.stderr
 
 
 def test_training_and_benchmarks_stay_out_of_the_wheel():

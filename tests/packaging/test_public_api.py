@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tests.packaging.public_api import breaking_changes, upgrading
+from tests.packaging.public_api import breaking_changes
 
 BEFORE = """\
 class Till:
@@ -54,17 +54,3 @@ def test_a_name_or_a_parameter_that_is_gone_is_told_under_its_public_name(shop):
         ("Till", "- `Till.pay(currency)`: *Parameter was removed*"),
         ("opening", "- `opening`: *Public object was removed*"),
     ]
-
-
-def test_a_commit_that_is_not_there_is_an_error(shop):
-    with pytest.raises(RuntimeError, match="v9"):
-        breaking_changes(shop(BEFORE, ["Till"]), "v9", ["shop"])
-
-
-def test_upgrading_is_that_of_the_topmost_section():
-    changelog = (
-        "# Changelog\n\n## Unreleased\n\n### Upgrading\n\n- a is gone.\n\n### Added\n\n- b\n\n"
-        "## 0.1.0\n\n### Upgrading\n\n- c is gone.\n"
-    )
-    assert upgrading(changelog) == "\n- a is gone.\n"
-    assert upgrading("# Changelog\n\n## Unreleased\n\n## 0.1.0\n\n### Upgrading\n\n- c\n") == ""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from guardrail.core.types import Triple, Verdict
+from guardrail.core.types import Verdict
 from training.grounding_rows import (
-    TripleSet,
     other_evidence_rows,
-    set_rows,
-    statement_rows,
 )
 from training.rows import Row
 from training.statements import Statement, own_statements
@@ -36,16 +33,6 @@ def test_own_statements_cite_their_evidence_and_mark_their_problem(
             assert statement.span is not None, statement
         else:
             assert statement.span is None, statement
-
-
-def test_shuffled_triples_keep_their_citations(statements: list[Statement]) -> None:
-    plain = list(statement_rows(statements, "s"))
-    shuffled = list(statement_rows(statements, "s", seed=3))
-    assert [row.statements for row in shuffled] != [row.statements for row in plain]
-    for row, other in zip(shuffled, plain, strict=True):
-        assert row.cited is not None
-        assert other.cited is not None
-        assert {row.statements[n] for n in row.cited} == {other.statements[n] for n in other.cited}
 
 
 def test_without_what_carries_it_a_sentence_is_unsupported(
@@ -77,33 +64,3 @@ def test_other_evidence_beside_it_changes_no_label(
         fewer += len(row.statements) < len(one.statements)
     assert more > 20
     assert fewer > 20
-
-
-def test_texts_stand_beside_their_triples_and_beside_wrong_ones() -> None:
-    sets = [
-        TripleSet(
-            (
-                Triple(subject=name, property="city", value=city),
-                Triple(subject=name, property="opened", value=year),
-            ),
-            (f"The {name} in {city} opened in {year}.",),
-        )
-        for name, city, year in [
-            ("Vesk Hall", "Orrin", "1841"),
-            ("Tarn Inn", "Lindau", "1902"),
-            ("Holt Mill", "Skarn", "1777"),
-        ]
-    ]
-    rows = list(set_rows(sets, "sets", seed=2))
-    assert {row.nli for row in rows} == {ENTAILMENT, NEUTRAL, CONTRADICTION}
-    for row in rows:
-        told = [
-            statement
-            for statement in row.statements
-            if row.hypothesis.split(" in ")[0][4:] in statement
-        ]
-        if row.nli == ENTAILMENT:
-            assert len(told) == 2
-            assert row.span == ()
-        elif row.span:
-            assert row.hypothesis[slice(*row.span)] not in " ".join(told)

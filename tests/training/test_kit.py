@@ -10,19 +10,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from guardrail.core.types import Grounding, Verdict
+from guardrail.core.types import Verdict
 from judges.base import GroundingItem
 from judges.onnx import open_judge
 from tests.judges.tiny_windows import items_of, tiny_kit, write_base
 from training.__main__ import main
-from training.kit import Item, drawn, read_kit, read_parts, read_state, write_kit, write_parts
-from training.measuring import areas
+from training.kit import drawn, read_kit, read_state, write_kit
 from training.pack import Packer
-from training.publish import fit_probe, publish
+from training.publish import publish
 from training.rows import nli_row
-from training.run import allowed_loss, auc
 from training.statements import Statement
-from training.window_model import LABELS, WindowModel
+from training.window_model import LABELS
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +52,6 @@ def test_a_kit_is_read_as_it_was_written(base: Path, kit: Path) -> None:
     assert found.start.keys() == wanted.start.keys()
 
 
-def test_parts_are_bounded_and_replace_older_ones(tmp_path: Path) -> None:
-    path = tmp_path / "data"
-    assert len(write_parts(path, bytes(250), size=100)) == 3
-    write_parts(path, b"abc" * 50, size=100)
-    assert read_parts(path) == b"abc" * 50
-    assert sorted(item.name for item in tmp_path.iterdir()) == ["data.000", "data.001"]
-
-
 def test_items_are_drawn_by_the_shares_of_their_sentences(base: Path) -> None:
     items = items_of(base)
     families = {"pairs": [item._replace(claims=item.claims[:1]) for item in items], "sets": items}
@@ -69,22 +59,6 @@ def test_items_are_drawn_by_the_shares_of_their_sentences(base: Path) -> None:
     found = islice(drawn(families, {"pairs": 3.0, "sets": 1.0}, chooser=random.Random(0)), 400)
     counts = [len(item.claims) for item in found]
     assert sum(c for c in counts if c == 1) / sum(counts) == pytest.approx(0.75, abs=0.02)
-
-
-def test_unrelated_windows_join_and_the_own_ones_stay(base: Path) -> None:
-    items = items_of(base)
-    for item in islice(drawn({"sets": items}, {"sets": 1.0}, chooser=random.Random(1)), 50):
-        assert any(set(one.windows) <= set(item.windows) for one in items)
-
-
-def test_the_loss_counts_every_allowed_label() -> None:
-    logits = torch.log(torch.tensor([[0.5, 0.3, 0.1, 0.1]]))
-    either = allowed_loss(logits, torch.tensor([0b110]))
-    assert either.item() == pytest.approx(-torch.log(torch.tensor(0.4)).item())
-
-
-def test_auc_counts_ties_half() -> None:
-    assert auc([0.9, 0.5], [0.5, 0.1]) == 0.875
 
 
 def test_training_lowers_the_loss_and_continues_where_it_stopped(kit: Path, trained: Path) -> None:
@@ -129,13 +103,6 @@ def test_a_checkpoint_becomes_a_judge(tmp_path: Path, base: Path, kit: Path, tra
     assert all(path.stat().st_size < 95_000_000 for path in out.iterdir())
 
 
-def test_weights_that_are_missing_are_reported(base: Path) -> None:
-    kit = tiny_kit(base)
-    some = {name: value for name, value in kit.start.items() if "layer.1" not in name}
-    with pytest.raises(ValueError):
-        WindowModel(kit.sizes).load(some)
-
-
 def test_packed_rows_have_the_sequences_of_serving(base: Path) -> None:
     packer = Packer(base / "tokenizer.json")
     one = Statement(
@@ -157,31 +124,3 @@ def test_a_pair_is_packed_by_its_label(base: Path) -> None:
     ]
     (item,) = packer.rows(rows)
     assert item.labels == (0b001, 0b010, 0b110)
-
-
-def test_a_probe_learns(base: Path) -> None:
-    rng = torch.Generator().manual_seed(0)
-    features = torch.randn(600, 6, generator=rng).numpy()
-    labels = (features[:, 0] > 0).astype("int64")
-    probe = fit_probe(features, labels, 2, epochs=40)
-    assert (probe(features).argmax(1) == labels).mean() > 0.95
-
-
-def test_an_item_counts_its_tokens() -> None:
-    assert Item(((1, 2), (3,)), (), (), False).size == 3
-
-
-def test_areas_tell_support_and_contradiction_apart() -> None:
-    one = Statement(
-        "set", "kind", True, ("a, b: c.",), "", "", "x", Verdict.SUPPORTED, None, frozenset(), (0,)
-    )  # fmt: skip
-    statements = [
-        one,
-        one._replace(verdict=Verdict.CONTRADICTED),
-        one._replace(verdict=Verdict.UNSUPPORTED),
-    ]
-    groundings = [
-        Grounding(supported=a, unsupported=b, contradicted=c, no_claim=0.0)
-        for a, b, c in ((0.6, 0.3, 0.1), (0.2, 0.2, 0.6), (0.7, 0.2, 0.1))
-    ]
-    assert areas(groundings, statements)["triples"] == (0.5, 1.0)

@@ -12,10 +12,9 @@ from benchmarks.biokalma.pairs import (
     pairs_from_csv,
     pairs_from_graph,
 )
-from benchmarks.biokalma.rounds import Draft, construct, problems_of
+from benchmarks.biokalma.rounds import construct, problems_of
 from benchmarks.biokalma.templates import TemplateEvolver
 from guardrail.core.errors import InputError, ModelError
-from guardrail.core.types import Triple
 from guardrail.models import OpenAIModel
 from kg import OxigraphGraph, open_graph
 from tests.guardrail.models.endpoint import serve
@@ -76,39 +75,6 @@ def test_six_rounds_leave_a_minimum_set_that_the_answer_states(
         assert problems_of(last, by_id[question.id], injected) == []
         for earlier, later in zip(question.rounds, question.rounds[1:], strict=False):
             assert later.draft.answer.startswith(earlier.draft.answer)  # answers only grow
-
-
-def test_construction_is_deterministic_and_resumes(
-    graph: OxigraphGraph, pairs: list[PersonPair]
-) -> None:
-    whole = list(construct(graph, pairs, TemplateEvolver(), n=6, seed=1))
-    rest = construct(
-        graph, pairs[::-1], TemplateEvolver(), n=6, seed=1, done=[q.id for q in whole[:4]]
-    )
-    assert list(rest) == whole[4:]
-    other = construct(graph, pairs, TemplateEvolver(), n=6, seed=2)
-    assert [question.id for question in other] != [question.id for question in whole]
-
-
-PAINTER = Triple(subject="Ann", subject_id="Q10", property="date of birth", value="1593-07-08")
-
-
-@pytest.mark.parametrize(
-    ("answer", "question", "problem"),
-    [
-        ("Born in 1593.", "Who was {first}?", "lacks date of birth"),
-        ("Born on July 8, 1593.", "Who was {first}? And when?", "one single question"),
-        ("Born on 8 July 1593.", "Who was she?", "names neither"),
-        ("1593-07-08, says Q10.", "Who was {first}?", "leaked"),
-        ("1593-07-08 [NA].", "Who was {first}?", "leaked"),
-    ],
-)
-def test_drafts_are_validated(
-    pairs: list[PersonPair], answer: str, question: str, problem: str
-) -> None:
-    draft = Draft(answer=answer, question=question.format(first=pairs[0].first.label))
-    (found,) = problems_of(draft, pairs[0], [PAINTER])
-    assert problem in found
 
 
 def test_a_chat_model_writes_drafts_and_is_asked_again(pairs: list[PersonPair]) -> None:

@@ -10,25 +10,19 @@ For each answer the comment works out
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 from benchmarks.biokalma.metrics import (
     CitedAnswer,
     CitedSentence,
     ContainmentAligner,
-    EitherAligner,
     NLIAligner,
-    NotAvailableScores,
     WrittenFormAligner,
     alignment,
-    kalma_scores,
     not_available_scores,
 )
 from benchmarks.biokalma.scoring import Fact, ScoreRow, cited_answer, report, score_rows
-from benchmarks.biokalma.tables import Cell, TableRow, figure_5, na_markdown, table_row
-from guardrail.core.types import Citation, NLIScores, Score
+from guardrail.core.types import Citation, NLIScores
 from judges.base import Pair
 
 GRAPH = (
@@ -232,20 +226,6 @@ def test_alignment_asks_the_judge_with_the_sentence_as_premise() -> None:
     assert score.value == pytest.approx(1 / 3)
 
 
-def test_what_does_not_stand_in_the_sentence_is_put_to_the_second_aligner() -> None:
-    asked: list[tuple[str, Citation]] = []
-
-    class Agreeing:
-        def entails(self, pairs: Sequence[tuple[str, Citation]]) -> list[bool]:
-            asked.extend(pairs)
-            return [citation.value == "Italy" for _, citation in pairs]
-
-    text = "Ann was an Italian painter."
-    pairs = [(text, cite("property", value)) for value in ("painter", "Italy", "Rome")]
-    assert EitherAligner(ContainmentAligner(), Agreeing()).entails(pairs) == [True, True, False]
-    assert asked == pairs[1:]
-
-
 def test_not_available_is_measured_against_what_was_taken_out() -> None:
     # Removed: Rome, painter (row 1); Naples (row 2). [NA] sentences: three in all.
     # Row 1: "Ann was born in Rome." entails Rome: precise. "She liked figs." entails nothing.
@@ -273,19 +253,3 @@ def test_not_available_is_measured_against_what_was_taken_out() -> None:
     assert scores.recall.value == pytest.approx(1 / 3)
     assert scores.f1.value == pytest.approx(1 / 3)
     assert not_available_scores([], ContainmentAligner()).recall.value is None
-
-
-def test_figure_5_has_a_row_for_each_accuracy() -> None:
-    cells = {name: Cell(mean=40.0) for name in ("correctness", "precision", "recall", "f1")}
-    row = TableRow(row="model alone", cells=cells, citations=3.0, answers=2)
-    table = figure_5({100: [row], 80: [row]})
-    assert "| model alone | 80 | 40.0 | 40.0 | 40.0 | 40.0 |" in table
-
-
-def test_na_by_nli_and_by_containment_have_columns_of_their_own() -> None:
-    half = Score(value=0.5)
-    found = NotAvailableScores(precision=half, recall=half, f1=half)
-    none = NotAvailableScores(precision=Score(value=0.0), recall=half, f1=half)
-    row = table_row("model alone", [kalma_scores([])], [none], [found])
-    table = na_markdown([row], 2)
-    assert "| model alone | 50.0 | 50.0 | 50.0 | 0.0 | 50.0 | 50.0 |" in table

@@ -7,10 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.biokalma.cli import app
-from benchmarks.biokalma.questions import RunQuestion, read_questions, retrieved_subgraphs
-from benchmarks.biokalma.samples import SampleRow, SampleStore
+from benchmarks.biokalma.questions import read_questions, retrieved_subgraphs
 from benchmarks.biokalma.scoring import Fact
-from guardrail.core.errors import InputError
 from kg import open_graph
 from tests.guardrail.models.endpoint import serve
 
@@ -96,30 +94,6 @@ def test_run_compares_settings_on_the_same_samples_and_resumes(
     }
 
 
-def test_guardrails_that_cite_differently_are_compared_on_the_same_samples(
-    questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = read_questions(questions)[:1]
-    [(_, (subgraph, *_))] = retrieved_subgraphs(open_graph(), first)
-    held = {triple.property: triple.value for triple in subgraph.triples}
-    one, pair = tmp_path / "one.jsonl", "stated,verbatim"
-    one.write_text(questions.read_text().splitlines()[0] + "\n")
-    said = json.loads(one.read_text())["rounds"][0]["draft"]["answer"]
-    with serve() as endpoint:
-        year = held["date of birth"][:4]
-        endpoint.text = f"{subgraph.entity.label} was born in {year}. {said}"
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "k")
-        arguments = ["run", "--data", str(one), "-o", str(tmp_path / "run"), "--model", "openai:m"]
-        arguments += ["--settings", "check", "--judge", "none", "--citations", pair, "--json"]
-        result = RUNNER.invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    rows = {line["row"]: line["cells"] for line in json.loads(result.stdout)["rows"]}
-    told = "with guardrail (check), exact evidence alone"
-    assert 0 < rows[told]["alignment_containment"]["mean"] < 100
-    assert rows[f"{told}, citing word for word"]["alignment_containment"]["mean"] == 100
-
-
 def test_what_does_not_hold_is_asked_for_again_and_nothing_is_asked_for_twice(
     questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,22 +113,6 @@ def test_what_does_not_hold_is_asked_for_again_and_nothing_is_asked_for_twice(
     assert all("[NA]" in row["marked"][0] for row in kept)
 
 
-def test_samples_survive_a_line_cut_short(tmp_path: Path) -> None:
-    path = tmp_path / "samples.jsonl"
-    row = SampleRow(id="a", seed=1, constrained=True, marked=("x", "y"), seconds=0.1)
-    SampleStore(path).add(row)
-    with path.open("a") as file:
-        file.write('{"id": "b", "se')
-    store = SampleStore(path)
-    assert store.find("a", 1, constrained=True, n=2) == row
-    assert store.find("a", 1, constrained=True, n=3) is None
-    store.add(row)
-    assert SampleStore(path).find("a", 1, constrained=True, n=1) == row
-    path.write_text("something else\n")
-    with pytest.raises(InputError, match="no file of samples"):
-        SampleStore(path)
-
-
 def test_knowledge_can_be_incomplete_or_wrong(questions: Path) -> None:
     graph = open_graph()
     rows = read_questions(questions)
@@ -169,14 +127,3 @@ def test_knowledge_can_be_incomplete_or_wrong(questions: Path) -> None:
         assert held.issuperset(set(question.minimum) - set(question.removed))
     for question, subgraphs in retrieved_subgraphs(graph, rows, accuracy=0.0):
         assert {subgraph.entity.id for subgraph in subgraphs}.isdisjoint(question.entities)
-
-
-def test_questions_are_read_in_both_forms(tmp_path: Path) -> None:
-    path = tmp_path / "released.jsonl"
-    path.write_text('{"simple": "Who?", "complex": "Who was Ann?", "qids": ["Q1"]}\n' * 3)
-    assert read_questions(path)[1] == RunQuestion(
-        id="q2", question="Who was Ann?", entities=("Q1",)
-    )
-    assert read_questions(path, 2) == read_questions(path, 3)[:2]
-    with pytest.raises(InputError, match="cannot read"):
-        read_questions(tmp_path / "missing.jsonl")

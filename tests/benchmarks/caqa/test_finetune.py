@@ -3,9 +3,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.caqa.evaluators import create_evaluator, item_of
-from benchmarks.caqa.finetune import ClassifierJudge, FineTuning, fine_tune
+from benchmarks.caqa.finetune import FineTuning, fine_tune
 from benchmarks.caqa.rows import CAQARow
-from guardrail.core.errors import InputError, JudgeError
 from guardrail.core.types import Category
 
 
@@ -46,10 +45,3 @@ def test_a_classifier_is_fine_tuned_and_judges(
     said = evaluator.categorise([item_of(row) for row in train[:5]])
     assert said == evaluator.categorise([item_of(row) for row in train[:5]])
     assert all(label in Category for label in said)
-
-
-def test_no_rows_and_no_classifier_are_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no rows"):
-        fine_tune("any", [], tmp_path)
-    with pytest.raises(JudgeError, match="no classifier"):
-        ClassifierJudge(tmp_path).warm_up()

@@ -15,40 +15,38 @@ WD = (
 )
 
 
-def test_one_pattern_is_a_single_query() -> None:
-    shape = read_shape(WD + "SELECT DISTINCT ?who WHERE { wd:Q7259 wdt:P22 ?who . }")
-    assert (shape.base, shape.answer) == ("single", "?who")
-    assert shape.patterns == (Pattern("Q7259", "P22", "?who"),)
+P = (
+    "PREFIX p: <http://www.wikidata.org/prop/> "
+    "PREFIX ps: <http://www.wikidata.org/prop/statement/> "
+)
+DBPEDIA = "<http://dbpedia.org/resource/Ada_Lovelace> <http://dbpedia.org/ontology/birthPlace>"
 
 
-def test_a_sequence_of_properties_is_a_path() -> None:
-    shape = read_shape(WD + "SELECT ?x WHERE { wd:Q7259 wdt:P22/wdt:P19 ?x }")
-    assert shape.base == "path"
-    assert [p.property for p in shape.patterns] == ["P22", "P19"]
-
-
-def test_two_named_entities_that_meet_in_the_answer_are_a_tree() -> None:
-    shape = read_shape(WD + "SELECT ?x { ?x wdt:P57 wd:Q1 ; wdt:P161 wd:Q2 ; wdt:P31 wd:Q11424 . }")
-    assert shape.base == "tree"
-    assert len(shape.patterns) == 2  # the class constraint is left out
-
-
-def test_a_statement_node_is_one_hop() -> None:
-    shape = read_shape(
-        WD + "PREFIX p: <http://www.wikidata.org/prop/> "
-        "PREFIX ps: <http://www.wikidata.org/prop/statement/> "
-        "SELECT ?x WHERE { ?x p:P39 ?s . ?s ps:P39 wd:Q11696 . }"
-    )
-    assert shape.base == "single"
-    assert shape.patterns == (Pattern("?x", "P39", "Q11696"),)
-
-
-def test_names_of_dbpedia_become_labels() -> None:
-    shape = read_shape(
-        "SELECT DISTINCT ?uri WHERE { <http://dbpedia.org/resource/Ada_Lovelace> "
-        "<http://dbpedia.org/ontology/birthPlace> ?uri }"
-    )
-    assert shape.patterns == (Pattern("=Ada Lovelace", "=birth place", "?uri"),)
+@pytest.mark.parametrize(
+    ("query", "base", "patterns"),
+    [
+        ("SELECT DISTINCT ?x WHERE { wd:Q7259 wdt:P22 ?x . }", "single", [("Q7259", "P22", "?x")]),
+        (
+            "SELECT ?x { ?x wdt:P57 wd:Q1 ; wdt:P161 wd:Q2 ; wdt:P31 wd:Q11424 . }",
+            "tree",
+            [("?x", "P57", "Q1"), ("?x", "P161", "Q2")],  # the class constraint is left out
+        ),
+        (  # a statement node is one hop
+            f"{P}SELECT ?x WHERE {{ ?x p:P39 ?s . ?s ps:P39 wd:Q11696 . }}",
+            "single",
+            [("?x", "P39", "Q11696")],
+        ),
+        (
+            f"SELECT ?x WHERE {{ {DBPEDIA} ?x }}",
+            "single",
+            [("=Ada Lovelace", "=birth place", "?x")],
+        ),
+    ],
+)
+def test_the_shape_of_a_query(query: str, base: str, patterns: list[tuple[str, str, str]]) -> None:
+    shape = read_shape(WD + query)
+    assert shape.base == base
+    assert shape.patterns == tuple(Pattern(*pattern) for pattern in patterns)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.conner.cli import run_trial, spearman
 from benchmarks.conner.likelihoods import KeptLikelihoods
 from benchmarks.conner.selection import Selection, run_selection
-from benchmarks.conner.trials import Text, pieces, read_rows, trials
+from benchmarks.conner.trials import Text, read_rows, trials
 from guardrail.core.errors import ConfigError
 from guardrail.models import open_model
 from judges.base import TokenLikelihoods
@@ -55,18 +54,6 @@ def test_each_trial_spoils_one_thing() -> None:
         assert right.knowledge != wrong.knowledge
 
 
-def test_a_text_that_no_order_of_words_changes_is_no_trial_of_their_order() -> None:
-    short = TEXTS[0]._replace(knowledge="Ada")
-    (trial,) = trials([short, TEXTS[1]], {Perspective.COHERENCE_SENTENCE})
-    assert [right.knowledge for right, _ in trial.pairs] == [TEXTS[1].knowledge]
-
-
-def test_passages_are_read_in_pieces_of_whole_sentences() -> None:
-    sentence = "One two three four five six seven eight nine ten."
-    assert [len(piece.split()) for piece in pieces(" ".join([sentence] * 25))] == [100, 100, 50]
-    assert pieces("") == []
-
-
 def test_rows_without_a_passage_are_left_out_and_dialogues_have_open_answers(
     tmp_path: Path,
 ) -> None:
@@ -91,11 +78,6 @@ def test_rows_without_a_passage_are_left_out_and_dialogues_have_open_answers(
     assert (wrong.answer, wrong.reference) == ("It was new.", "Ada!")
 
 
-def test_sentence_likelihoods_are_those_of_the_opening() -> None:
-    text = TEXTS[0]._replace(knowledge=" ".join(["One two three four five."] * 100))
-    assert (len(text.sentences), len(text.opening)) == (100, 60)
-
-
 def test_a_stopped_run_goes_on_with_the_likelihoods_it_had(tmp_path: Path) -> None:
     class Counted:
         name = "counted"
@@ -115,21 +97,6 @@ def test_a_stopped_run_goes_on_with_the_likelihoods_it_had(tmp_path: Path) -> No
     file.write_text("[1]\n")
     with pytest.raises(ConfigError, match="likelihoods"):
         KeptLikelihoods(model, file)
-
-
-def test_a_pair_without_a_value_has_not_fallen() -> None:
-    (trial,) = trials(TEXTS, {Perspective.RELEVANCE})
-    (line,) = run_trial(ConnerModels(), trial, [])
-    assert (line["pairs"], line["without a value"], line["falls"]) == (2, 2, 0.0)
-    (line,) = run_trial(ConnerModels(relevance=create_encoder()), trial, [])
-    assert (line["pairs"], line["without a value"], line["falls"]) == (2, 0, 1.0)
-
-
-def test_rank_correlation_shares_the_rank_of_ties() -> None:
-    assert spearman([(1, 10), (2, 20), (3, 400)]) == pytest.approx(1.0)
-    assert spearman([(1, 3), (2, 2), (3, 1)]) == pytest.approx(-1.0)
-    # Ranks 1, 2.5, 2.5, 4 against 1, 2, 3, 4: covariance 4.5, variances 4.5 and 5.
-    assert spearman([(1, 1), (2, 2), (2, 3), (4, 4)]) == pytest.approx(4.5 / (4.5 * 5) ** 0.5)
 
 
 def test_selection_keeps_its_samples_and_judges_every_way_of_choosing(

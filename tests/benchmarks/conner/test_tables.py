@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.conner.generation import Generator, Plan, Scored, Setting, read_scored
-from benchmarks.conner.tables import auc, correlations, figure_2, human, means, somers_d, unigram_f1
+from benchmarks.conner.tables import figure_2, human, means
 from benchmarks.conner.trials import Text
 from benchmarks.provenance import Provenance
 from guardrail.core.errors import InputError
@@ -108,15 +108,6 @@ def test_means_stand_above_the_paper_s_rows() -> None:
     assert any(line.startswith("| paper: ChatGPT | zero-shot | 500 | 0.836 |") for line in lines)
 
 
-def test_somers_d_is_one_for_equal_orders() -> None:
-    found = somers_d(ROWS, "fact-cons", "helpful")
-    assert found is not None
-    assert found[0] == pytest.approx(1.0)
-    assert somers_d(ROWS, "relevance", "helpful") is None  # constant
-    (table,) = correlations(ROWS, ORIGIN)
-    assert "| m | helpful | 8 | 1.00† | – |" in table
-
-
 def test_ratings_of_people_are_joined_by_question(tmp_path: Path) -> None:
     file = tmp_path / "ratings.jsonl"
     ratings = [
@@ -137,8 +128,3 @@ def test_factuality_by_length_and_by_page_views(tmp_path: Path) -> None:
     frequency, length = figure_2(ROWS, views, ORIGIN)
     assert "| 10^5 | 8 | 0.450 | 0.550 | 0.000 |" in frequency
     assert "| 2 | 8 | 0.450 | 0.550 | 0.000 |" in length
-
-
-def test_auc_and_unigram_f1() -> None:
-    assert auc([0.9, 0.5], [0.5, 0.1]) == pytest.approx(3.5 / 4)
-    assert unigram_f1("born in London", "London") == pytest.approx(2 * 1 / 4)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 from benchmarks.sck.cost import cost, graph_answers
-from benchmarks.sck.rates import Pair, sensitivity, shuffle_layout, spoil
+from benchmarks.sck.rates import Pair, sensitivity
 from judges.encoder import create_encoder
 from judges.registry import create_nli
 from judges.sck import SCKScorer
@@ -21,26 +20,6 @@ PAIRS = (
     ),
     Pair("Who was Grace Hopper?", "Grace Hopper served at Arlington. Grace Hopper knew Cobol."),
 )
-
-
-def test_names_are_swapped_for_foreign_ones_and_equal_names_alike() -> None:
-    spoilt = spoil(PAIRS)
-    for row in spoilt:
-        assert row.swapped is not None
-        assert row.swapped != row.pair.text
-        assert row.other != row.pair.text
-    hopper = spoilt[2].swapped or ""
-    assert "Hopper" not in hopper
-    assert hopper.split(" served at ")[0] == hopper.split(". ")[1].split(" knew ")[0]
-    assert spoil(PAIRS) == spoilt
-
-
-def test_a_shuffled_layout_keeps_every_sentence() -> None:
-    text = "One is here. Two is there. Three is gone."
-    lines = shuffle_layout(text, random.Random(1)).splitlines()
-    assert sorted(line.split(" ", 1)[1] for line in lines) == sorted(
-        ["One is here.", "Two is there.", "Three is gone."]
-    )
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:

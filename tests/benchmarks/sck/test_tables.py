@@ -8,9 +8,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from benchmarks.provenance import Provenance, provenance
+from benchmarks.provenance import Provenance
 from benchmarks.sck.cli import intent_quality
-from benchmarks.sck.tables import labelled_answers, table_2, table_3, table_5
+from benchmarks.sck.tables import labelled_answers, table_5
 from guardrail.cli import app
 from judges.encoder import create_encoder
 from judges.registry import create_nli
@@ -22,11 +22,6 @@ ROWS = [
     ("The lamp was designed by Ann Lee in Oslo.", "unsupported"),
     ("Hello!", "no_claim"),
 ]
-
-
-def test_tables_2_and_3_have_a_row_for_each_intent() -> None:
-    assert "| debate | 0.400 | 0.400 | 0.200 | can hardly be grounded by a KG |" in table_3(ORIGIN)
-    assert "| instruction | 15 to 200 words | present; future | 2 of: step" in table_2(ORIGIN)
 
 
 def test_table_5_compares_both_scores_with_labels(tmp_path: Path) -> None:
@@ -61,10 +56,3 @@ def test_the_registry_holds_the_four_papers() -> None:
     for name in ("biokalma", "caqa", "sck", "conner"):
         assert name in shown
         assert CliRunner().invoke(app, ["bench", name, "--help"]).exit_code == 0
-
-
-def test_provenance_names_the_judge_with_its_version() -> None:
-    found = provenance(judge="onnx", seed=3)
-    assert found.judge == create_nli("onnx").name
-    assert (found.model, found.seed) == ("none", 3)
-    assert provenance().judge == "none"

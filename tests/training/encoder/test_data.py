@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import random
-
-from training.encoder_data import Text, hold_out, shuffled, split_sentences
+from training.encoder_data import Text, hold_out, split_sentences
 
 
 def test_sentences_split_at_their_ends_and_keep_fragments_with_the_one_before() -> None:
@@ -20,10 +18,3 @@ def test_texts_of_one_group_stay_on_one_side() -> None:
     assert len(kept) + len(held) == 50
     assert len({text.group for text in held}) == 2
     assert not {text.group for text in kept} & {text.group for text in held}
-
-
-def test_a_shuffled_order_is_never_the_order_it_came_in() -> None:
-    rng = random.Random(0)
-    for count in (2, 3, 7):
-        assert sorted(shuffled(count, rng)) == list(range(count))
-        assert shuffled(count, rng) != list(range(count))

@@ -28,18 +28,6 @@ def test_a_question_becomes_an_indirect_question_after_a_verb() -> None:
     assert [INTENTS[row.intent] for row in (reason, debate)] == ["reason", "debate"]
 
 
-def test_noun_phrases_become_objects_of_the_verb() -> None:
-    rows = [
-        IntentRow("What is the difference between tea and coffee?", INTENTS.index("comparison")),
-        IntentRow("How do I boil an egg?", INTENTS.index("instruction")),
-    ]
-    comparison, instruction = as_requests(rows)
-    assert "tea and coffee" in comparison.question
-    assert "What" not in comparison.question
-    assert "boil an egg" in instruction.question
-    assert "How do I" not in instruction.question
-
-
 def test_a_new_head_gives_the_file_its_logits(tmp_path: Path) -> None:
     model = onnx.load(str(SHIPPED / "model.onnx"))
     texts = ["Compare tea and coffee.", "Who was Ada Lovelace?"]
