@@ -8,44 +8,48 @@ removed as well.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from chains.evidence.parts import text_of
-from chains.openai_calls import (
-    StreamedCalls,
-    allowed_choice,
-    calls_in,
-    judge_data,
-    name_calls,
-    without_call_reason,
-)
-from chains.openai_errors import clean_error, error_in
 from chains.openai_fields import CHOICE, COMPLETION, MESSAGE, fitting
-from chains.openai_reply import Outcome, ReplyStream, StreamedText, nested_annotation, shown
-from chains.openai_sse import DONE, Event, written
-from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
-from chains.rendering import details, render
-from chains.structured import named_unjudged
+from chains.openai_reply import (
+    Outcome,
+    ReplyStream,
+    StreamedText,
+    annotation,
+    left_out,
+    write_answer,
+)
+from chains.openai_request import CALLS, calls_in, documents_of_calls
+from chains.openai_wire import (
+    DONE,
+    JSON,
+    Event,
+    UnreadableReplyError,
+    clean_error,
+    error_in,
+    is_json_document,
+)
+from chains.structured import Document, call_name, judge_documents, named_unjudged
 from guardrail import GuardedAnswer
 from guardrail.core.incoming import without_reasoning
 
 if TYPE_CHECKING:
-    from chains.openai_request import GuardedRequest, GuardSettings
+    from chains.openai_request import GuardedRequest
 
 __all__ = ["MAX_CHOICES", "ChatStream", "CompletionCandidates", "completion_events"]
 
 MAX_CHOICES = 128
 """Most choices of one request, the protocol's own bound on ``n``."""
-
 USAGE_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 class CompletionCandidates:
     """The choices of all completions of one request, as candidates.
 
-    Choices that are no answers (tool calls, JSON that was asked for) come after the answers, as
-    they are or, where the policy says ``structured``, judged.
+    Choices that are no answers (tool calls, requested JSON) come after the answers, unchanged or,
+    if the policy says ``structured``, judged.
     """
 
     def __init__(self, asked: GuardedRequest) -> None:
@@ -63,10 +67,9 @@ class CompletionCandidates:
         """
         self._bodies += bodies
         texts = []
-        for choice in (choice for body in bodies for choice in _choices(body)):
-            choice = allowed_choice(self._asked.tools, choice)
+        for choice in (choice for body in bodies for choice in _choices(body, self._asked)):
             text = choice["message"]["content"] or ""
-            if text.strip() and not (self._asked.data and is_json_document(text)):
+            if self._asked.is_answer(text):
                 self._answers.append(choice)
                 texts.append(text)
             else:
@@ -80,30 +83,24 @@ class CompletionCandidates:
             answers: The verdicts, best first.
             count: Choices to return.
         """
-        asked, guarding = self._asked, self._asked.guarding
-        case = await asked.case()
-        done = await asyncio.to_thread(
-            lambda: [
-                _guarded_choice(guarding, self._answers[answer.index], answer)
-                for answer in answers[:count]
-            ]
-        )
-        done = [*done, *map(_plain_choice, self._others)][:count]
-        for index, choice in enumerate(done):
-            choice["index"] = index
-            refusal = choice["message"].get("refusal")
-            if isinstance(refusal, str) and refusal.strip():
-                choice["message"]["refusal"] = await guarding.refusal(case, refusal)
-        structured = [await judge_data(asked, case, choice) for choice in done]
-        heads = [_head(body, asked) for body in self._bodies]
+        chosen: list[tuple[JSON, GuardedAnswer | None]] = [
+            (self._answers[answer.index], answer) for answer in answers
+        ]
+        chosen += [(choice, None) for choice in self._others]
+        choices, verdicts = [], [*answers]
+        for index, (choice, answer) in enumerate(chosen[:count]):
+            choices.append(choice | {"index": index})
+            await _guard(self._asked, choices[-1], answer)
+            verdicts += await _judge_data(self._asked, choices[-1])
+        heads = [_head(body, self._asked) for body in self._bodies]
         body = heads[0]
         if len(heads) > 1:
             body["usage"] = _summed([head.get("usage") for head in heads])
-        data = (answer for verdicts in structured for answer in verdicts.answers)
-        return Outcome(body | {"choices": done}, (*answers, *data))
+        return Outcome(body | {"choices": choices}, tuple(verdicts))
 
 
-def _choices(body: JSON) -> list[JSON]:
+def _choices(body: JSON, asked: GuardedRequest) -> Iterator[JSON]:
+    """The choices with only what the protocol names and the request allows; still unjudged."""
     choices = body.get("choices")
     if not isinstance(choices, list) or not all(
         isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in choices
@@ -111,7 +108,22 @@ def _choices(body: JSON) -> list[JSON]:
         raise UnreadableReplyError("the model's server did not answer with a chat completion")
     if len(choices) > MAX_CHOICES:
         raise UnreadableReplyError(f"the model's server sends more than {MAX_CHOICES} choices")
-    return [_clean_choice(choice) for choice in choices]
+    for choice in choices:
+        given = choice["message"]
+        message: JSON = {"role": "assistant", "content": None} | fitting(given, MESSAGE)
+        message |= asked.tools.of_message(calls_in(given))
+        if message["content"]:
+            message["content"] = without_reasoning(message["content"])
+        scores = {"logprobs": choice["logprobs"]} if "logprobs" in choice else {}
+        head = {"finish_reason": None} | _ended(fitting(choice, CHOICE), message)
+        yield head | scores | {"message": message}
+
+
+def _ended(choice: JSON, message: JSON) -> JSON:
+    """A choice; one without calls did not end because of one."""
+    if CALLS & message.keys() or choice.get("finish_reason") not in CALLS:
+        return choice
+    return choice | {"finish_reason": "stop"}
 
 
 def _head(body: JSON, asked: GuardedRequest) -> JSON:
@@ -122,43 +134,22 @@ def _head(body: JSON, asked: GuardedRequest) -> JSON:
     return head
 
 
-def _clean_choice(choice: JSON) -> JSON:
-    """A choice with only what the protocol names; its texts are still unjudged."""
-    message: JSON = {"role": "assistant", "content": None}
-    message |= fitting(choice["message"], MESSAGE) | calls_in(choice["message"])
-    if message["content"]:
-        message["content"] = without_reasoning(message["content"])
-    scores = {"logprobs": choice["logprobs"]} if "logprobs" in choice else {}
-    return {"finish_reason": None} | fitting(choice, CHOICE) | scores | {"message": message}
-
-
-def _plain_choice(choice: JSON) -> JSON:
-    """A choice that is not an answer."""
-    message = dict(choice["message"])
-    if message.get("content"):
+async def _guard(asked: GuardedRequest, choice: JSON, answer: GuardedAnswer | None) -> None:
+    """Write the verdict on a choice into it; None for a choice that is not an answer."""
+    message = choice["message"]
+    raw = message["content"]
+    if raw:
         message.pop("refusal", None)  # a reply is an answer or a refusal, never both
-    plain = choice | {"message": message}
     if "logprobs" in choice:
-        plain["logprobs"] = token_scores(choice["logprobs"], message.get("content") or "")
-    return plain
-
-
-def _guarded_choice(guarding: GuardSettings, choice: JSON, answer: GuardedAnswer) -> JSON:
-    raw = choice["message"]["content"]
-    rendering = render(answer, guarding.style)
-    if answer.dry_run:
-        rendering = rendering._replace(text=raw)
-    guarded = _plain_choice(choice)
-    message = guarded["message"]
-    calls = bool(message.get("tool_calls") or message.get("function_call"))
-    if rendering.text != raw:
-        guarded["logprobs"] = None
-    message |= {
-        "content": shown(rendering.text, answer, calls_tools=calls),
-        "annotations": [nested_annotation(citation) for citation in rendering.citations],
-        "guardrail": details(answer, reasons=guarding.reasons),
-    }
-    return guarded
+        choice["logprobs"] = token_scores(choice["logprobs"], raw or "")
+    if answer is not None:
+        calls = bool(CALLS & message.keys())
+        await write_answer(asked, message, "content", answer, calls=calls)
+        if message["content"] != raw:
+            choice["logprobs"] = None
+    if (message.get("refusal") or "").strip():
+        case = await asked.case()
+        message["refusal"] = await asked.guarding.refusal(case, message["refusal"])
 
 
 def token_scores(logprobs: object, text: str) -> JSON | None:
@@ -180,6 +171,34 @@ def token_scores(logprobs: object, text: str) -> JSON | None:
     return {"content": [item | {"bytes": None, "top_logprobs": []} for item in own]}
 
 
+async def _judge_data(asked: GuardedRequest, choice: JSON) -> tuple[GuardedAnswer, ...]:
+    """Judge a choice's JSON and tool calls if the policy asks for it; withhold what fails.
+
+    The message's field ``guardrail`` lists the verdicts as ``structured``, and as ``unjudged`` the
+    names of what has none.
+    """
+    message, guarding = choice["message"], asked.guarding
+    documents = documents_of_calls(message)
+    if asked.data and is_json_document(message["content"] or ""):
+        documents.append(Document.read("content", "answer", message["content"]))
+    verdicts = await judge_documents(guarding.guard, guarding.policy, await asked.case(), documents)
+    if report := verdicts.report():
+        message["guardrail"] = message.get("guardrail", {}) | report
+    if withheld := verdicts.withheld:
+        calls = message.pop("tool_calls", ())
+        if left := [call for call in calls if str(call.get("id")) not in withheld]:
+            message["tool_calls"] = left
+        if "function_call" in withheld:
+            message.pop("function_call", None)
+        if "content" in withheld:
+            message["content"] = choice["logprobs"] = None
+        if not left:
+            choice["finish_reason"] = "stop"
+            if not message["content"]:
+                message["refusal"] = guarding.policy.refusal
+    return verdicts.answers
+
+
 def _summed(usages: Sequence[object]) -> JSON | None:
     """What several calls have used together."""
     known = [usage for usage in usages if isinstance(usage, dict)]
@@ -193,41 +212,37 @@ def _summed(usages: Sequence[object]) -> JSON | None:
 # --- streams -----------------------------------------------------------------------------
 
 
-class _StreamedChoice(StreamedText):
-    """One choice so far."""
-
-    def __init__(self, asked: GuardedRequest, index: int) -> None:
-        super().__init__(asked)
-        self.index = index
-        self.calls = StreamedCalls(asked.tools)
-        self.calls_tools = False
-        self.called: dict[object, str] = {}
-        self.closed = False
-
-
 class ChatStream(ReplyStream):
-    """Guards the events of one streamed chat completion, choice by choice."""
+    """Guards a streamed chat completion; a request that streams through has one choice."""
 
     def __init__(self, asked: GuardedRequest) -> None:
         super().__init__(asked)
-        self._choices: dict[int, _StreamedChoice] = {}
         self._head: JSON = {}
+        self._index: int | None = None
+        self._text = StreamedText(asked)
+        self._names: dict[object, str] = {}
+        self._calls: dict[object, str] = {}
+        self._closed = False
 
-    async def feed(self, event: Event) -> list[Event]:
-        """Take an event of the model's server; return those that may leave."""
-        if event.data == DONE:
-            last = await self.finish()
-            self.ended = True
-            return [*last, Event(DONE)]
-        chunk = event.json()
-        if not isinstance(chunk, dict):
-            return []
-        if chunk.get("error") or event.name == "error":
+    @property
+    def whole(self) -> bool:
+        """Whether the choice has ended; servers may omit the last event."""
+        return self.ended or self._closed
+
+    async def _done(self) -> list[Event]:
+        self.ended = True
+        return [*map(Event, await self._close_all()), Event(DONE)]
+
+    async def _close_all(self) -> list[JSON]:
+        return await self._close(None)
+
+    async def _taken(self, data: JSON, name: str | None) -> list[JSON]:
+        if data.get("error") or name == "error":
             self.failed = self.ended = True
-            return [Event.of({"error": clean_error(error_in(chunk))})]
-        self._head = _head(chunk, self._asked)
+            return [{"error": clean_error(error_in(data))}]
+        self._head = _head(data, self._asked)
         usage = self._head.pop("usage", None)
-        choices = chunk.get("choices")
+        choices = data.get("choices")
         out: list[JSON] = []
         for choice in choices if isinstance(choices, list) else []:
             if isinstance(choice, dict):
@@ -236,95 +251,73 @@ class ChatStream(ReplyStream):
             out = [self._head | {"choices": []}]
         if usage is not None and out:
             out[-1]["usage"] = usage
-        return await written(map(Event.of, out), long=bool(self.answers))
-
-    @property
-    def whole(self) -> bool:
-        """Whether every choice has ended; servers may omit the last event."""
-        choices = self._choices.values()
-        return self.ended or (bool(choices) and all(state.closed for state in choices))
-
-    async def finish(self) -> list[Event]:
-        """Release the rest of a stream whose choices did not end."""
-        return await written(map(Event.of, await self._close_open()), long=bool(self.answers))
-
-    async def _close_open(self) -> list[JSON]:
-        out: list[JSON] = []
-        for state in self._choices.values():
-            out += await self._close(state, None)
         return out
 
     async def _choice(self, choice: JSON) -> list[JSON]:
-        choice_index = choice.get("index")
-        index = choice_index if isinstance(choice_index, int) else 0
-        state = self._choices.get(index)
-        out: list[JSON] = []
-        if state is None and self._choices:
-            return out  # a request that streams through has one choice
-        if state is None:
-            state = _StreamedChoice(self._asked, index)
-            self._choices[index] = state
+        index = choice.get("index")
+        index = index if isinstance(index, int) else 0
+        if self._index is None:
+            self._index = index
+        if index != self._index:
+            return []
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
-        passed = state.calls.of(calls_in(delta))
+        passed = self._asked.tools.of_message(calls_in(delta), self._allows)
         if delta.get("role"):
             passed = {"role": fitting(delta, MESSAGE).get("role", "assistant")} | passed
-        state.calls_tools |= "tool_calls" in passed or "function_call" in passed
-        name_calls(passed, state.called)
-        if "role" in passed and delta.get("content") is not None:
-            passed["content"] = ""
-        if passed:
-            out.append(self._chunk(state, passed))
+            if delta.get("content") is not None:
+                passed["content"] = ""
+        out = [self._chunk(passed)] if passed else []
         if isinstance(delta.get("refusal"), str):
-            state.refuse(delta["refusal"])
+            self._text.refuse(delta["refusal"])
         if text := text_of(delta.get("content")):
-            out += self._content(state, await state.feed(text))
+            out += self._content(await self._text.feed(text))
         if choice.get("finish_reason"):
-            said = fitting(choice, CHOICE)
-            if not state.calls_tools:
-                said = without_call_reason(said)
-            out += await self._close(state, said.get("finish_reason") or "stop")
+            ended = _ended(fitting(choice, CHOICE), {"tool_calls": ()} if self._calls else {})
+            out += await self._close(ended.get("finish_reason") or "stop")
         return out
 
-    async def _close(self, state: _StreamedChoice, finish_reason: str | None) -> list[JSON]:
-        if state.closed:
+    def _allows(self, place: object, piece: object) -> bool:
+        """True for a piece of an allowed call; some servers send the name in pieces as well."""
+        name = self._names.get(place, "")
+        if isinstance(piece, str) and piece != name:  # others send the whole name each time
+            name = self._names[place] = name + piece
+        if not name or not self._asked.tools.begins(name):
+            return False
+        self._calls[place] = call_name(name)
+        return True
+
+    async def _close(self, finish_reason: str | None) -> list[JSON]:
+        if self._closed:
             return []
-        text, answer = await state.finish()
-        state.closed = True  # not before: after a timeout the verdict is still to come
-        out = self._content(state, shown(text, answer, calls_tools=state.calls_tools))
-        if (refusal := await state.judged_refusal()) is not None:
-            out.append(self._chunk(state, {"refusal": refusal}))
+        text, answer = await self._text.finish()
+        self._closed = True  # not before: after a timeout the verdict is still to come
+        out = [] if left_out(answer, calls=bool(self._calls)) else self._content(text)
+        if (refusal := await self._text.judged_refusal()) is not None:
+            out.append(self._chunk({"refusal": refusal}))
         last: JSON = {}
         if answer is not None:
             last = {
                 # All in one delta, since clients cannot join such lists.
-                "annotations": [nested_annotation(citation) for citation in state.citations],
+                "annotations": [annotation(item, self._asked) for item in self._text.citations],
                 "guardrail": await self._report(answer),
             }
             await asyncio.to_thread(self._asked.remember, [answer], self._head)
-        # A stream in which documents are judged waits for the whole reply.
-        if unjudged := named_unjudged(
-            [*(["content"] if state.is_data else []), *state.called.values()]
-        ):
+        # Streams whose documents are judged wait for the whole reply.
+        data = ["content"] if self._text.is_data else []
+        if unjudged := named_unjudged([*data, *self._calls.values()]):
             last["guardrail"] = last.get("guardrail", {}) | unjudged
         if last or finish_reason:
-            out.append(self._chunk(state, last, finish_reason))
+            out.append(self._chunk(last, finish_reason))
         return out
 
-    def _content(self, state: _StreamedChoice, text: str | None) -> list[JSON]:
-        if not text:
-            return []
-        self.released = True
-        return [self._chunk(state, {"content": text})]
+    def _content(self, text: str) -> list[JSON]:
+        self.released = self.released or bool(text)
+        return [self._chunk({"content": text})] if text else []
 
-    def _chunk(self, state: _StreamedChoice, delta: JSON, finish_reason: str | None = None) -> JSON:
-        choice = {
-            "index": state.index,
-            "delta": delta,
-            "logprobs": None,
-            "finish_reason": finish_reason,
-        }
-        return self._head | {"choices": [choice]}
+    def _chunk(self, delta: JSON, finish_reason: str | None = None) -> JSON:
+        choice = {"index": self._index, "delta": delta, "logprobs": None}
+        return self._head | {"choices": [choice | {"finish_reason": finish_reason}]}
 
 
 def completion_events(request: JSON, body: JSON) -> list[Event]:
@@ -334,25 +327,18 @@ def completion_events(request: JSON, body: JSON) -> list[Event]:
     out: list[JSON] = []
     for choice in body["choices"]:
         message: JSON = dict(choice["message"])
-        index = choice["index"]
-
-        def chunk(delta: JSON, finish_reason: object = None, index: int = index) -> JSON:
-            only = {"index": index, "delta": delta, "finish_reason": finish_reason}
-            return head | {"choices": [only]}
-
-        out.append(chunk({"role": message.pop("role", "assistant"), "content": ""}))
+        deltas: list[JSON] = [{"role": message.pop("role", "assistant"), "content": ""}]
         calls = message.pop("tool_calls", None)
-        last: JSON = {
-            key: message.pop(key) for key in ("annotations", "guardrail") if key in message
-        }
-        rest = {key: value for key, value in message.items() if value is not None}
-        if rest:
-            out.append(chunk(rest))
+        last = {key: message.pop(key) for key in ("annotations", "guardrail") if key in message}
+        if rest := {key: value for key, value in message.items() if value is not None}:
+            deltas.append(rest)
         if calls:
-            numbered = [{"index": place, **call} for place, call in enumerate(calls)]
-            out.append(chunk({"tool_calls": numbered}))
-        out.append(chunk(last, choice.get("finish_reason")))
+            deltas.append({"tool_calls": [{"index": n, **call} for n, call in enumerate(calls)]})
+        for delta in (*deltas, last):
+            ended = choice.get("finish_reason") if delta is last else None
+            only = {"index": choice["index"], "delta": delta, "finish_reason": ended}
+            out.append(head | {"choices": [only]})
     options = request.get("stream_options")
     if isinstance(options, dict) and options.get("include_usage") and body.get("usage"):
         out.append(head | {"choices": [], "usage": body["usage"]})
-    return [*(Event.of(item) for item in out), Event(DONE)]
+    return [*map(Event, out), Event(DONE)]

@@ -10,22 +10,22 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from chains.evidence.base import EvidenceSettings
 from chains.injection import Inject
-from chains.openai_errors import error_body
-from chains.openai_exchange import Exchange, GuardedReply, StreamGuard
+from chains.openai_exchange import Exchange, GuardedReply, ReplyStream
 from chains.openai_request import GuardSettings
 from chains.openai_wire import (
+    FAILED_FROM,
     JSON,
     MOST_REPLY_BYTES,
     Reply,
     UnreadableReplyError,
     endpoint_of,
+    error_body,
     few_enough_bytes,
     is_unguarded,
     request_body,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 __all__ = ["guard_openai"]
 
 Client = TypeVar("Client")
-Inner = TypeVar("Inner", "httpx.Client", "httpx.AsyncClient")
 
 NO_WEBSOCKETS = "wss://answers-over-websockets-are-not-guarded.invalid"
 """The address for websockets of a guarded client, which cannot be reached."""
@@ -122,10 +121,12 @@ def guard_openai(
     )
     inner: Any = client._client
     library = _library(inner)
-    synchronous = isinstance(client, OpenAI)
-    transport = (_Transport if synchronous else _AsyncTransport)(guarding, inner, library)
-    outer = (library.Client if synchronous else library.AsyncClient)(
-        transport=transport, timeout=inner.timeout, headers=inner.headers, params=inner.params
+    kind = library.Client if isinstance(client, OpenAI) else library.AsyncClient
+    outer = kind(
+        transport=_Transport(guarding, inner, library),
+        timeout=inner.timeout,
+        headers=inner.headers,
+        params=inner.params,
     )
     changed: Any = client.with_options(http_client=outer, websocket_base_url=NO_WEBSOCKETS)
     return changed  # type: ignore[no-any-return]
@@ -140,35 +141,44 @@ def _library(inner: object) -> ModuleType:
     raise ConfigError(f"the client's HTTP client is a {type(inner).__name__}, not one of httpx")
 
 
-class _Wire(ABC, Generic[Inner]):
-    """Judges what another HTTP client receives; the subclasses open and read its responses."""
+class _Transport:
+    """The transport of guarded clients: judges what another HTTP client receives.
 
-    def __init__(self, guarding: GuardSettings, inner: Inner, library: ModuleType) -> None:
+    A synchronous client is called in threads, since the event loop of synchronous callers is
+    shared.
+    """
+
+    def __init__(self, guarding: GuardSettings, inner: Any, library: ModuleType) -> None:
         self._guarding = guarding
-        self._inner: Inner = inner
+        self._inner = inner
         self._library = library
+        self._synchronous = isinstance(inner, library.Client)
 
-    @abstractmethod
-    async def _open(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; its response is still to be read."""
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return run_sync(self._handled(request, request.read()))
 
-    @abstractmethod
-    async def _read(self, response: httpx.Response) -> Reply:
-        """Read a whole response and close it."""
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await self._handled(request, await request.aread())
 
-    @abstractmethod
-    def _stream(self, guard: StreamGuard, response: httpx.Response) -> object:
-        """A byte stream of the judged response, of the class that the HTTP library requires."""
+    def close(self) -> None:
+        self._inner.close()
 
-    def _exchange(self, request: httpx.Request, content: bytes) -> Exchange | None:
-        """The exchange of a request that is judged; None for others."""
-        endpoint = endpoint_of(request.method, request.url.path)
-        if endpoint is None:
-            return None
-        body = request_body(content or b"{}")
-        if request.url.params.get("stream") == "true":
-            body = body | {"stream": True}
-        return Exchange(self._guarding, endpoint, body)
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def _handled(self, request: httpx.Request, content: bytes) -> httpx.Response:
+        try:
+            endpoint = endpoint_of(request.method, request.url.path)
+            if endpoint is None and is_unguarded(request.url.path):
+                return self._refusal(request)
+            if endpoint is None:
+                return await self._send(request)
+            body = request_body(content or b"{}")
+            if request.url.params.get("stream") == "true":
+                body = body | {"stream": True}
+            return await self._judged(request, Exchange(self._guarding, endpoint, body))
+        except GuardrailError as error:
+            return self._failure(error)
 
     async def _judged(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
         if request.method == "GET":
@@ -178,15 +188,15 @@ class _Wire(ABC, Generic[Inner]):
             return await self._once(self._with_body(request, exchange.body), exchange)
 
         async def send(body: JSON) -> Reply:
-            return await self._read(await self._open(self._with_body(request, body)))
+            return await self._read(await self._send(self._with_body(request, body)))
 
         return self._response(await exchange.whole(send))
 
     async def _once(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
         """Send a request once, and judge its response as it streams or as a whole."""
-        response = await self._open(request)
+        response = await self._send(request)
         kind = response.headers.get("content-type", "")
-        if response.status_code >= 300 or not kind.startswith(EVENT_STREAM):
+        if response.status_code >= FAILED_FROM or not kind.startswith(EVENT_STREAM):
             return self._response(await exchange.judge(await self._read(response)))
         streamed: httpx.Response = self._library.Response(
             response.status_code,
@@ -195,27 +205,67 @@ class _Wire(ABC, Generic[Inner]):
         )
         return streamed
 
-    def _refusal(self, request: httpx.Request) -> httpx.Response:
-        message = (
-            f"the guardrail does not judge what {request.url.path} returns, so the call was "
-            "refused; use chat.completions or responses, or the unguarded client"
-        )
-        return self._error(403, message, "not_guarded")
-
-    def _failure(self, error: GuardrailError) -> httpx.Response:
-        if isinstance(error, UnreadableReplyError):
-            return self._error(502, str(error), "bad_upstream_reply")
-        if isinstance(error, InputError | ConfigError):
-            return self._error(400, str(error), "invalid_request")
-        return self._error(503, str(error), "guardrail_unavailable")
-
-    def _error(self, status: int, message: str, code: str) -> httpx.Response:
-        response: httpx.Response = self._library.Response(
-            status,
-            json=error_body(message, kind="guardrail_error", code=code),
-            headers={"x-should-retry": "false"},  # a retry would meet the same guardrail
-        )
+    async def _send(self, request: httpx.Request) -> httpx.Response:
+        """Send a request; its response is still to be read."""
+        options = {"stream": True, "follow_redirects": False}
+        response: httpx.Response
+        if self._synchronous:
+            response = await asyncio.to_thread(self._inner.send, request, **options)
+        else:
+            response = await self._inner.send(request, **options)
         return response
+
+    async def _read(self, response: httpx.Response) -> Reply:
+        """Read a whole response and close it."""
+        body = bytearray()
+        try:
+            async for chunk in self._chunks(response):
+                body += chunk
+                few_enough_bytes(len(body), self._guarding.max_reply_bytes)
+        finally:
+            await (asyncio.to_thread(response.close) if self._synchronous else response.aclose())
+        return Reply(response.status_code, tuple(response.headers.multi_items()), bytes(body))
+
+    async def _chunks(self, response: httpx.Response) -> AsyncIterator[bytes]:
+        if self._synchronous:
+            chunks = response.iter_bytes()
+            while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
+                yield chunk
+            return
+        async for chunk in response.aiter_bytes():
+            yield chunk
+
+    def _stream(self, guard: ReplyStream, response: httpx.Response) -> object:
+        """A byte stream of the judged response, of the class that the HTTP library requires."""
+
+        async def judged() -> AsyncIterator[bytes]:
+            async for chunk in self._chunks(response):
+                yield await guard.feed(chunk)
+                if guard.failed:
+                    break
+            yield await guard.finish()
+
+        pieces = judged()
+
+        async def following() -> bytes | None:
+            return await anext(pieces, None)
+
+        class Synchronous(self._library.SyncByteStream):  # type: ignore[misc, name-defined]
+            def __iter__(self) -> Iterator[bytes]:
+                while (piece := run_sync(following())) is not None:
+                    yield piece
+
+            def close(self) -> None:
+                response.close()
+
+        class Asynchronous(self._library.AsyncByteStream):  # type: ignore[misc, name-defined]
+            def __aiter__(self) -> AsyncIterator[bytes]:
+                return pieces
+
+            async def aclose(self) -> None:
+                await response.aclose()
+
+        return (Synchronous if self._synchronous else Asynchronous)()
 
     def _with_body(self, request: httpx.Request, body: JSON) -> httpx.Request:
         """The request with another body; the same request, signatures included, if none changes."""
@@ -245,113 +295,24 @@ class _Wire(ABC, Generic[Inner]):
         )
         return response
 
-    def _reply(self, response: httpx.Response, body: bytes) -> Reply:
-        return Reply(response.status_code, tuple(response.headers.multi_items()), body)
+    def _refusal(self, request: httpx.Request) -> httpx.Response:
+        message = (
+            f"the guardrail does not judge what {request.url.path} returns, so the call was "
+            "refused; use chat.completions or responses, or the unguarded client"
+        )
+        return self._error(403, message, "not_guarded")
 
-    def _add(self, body: bytearray, chunk: bytes) -> None:
-        body += chunk
-        few_enough_bytes(len(body), self._guarding.max_reply_bytes)
+    def _failure(self, error: GuardrailError) -> httpx.Response:
+        if isinstance(error, UnreadableReplyError):
+            return self._error(502, str(error), "bad_upstream_reply")
+        if isinstance(error, InputError | ConfigError):
+            return self._error(400, str(error), "invalid_request")
+        return self._error(503, str(error), "guardrail_unavailable")
 
-
-class _Transport(_Wire["httpx.Client"]):
-    """The transport of synchronous clients; it blocks in threads, not on the shared event loop."""
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        try:
-            exchange = self._exchange(request, request.read())
-            if exchange is not None:
-                return run_sync(self._judged(request, exchange))
-            return self._refusal(request) if is_unguarded(request.url.path) else self._send(request)
-        except GuardrailError as error:
-            return self._failure(error)
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def __enter__(self) -> _Transport:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _send(self, request: httpx.Request) -> httpx.Response:
-        return self._inner.send(request, stream=True, follow_redirects=False)
-
-    async def _open(self, request: httpx.Request) -> httpx.Response:
-        return await asyncio.to_thread(self._send, request)
-
-    async def _read(self, response: httpx.Response) -> Reply:
-        def read() -> bytes:
-            body = bytearray()
-            try:
-                for chunk in response.iter_bytes():
-                    self._add(body, chunk)
-            finally:
-                response.close()
-            return bytes(body)
-
-        return self._reply(response, await asyncio.to_thread(read))
-
-    def _stream(self, guard: StreamGuard, response: httpx.Response) -> object:
-        class Judged(self._library.SyncByteStream):  # type: ignore[misc, name-defined]
-            def __iter__(self) -> Iterator[bytes]:
-                for chunk in response.iter_bytes():
-                    yield run_sync(guard.feed(chunk))
-                    if guard.failed:
-                        break
-                yield run_sync(guard.finish())
-
-            def close(self) -> None:
-                response.close()
-
-        return Judged()
-
-
-class _AsyncTransport(_Wire["httpx.AsyncClient"]):
-    """The transport of asynchronous clients."""
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        try:
-            exchange = self._exchange(request, await request.aread())
-            if exchange is not None:
-                return await self._judged(request, exchange)
-            if is_unguarded(request.url.path):
-                return self._refusal(request)
-            return await self._open(request)
-        except GuardrailError as error:
-            return self._failure(error)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> _AsyncTransport:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    async def _open(self, request: httpx.Request) -> httpx.Response:
-        return await self._inner.send(request, stream=True, follow_redirects=False)
-
-    async def _read(self, response: httpx.Response) -> Reply:
-        body = bytearray()
-        try:
-            async for chunk in response.aiter_bytes():
-                self._add(body, chunk)
-        finally:
-            await response.aclose()
-        return self._reply(response, bytes(body))
-
-    def _stream(self, guard: StreamGuard, response: httpx.Response) -> object:
-        class Judged(self._library.AsyncByteStream):  # type: ignore[misc, name-defined]
-            async def __aiter__(self) -> AsyncIterator[bytes]:
-                async for chunk in response.aiter_bytes():
-                    yield await guard.feed(chunk)
-                    if guard.failed:
-                        break
-                yield await guard.finish()
-
-            async def aclose(self) -> None:
-                await response.aclose()
-
-        return Judged()
+    def _error(self, status: int, message: str, code: str) -> httpx.Response:
+        response: httpx.Response = self._library.Response(
+            status,
+            json=error_body(message, kind="guardrail_error", code=code),
+            headers={"x-should-retry": "false"},  # a retry would meet the same guardrail
+        )
+        return response

@@ -1,18 +1,34 @@
 """Fields of OpenAI replies that are returned unjudged, and the kind of value that each may hold.
 
-No such field may hold prose: a value of another kind is dropped, and so is every field that is not
-listed. ``openai.types`` cannot be the list, since most of these fields are plain strings there.
-What only echoes the request is taken from the request.
+The lists are derived from the models in ``openai.types``. No such field may hold prose: numbers,
+booleans and the words that the protocol knows are returned, strings only as identifiers in the
+fields named here. Every other field and value is dropped. What echoes the request is taken from
+the request.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Annotated, Literal, get_args, get_origin
+
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.chat.chat_completion import Choice
+from openai.types.chat.chat_completion_chunk import Choice as ChunkChoice
+from openai.types.chat.chat_completion_chunk import ChoiceDelta
+from openai.types.responses import (
+    Response,
+    ResponseOutputItem,
+    ResponseOutputMessage,
+    ResponseReasoningItem,
+    ResponseStreamEvent,
+)
+from openai.types.responses.response_create_params import ResponseCreateParamsBase
+from pydantic import BaseModel
 
 from chains.evidence.parts import text_of
-from chains.openai_errors import clean_error
-from chains.openai_wire import JSON
+from chains.openai_wire import JSON, clean_error
 
 __all__ = [
     "CHOICE",
@@ -24,7 +40,6 @@ __all__ = [
     "NAMED_EVENTS",
     "NAMED_ITEMS",
     "REASONING_ITEM",
-    "TOOL_EVENT",
     "clean_tool_event",
     "clean_tool_item",
     "fitting",
@@ -47,7 +62,11 @@ Table = Mapping[str, Kind]
 
 MOST_NESTED = 4
 """Depth of counts and filter results."""
-SEVERITIES = frozenset({"safe", "low", "medium", "high"})
+IDENTIFIERS = {
+    "container_id", "id", "model", "name", "namespace", "object", "previous_response_id",
+    "server_label", "size", "system_fingerprint", "type",
+}  # fmt: skip
+"""Fields that may hold any identifier."""
 
 
 def _matching(pattern: str) -> Callable[[object], str | None]:
@@ -63,14 +82,12 @@ sealed = _matching(r"[A-Za-z0-9_+/=.-]+")
 """Encrypted or signed text of any length, as base64 writes it."""
 
 
-def number(value: object) -> int | float | None:
-    """A number."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _of_type(*types: type) -> Kind:
+    return lambda value: value if type(value) in types else None
 
 
-def truth(value: object) -> bool | None:
-    """A truth value."""
-    return value if isinstance(value, bool) else None
+number = _of_type(int, float)
+truth = _of_type(bool)
 
 
 def text(value: object) -> str | None:
@@ -78,23 +95,24 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def scalar(value: object) -> str | int | float | None:
-    """An identifier, a number or a truth value."""
+def scalar(value: object) -> object:
+    """An identifier, a number or a boolean."""
     return value if isinstance(value, int | float) else identifier(value)
 
 
 def anything(value: object) -> object:
-    """What is passed to a tool, in any form."""
+    """A value of any form, which is passed to a tool."""
     return value
 
 
 def nothing(value: object) -> None:
-    """A server's own value of what only a request says."""
+    """A server's own value in a field that only the request may set."""
 
 
-def word(*known: str) -> Kind:
+def word(known: Iterable[object]) -> Kind:
     """One of the words that a field knows."""
-    return lambda value: value if isinstance(value, str) and value in known else None
+    words = frozenset(known)
+    return lambda value: value if isinstance(value, str) and value in words else None
 
 
 def tree(leaf: Kind, depth: int = MOST_NESTED) -> Kind:
@@ -127,58 +145,78 @@ def object_of(table: Table) -> Kind:
 
 def fitting(body: JSON, table: Table) -> JSON:
     """The fields of an object that are listed and whose values are of their kinds, or null."""
-    found = {name: kind(body[name]) for name, kind in table.items() if name in body}
+    found = {name: table[name](value) for name, value in body.items() if name in table}
     return {name: value for name, value in found.items() if value is not None or body[name] is None}
 
 
-def fields(kind: Kind, names: str) -> Table:
-    """A table of several fields of one kind, their names separated by spaces."""
-    return dict.fromkeys(names.split(), kind)
+def kinds_of(*models: object, nested: str = "", **more: Iterable[str]) -> dict[str, Kind]:
+    """The kinds of the fields of models; fields that may hold prose or lists of it have none.
+
+    Args:
+        models: Models of the protocol, or unions of them.
+        nested: Names of the fields whose objects are returned, ``*`` for all.
+        more: Words that other servers use in a field.
+    """
+    fields: dict[str, list[object]] = defaultdict(list)
+    for model in (leaf for union in models for leaf in _leaves(union)):
+        for name, field in getattr(model, "model_fields", {}).items():
+            fields[name] += _leaves(field.annotation)
+    found: dict[str, Kind] = {}
+    for name, leaves in fields.items():
+        words = {one for leaf in leaves if get_origin(leaf) is Literal for one in get_args(leaf)}
+        inner = [leaf for leaf in leaves if isinstance(leaf, type) and issubclass(leaf, BaseModel)]
+        kinds: list[Kind] = []
+        if name in IDENTIFIERS:
+            kinds.append(identifier)
+        elif words:
+            kinds.append(word({*words, *more.get(name, ())}))
+        if int in leaves or float in leaves:
+            kinds.append(number)
+        if bool in leaves:
+            kinds.append(truth)
+        if inner and (nested == "*" or name in nested.split()):
+            kinds.append(object_of(kinds_of(*inner, nested="*")))
+        if kinds:
+            found[name] = _any_of(kinds)
+    return found
 
 
-def _filter_result(value: object) -> object:
-    return (value if value in SEVERITIES else None) if isinstance(value, str) else truth(value)
+def _leaves(annotation: object) -> Iterator[object]:
+    """The types in unions and lists."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is None or origin is Literal:
+        yield annotation
+    elif origin is not dict:
+        for part in parts[:1] if origin is Annotated else parts:
+            yield from _leaves(part)
 
 
-def _failure(value: object) -> JSON | None:
-    if not value:
-        return None
-    error = clean_error(value)
-    return {"code": error["code"], "message": error["message"]}
+def _any_of(kinds: list[Kind]) -> Kind:
+    return lambda value: next((held for kind in kinds if (held := kind(value)) is not None), None)
 
 
+filter_results = tree(_any_of([word({"safe", "low", "medium", "high"}), truth]))
 counts = tree(number)
-filter_results = tree(_filter_result)
-role = word("assistant", "user", "system", "developer", "tool", "function")
-status = word("completed", "failed", "in_progress", "cancelled", "queued", "incomplete")
-service_tier = word(
-    "auto", "default", "flex", "scale", "priority", "on_demand", "standard", "performance"
-)
-finish_reason = word(
-    "stop", "length", "tool_calls", "content_filter", "function_call", "model_length",
-    "insufficient_system_resource", "abort", "error",
-)  # fmt: skip
+TIERS = ("on_demand", "standard", "performance")
+"""Service tiers of Groq."""
 
 # --- chat completions --------------------------------------------------------------------
 
-COMPLETION: Table = {
-    **fields(identifier, "id object model system_fingerprint"),
-    "created": number,
+COMPLETION: Table = kinds_of(ChatCompletion, ChatCompletionChunk, service_tier=TIERS) | {
     "usage": counts,
-    "service_tier": service_tier,
     "prompt_filter_results": each(
         object_of({"prompt_index": number, "content_filter_results": filter_results})
     ),
 }
 """A chat completion or a chunk of one, without its choices."""
-CHOICE: Table = {
-    "index": number,
-    "finish_reason": finish_reason,
-    "content_filter_results": filter_results,
-}
+CHOICE: Table = kinds_of(
+    Choice,
+    ChunkChoice,
+    finish_reason=("model_length", "insufficient_system_resource", "abort", "error"),
+) | {"content_filter_results": filter_results}
 """A choice, without its message, its delta and its tokens."""
 MESSAGE: Table = {
-    "role": role,
+    "role": kinds_of(ChoiceDelta, role=("function",))["role"],
     "content": lambda value: value if isinstance(value, str) else text_of(value) or None,
     "refusal": text,
 }
@@ -190,7 +228,7 @@ MESSAGE_CALLS: Table = {
             {
                 "index": number,
                 "id": unspaced,
-                "type": word("function", "custom"),
+                "type": word({"function", "custom"}),
                 "function": object_of(FUNCTION),
                 "custom": object_of({"name": identifier, "input": anything}),
                 "extra_content": tree(sealed),  # Gemini's signature of a thought
@@ -202,48 +240,37 @@ MESSAGE_CALLS: Table = {
 
 # --- responses ---------------------------------------------------------------------------
 
-MESSAGE_ITEM: Table = {
-    **fields(identifier, "id type"),
-    "role": role,
-    "status": status,
-    "phase": word("commentary", "final_answer"),
-}
+MESSAGE_ITEM: Table = kinds_of(ResponseOutputMessage)
 """A message of a response, without its content."""
-REASONING_ITEM: Table = {
-    **fields(identifier, "id type"),
-    "status": status,
-    "encrypted_content": sealed,
+REASONING_ITEM: Table = kinds_of(ResponseReasoningItem) | {"encrypted_content": sealed}
+
+
+REQUESTS_OWN = (
+    "instructions", "metadata", "prompt", "prompt_cache_key", "safety_identifier", "user",
+)  # fmt: skip
+"""Fields with prose of the request, which no server may set."""
+RESPONSE: Table = (
+    kinds_of(
+        Response,
+        nested="conversation incomplete_details reasoning text",
+        service_tier=TIERS,
+        prompt_cache_retention=("in-memory",),
+    )
+    | dict.fromkeys(REQUESTS_OWN, nothing)
+    | {
+        "error": lambda value: clean_error(value) if value else None,
+        "store": truth,
+        "tools": lambda value: [] if isinstance(value, list) else None,
+        "usage": counts,
+    }
+)
+"""A response, without its output."""
+ECHOES = ResponseCreateParamsBase.__annotations__.keys() & RESPONSE.keys() - {
+    "background",
+    "conversation",
+    "service_tier",
 }
-RESPONSE: Table = {
-    **fields(identifier, "id object"),
-    **fields(number, "created_at completed_at"),
-    "status": status,
-    "error": _failure,
-    "incomplete_details": object_of({"reason": word("max_output_tokens", "content_filter")}),
-    "background": truth,
-    "conversation": object_of({"id": identifier}),
-    "service_tier": service_tier,
-    "usage": counts,
-}
-"""A response, without its output and what it echoes."""
-ECHOES: Table = {
-    **fields(nothing, "instructions metadata prompt prompt_cache_key safety_identifier user"),
-    **fields(number, "max_output_tokens max_tool_calls temperature top_logprobs top_p"),
-    **fields(identifier, "model previous_response_id"),
-    **fields(truth, "parallel_tool_calls store"),
-    "prompt_cache_retention": word("in_memory", "in-memory", "24h"),
-    "reasoning": object_of(
-        {
-            "effort": word("none", "minimal", "low", "medium", "high", "xhigh"),
-            "summary": word("auto", "concise", "detailed"),
-        }
-    ),
-    "text": object_of({"format": object_of({"type": word("text")})}),
-    "tool_choice": word("auto", "none", "required"),
-    "tools": lambda value: [] if isinstance(value, list) else None,
-    "truncation": word("auto", "disabled"),
-}
-"""What a response echoes of its request, and which defaults of the server may stand there."""
+"""Fields that a response echoes of its request."""
 SECRETS = frozenset({"authorization", "headers"})
 """Fields of a request's tool that no response echoes."""
 
@@ -251,16 +278,17 @@ SECRETS = frozenset({"authorization", "headers"})
 def of_response(body: JSON, request: JSON) -> JSON:
     """A response without its output: its own fields, and those of the request that it echoes."""
     found = fitting(body, RESPONSE)
-    if "error" in found and found.get("status") != "failed":
-        found["error"] = None
-    echoed = {name: request[name] for name in ECHOES if name in body and name in request}
+    if error := found.get("error"):
+        failed = found.get("status") == "failed"
+        found["error"] = {name: error[name] for name in ("code", "message")} if failed else None
+    echoed = {name: request[name] for name in body if name in ECHOES and name in request}
     if isinstance(echoed.get("tools"), list):
         echoed["tools"] = [
             {name: held for name, held in tool.items() if name not in SECRETS}
             for tool in echoed["tools"]
             if isinstance(tool, dict)
         ]
-    return found | fitting(body, ECHOES) | echoed
+    return found | echoed
 
 
 # --- tools of responses ------------------------------------------------------------------
@@ -281,7 +309,7 @@ TOOL_EVENTS = (
 """Beginnings of the types of tools' events."""
 NAMED_ITEMS = frozenset({"function_call", "custom_tool_call"})
 """Types of items that call a tool of the request by its name."""
-NAMED_EVENTS = ("response.function_call_arguments.", "response.custom_tool_call_input.")
+NAMED_EVENTS = TOOL_EVENTS[:2]
 """Beginnings of the types of their events."""
 HANDED = {
     "function_call": "arguments",
@@ -299,69 +327,39 @@ HANDED = {
 }
 """The field in which an item of each type passes something to its tool; prose may stand there."""
 HANDED_KINDS: Table = {"queries": each(text), "code": text}
-PIECES = {
-    "response.function_call_arguments.": "arguments",
-    "response.custom_tool_call_input.": "input",
-    "response.mcp_call_arguments.": "arguments",
-    "response.code_interpreter_call_code.": "code",
-    "response.shell_call_command.": "command",
+PIECES = {f"response.{kind}_{name}.": name for kind, name in HANDED.items()} | {
+    "response.shell_call_command.": "command"
 }
 """The same field of events, by the beginnings of their types."""
-TOOL_ITEM: Table = {
-    **fields(unspaced, "id call_id approval_request_id"),
-    **fields(identifier, "type name server_label namespace"),
-    "status": word(
-        "in_progress", "completed", "incomplete", "failed", "searching", "interpreting",
-        "generating", "calling",
-    ),
-    "encrypted_content": sealed,
-    "max_output_length": number,
-}  # fmt: skip
-"""Fields of all tools' items."""
-PICTURE: Table = {
-    "background": word("transparent", "opaque", "auto"),
-    "output_format": word("png", "webp", "jpeg"),
-    "quality": word("low", "medium", "high", "auto"),
-    "size": identifier,
+TOOL_ITEM: Table = kinds_of(ResponseOutputItem, nested="environment") | {
+    **dict.fromkeys(("id", "call_id", "approval_request_id"), unspaced),
+    **dict.fromkeys(("encrypted_content", "result"), sealed),
+    "pending_safety_checks": each(object_of({"id": unspaced, "code": identifier})),
+    "tools": each(object_of({"name": identifier, "input_schema": tree(scalar, depth=12)})),
 }
-TOOL_ITEM_FIELDS: Mapping[str, Table] = {
-    "code_interpreter_call": {"container_id": identifier},
-    "computer_call": {
-        "pending_safety_checks": each(object_of({"id": unspaced, "code": identifier}))
-    },
-    "image_generation_call": {"result": sealed, **PICTURE},
-    "mcp_list_tools": {
-        "tools": each(object_of({"name": identifier, "input_schema": tree(scalar, depth=12)}))
-    },
-    "shell_call": {"environment": object_of(fields(identifier, "type container_id"))},
-}
-"""Further fields by type. Results of a server's own tools, a picture's prompt and explanations of
+"""Fields of tools' items. Results of a server's own tools, a picture's prompt and explanations of
 safety checks are prose, and not among them."""
-TOOL_EVENT: Table = {
-    **fields(identifier, "type name"),
-    **fields(unspaced, "item_id call_id"),
-    "output_index": number,
-}
-"""Fields of all tools' events."""
-PICTURE_EVENT: Table = {
+TOOL_EVENT: Table = kinds_of(ResponseStreamEvent) | {
+    **dict.fromkeys(("item_id", "call_id"), unspaced),
+    "name": identifier,
     "partial_image_b64": sealed,
-    "partial_image_index": number,
-    **PICTURE,
+    **{name: TOOL_ITEM[name] for name in ("background", "output_format", "quality")},
 }
+"""Fields of tools' events."""
 
 
 def is_tool_item(item: JSON) -> bool:
-    """Whether an item of the output belongs to a tool."""
+    """True if an item of the output belongs to a tool."""
     return str(item.get("type")).endswith(TOOL_ITEMS)
 
 
 def is_tool_event(kind: str) -> bool:
-    """Whether events of a type belong to a tool."""
+    """True if events of a type belong to a tool."""
     return kind.startswith(TOOL_EVENTS)
 
 
 def is_call(item: JSON) -> bool:
-    """Whether an item passes something unjudged, to a tool or as a picture to the reader."""
+    """True if an item passes something unjudged, to a tool or as a picture to the reader."""
     return item.get("type") in HANDED or item.get("type") == "image_generation_call"
 
 
@@ -372,22 +370,15 @@ def handed_over(item: JSON) -> JSON:
 
 
 def clean_tool_item(item: JSON) -> JSON:
-    """A tool's item with only the fields of its type."""
-    kind = str(item.get("type"))
-    table = {**TOOL_ITEM, **TOOL_ITEM_FIELDS.get(kind, {})}
-    if (name := HANDED.get(kind)) is not None:
-        table[name] = HANDED_KINDS.get(name, anything)
-    return fitting(item, table)
+    """A tool's item with only the fields of the protocol."""
+    name = HANDED.get(str(item.get("type")))
+    handed = {} if name is None else {name: HANDED_KINDS.get(name, anything)}
+    return fitting(item, {**TOOL_ITEM, **handed})
 
 
-def clean_tool_event(data: JSON) -> JSON:
-    """A tool's event with only the fields of its type."""
-    kind, table = str(data.get("type")), dict(TOOL_EVENT)
-    if kind.startswith("response.image_generation_call."):
-        table |= PICTURE_EVENT
-    for begin, name in PIECES.items():
-        if kind.startswith(begin):
-            table |= {"delta": text, name: text}
-            if name == "command":
-                table["command_index"] = number
-    return fitting(data, table)
+def clean_tool_event(data: JSON) -> tuple[JSON, bool]:
+    """A tool's event with only the fields of the protocol; True if it is a piece of a call."""
+    kind = str(data.get("type"))
+    name = next((name for begin, name in PIECES.items() if kind.startswith(begin)), None)
+    handed = {} if name is None else {"delta": text, name: text}
+    return fitting(data, {**TOOL_EVENT, **handed}), name is not None

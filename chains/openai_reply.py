@@ -1,33 +1,33 @@
-"""What whole and streamed replies of both endpoints share: texts, citations and verdicts."""
+"""Replies under the guardrail: what chat completions and responses share, whole and streamed."""
 
 from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from chains.openai_sse import Event
-from chains.openai_wire import JSON, LONG_BYTES, UnreadableReplyError, is_json_document
-from chains.rendering import PlacedCitation, cited, details
+from chains.openai_wire import (
+    DONE,
+    JSON,
+    Event,
+    EventDecoder,
+    UnreadableReplyError,
+    error_body,
+    few_enough_bytes,
+    is_json_document,
+)
+from chains.rendering import PlacedCitation, cited, details, render
 from chains.streaming import SentenceGate
 from chains.styles import StreamMode
 from guardrail import GuardedAnswer
-from guardrail.core.incoming import ReasoningFilter
 from guardrail.core.types import Action, Problem
 from guardrail.log.records import tagged
 
 if TYPE_CHECKING:
     from chains.openai_request import GuardedRequest
 
-__all__ = [
-    "BROKEN_OFF",
-    "Outcome",
-    "ReplyStream",
-    "StreamedText",
-    "flat_annotation",
-    "nested_annotation",
-    "shown",
-]
+__all__ = ["Outcome", "ReplyStream", "StreamedText", "annotation", "left_out", "write_answer"]
 
 BROKEN_OFF = Problem(
     part="model",
@@ -37,72 +37,80 @@ BROKEN_OFF = Problem(
 
 
 class Outcome(NamedTuple):
-    """A guarded reply.
-
-    Attributes:
-        body: The reply to return.
-        answers: The verdicts, best first; empty if nothing in it is an answer.
-    """
+    """A guarded reply: its body, and the verdicts, best first; none if it holds no answer."""
 
     body: JSON
     answers: tuple[GuardedAnswer, ...]
 
 
-def shown(text: str, answer: GuardedAnswer | None, *, calls_tools: bool) -> str | None:
-    """The text to return; None for refused words with a tool call, where no answer is due yet."""
-    if calls_tools and answer is not None and answer.action is Action.REFUSE:
-        return None
-    return text
+async def write_answer(
+    asked: GuardedRequest, part: JSON, name: str, answer: GuardedAnswer, *, calls: bool
+) -> None:
+    """Write a judged text, its citations and its verdict into a part of a whole reply.
+
+    Args:
+        asked: The request.
+        part: A message of a chat, or a part of a response.
+        name: The field of its text.
+        answer: The verdict.
+        calls: Whether the reply calls tools.
+    """
+    guarding = asked.guarding
+    rendition = await asyncio.to_thread(render, answer, guarding.style)
+    if not answer.dry_run:
+        part[name] = rendition.text
+    if left_out(answer, calls=calls):
+        part[name] = "" if asked.responses else None
+    part["annotations"] = [annotation(item, asked) for item in rendition.citations]
+    part["guardrail"] = await asyncio.to_thread(details, answer, reasons=guarding.reasons)
 
 
-def flat_annotation(citation: PlacedCitation) -> JSON:
-    """A citation as responses write it; offsets index the returned text."""
-    return {"type": "url_citation", **_place(citation), **cited(citation)}
+def left_out(answer: GuardedAnswer | None, *, calls: bool) -> bool:
+    """True for refused words with a tool call, where no answer is due yet."""
+    return calls and answer is not None and answer.action is Action.REFUSE
 
 
-def nested_annotation(citation: PlacedCitation) -> JSON:
-    """A citation as chat completions write it; see ``flat_annotation``."""
-    return {"type": "url_citation", "url_citation": _place(citation), **cited(citation)}
+def annotation(citation: PlacedCitation, asked: GuardedRequest) -> JSON:
+    """A citation as the protocol writes it; offsets index the returned text.
 
-
-def _place(citation: PlacedCitation) -> JSON:
-    """Where there is no page to open the address is empty: the title says what is cited."""
-    return {
+    Without a page to open the address is empty: the title says what is cited.
+    """
+    place = {
         "start_index": citation.start,
         "end_index": citation.end,
         "title": citation.title,
         "url": citation.url or "",
     }
+    place = place if asked.responses else {"url_citation": place}
+    return {"type": "url_citation", **place, **cited(citation)}
 
 
 class StreamedText:
     """A text that is streamed in, held back until it has been judged.
 
-    If JSON was requested, a complete document is data and returned unchanged; anything else is
-    judged.
-
     Attributes:
         citations: Citations of the released text, with offsets into all of it.
-        is_data: Whether it ended as a document, which is not judged here.
     """
 
     def __init__(self, asked: GuardedRequest) -> None:
         guarding = asked.guarding
         self._asked = asked
         self._ended = False
-        self._dry_run = guarding.policy.dry_run
-        self._raw: list[str] = []
-        self._reasoning = ReasoningFilter()
         self._gate = SentenceGate(
             guarding.guard,
             asked.case,
             policy=guarding.policy,
             mode=StreamMode.BUFFER if asked.data else guarding.mode,
             style=guarding.style,
+            is_data=is_json_document if asked.data else None,
         )
         self.citations: list[PlacedCitation] = []
         self._refusal: list[str] = []
-        self.is_data = False
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it ended as a JSON document that was requested: it leaves unjudged."""
+        return self._gate.ended_as_data
 
     async def feed(self, piece: str) -> str:
         """Take text; release what is judged.
@@ -112,23 +120,12 @@ class StreamedText:
         """
         if self._ended and piece.strip():
             raise UnreadableReplyError("the model's server sent text after the end of its answer")
-        if self._asked.data:
-            piece = self._reasoning.feed(piece)
-            self._raw.append(piece)
-            return piece if self._dry_run else ""
         release = await self._gate.feed(piece)
         self.citations += release.citations
         return release.text
 
     async def finish(self) -> tuple[str, GuardedAnswer | None]:
-        """Release what is left, with the verdict where there is one."""
-        if self._asked.data:
-            raw = "".join((*self._raw, self._reasoning.finish()))
-            long = len(raw) > LONG_BYTES
-            if await asyncio.to_thread(is_json_document, raw) if long else is_json_document(raw):
-                self._ended = self.is_data = True
-                return "" if self._dry_run else raw, None
-            await self._gate.feed(raw)
+        """Release what is left, with the verdict if there is one."""
         release = await self._gate.finish()
         self._ended = True  # not before: after a timeout it is still to be judged
         self.citations += release.citations
@@ -147,47 +144,100 @@ class StreamedText:
 
 
 class ReplyStream(ABC):
-    """Guards the events of one streamed reply.
+    """Turns the bytes of a server's stream into the bytes that may leave.
 
     Attributes:
         answers: The verdicts so far.
         released: Whether judged text has been released.
-        failed: Whether the server reported an error, which is the last event that is read.
+        failed: Whether the server reported an error; nothing after it is read.
         ended: Whether the last event has come: an error, or the protocol's end.
-        whole: Whether the answer has ended, with or without that event.
     """
 
     def __init__(self, asked: GuardedRequest) -> None:
         self._asked = asked
-        self.failed = self.ended = False
+        self._decoder = EventDecoder()
+        self._bytes = 0
+        self._began = False
+        self.failed = self.ended = self.released = False
         self.answers: list[GuardedAnswer] = []
-        self.released = False
 
-    @abstractmethod
-    async def feed(self, event: Event) -> list[Event]:
-        """Take an event of the model's server; return those that may leave."""
+    async def feed(self, chunk: bytes) -> bytes:
+        """Take any number of bytes; return those that may leave now.
 
-    @abstractmethod
-    async def finish(self) -> list[Event]:
-        """The rest at the end of the stream."""
+        Raises:
+            UnreadableReplyError: The stream has more bytes than ``max_reply_bytes``, or text after
+                its end.
+        """
+        self._bytes += len(chunk)
+        few_enough_bytes(self._bytes, self._asked.guarding.max_reply_bytes)
+        return await self._through(self._decoder.feed(chunk))
 
-    @property
-    def whole(self) -> bool:
-        """Whether the answer has ended."""
-        return self.ended
+    async def finish(self) -> bytes:
+        """Return what is left at the end of the stream.
+
+        A stream that ends in the middle of an answer ends with an error: its last sentence is
+        judged for the log only.
+
+        Raises:
+            UnreadableReplyError: There was no event in it.
+        """
+        out = b""
+        if not self.failed:
+            out = await self._through(self._decoder.finish())
+            if not self._began:
+                raise UnreadableReplyError("the model's server sent a stream without one event")
+            if self.whole:
+                return out
+            error = error_body(BROKEN_OFF.message, kind="server_error", code="upstream_broke_off")
+            out += Event(error).encode()
+        await self.broken_off()
+        return out
 
     async def broken_off(self) -> None:
         """Judge a stream that broke off, for the log."""
         with tagged(stream="broken off"):
-            await self._close_open()
+            await self._close_all()
         self.answers = [
             answer.model_copy(update={"errors": (*answer.errors, BROKEN_OFF)})
             for answer in self.answers
         ]
 
+    async def _through(self, events: Sequence[Event]) -> bytes:
+        out: list[Event] = []
+        for event in events:
+            if self.ended:
+                break
+            data = event.json()
+            self._began = self._began or event.data == DONE or bool(data)
+            if event.data == DONE:
+                out += await self._done()
+            elif isinstance(data, dict):
+                out += map(self._event, await self._taken(data, event.name))
+
+        def encode() -> bytes:
+            return b"".join(event.encode() for event in out)
+
+        return await asyncio.to_thread(encode) if self.answers else encode()
+
+    @property
+    def whole(self) -> bool:
+        """Whether the answer has ended, with or without the last event."""
+        return self.ended
+
     @abstractmethod
-    async def _close_open(self) -> object:
-        """Judge what has not ended."""
+    async def _taken(self, data: JSON, name: str | None) -> list[JSON]:
+        """Take the data of an event of the model's server; return those that may leave."""
+
+    @abstractmethod
+    async def _close_all(self) -> list[JSON]:
+        """Judge what has not ended; return what may leave of it."""
+
+    def _event(self, data: JSON) -> Event:
+        return Event(data)
+
+    async def _done(self) -> list[Event]:
+        """The last events of a chat completion."""
+        return []
 
     async def _report(self, answer: GuardedAnswer) -> dict[str, object]:
         """Add a verdict; returns its field ``guardrail``."""

@@ -1,8 +1,8 @@
-"""What a request of the OpenAI protocol asks, and what its answers are judged against."""
+"""A request of the OpenAI protocol: its question, its evidence, and the tools that it allows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from chains.caller import CallerRights, wants_json
@@ -18,20 +18,35 @@ from chains.evidence.earlier import (
 from chains.evidence.items import FIELD, request_field
 from chains.evidence.openai import request_evidence, request_turns
 from chains.evidence.parts import plain_body
-from chains.injection import Inject
-from chains.openai_calls import AllowedTools
-from chains.openai_wire import JSON, MOST_REPLY_BYTES
+from chains.injection import Inject, injected_prompt
+from chains.openai_fields import MESSAGE_CALLS, NAMED_ITEMS, fitting
+from chains.openai_wire import JSON, MOST_REPLY_BYTES, Endpoint, is_json_document
+from chains.structured import Document, call_name
 from chains.styles import MarkerStyle, StreamMode
 from guardrail import ANNOTATE, STRICT, Guardrail, Policy
+from guardrail.candidates import Attempt
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import GuardedAnswer, Problem
 from guardrail.evidence.retrieval import bounded
 
-__all__ = ["MOST_CANDIDATES", "GuardSettings", "GuardedRequest", "requested_choices"]
-
+__all__ = [
+    "CALLS",
+    "MOST_CANDIDATES",
+    "AllowedTools",
+    "GuardSettings",
+    "GuardedRequest",
+    "calls_in",
+    "documents_of_calls",
+]
 
 MOST_CANDIDATES = 64
 """Choices that one request may ask for: as many as are ranked, and as a policy samples."""
+CALLS = frozenset({"tool_calls", "function_call"})
+"""Fields of a message that call tools, and its ``finish_reason`` then."""
+NAMED = ("function", "custom")
+"""Types of tools with a name of the caller's own, and where a chat has it."""
+STORED = ("prompt", "previous_response_id", "conversation")
+"""Fields of a request that name what its server stores, perhaps with tools."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +83,7 @@ class GuardSettings:
 
     @property
     def whole_only(self) -> bool:
-        """Whether a stream must wait for the whole reply.
-
-        It must where answers are ranked or asked for again, and where JSON is judged.
-        """
+        """True if a stream must wait for the whole reply, as for ranking, retries and JSON."""
         if self.policy.dry_run:
             return self.policy.structured
         buffered = self.mode is StreamMode.BUFFER
@@ -83,63 +95,51 @@ class GuardSettings:
         return text if answer.dry_run else answer.text
 
 
-def requested_choices(request: JSON) -> int:
-    """How many choices a chat completion is asked for.
-
-    Raises:
-        InputError: ``n`` is no whole number, or more than ``MOST_CANDIDATES``: each choice is
-            judged.
-    """
-    asked = request.get("n")
-    if asked is None:
-        return 1
-    if not isinstance(asked, int) or isinstance(asked, bool) or not 1 <= asked <= MOST_CANDIDATES:
-        raise InputError(f"n must be a whole number from 1 to {MOST_CANDIDATES}")
-    return asked
-
-
 class GuardedRequest:
-    """One request: its question, its evidence, and its body as the model's server gets it.
+    """One request.
 
     Args:
         guarding: How replies are guarded; the request may name another policy.
+        endpoint: The kind of request.
         request: The body as the caller sent it.
-        responses: Whether it is one of the responses API, rather than a chat completion.
 
     Attributes:
         guarding: How this request's replies are guarded.
-        body: The body without the ``guardrail`` field, and with the content parts of other
-            gateways as plain text unless the settings keep them.
-        question: What is asked.
-        data: Whether JSON was asked for in place of an answer.
-        reads_searches: Whether what a file search found, as the reply tells it, is evidence.
+        body: The body as the model's server gets it: without the ``guardrail`` field, and with
+            the content parts of other gateways as plain text unless the settings keep them.
+        count: Choices to return.
+        data: Whether JSON was requested instead of an answer.
         tools: The tools that the reply may call.
+        reads_searches: Whether the results of a file search in the reply are evidence.
 
     Raises:
-        InputError: The ``guardrail`` field holds what is not known, or is no evidence.
-        NotAllowedError: It asks for what callers may not have.
-        ConfigError: It names a policy or a strictness that there is not.
+        InputError: The ``guardrail`` field has unknown content or unreadable evidence, or ``n`` is
+            not a whole number from 1 to ``MOST_CANDIDATES``.
+        NotAllowedError: It asks for something that callers may not have.
+        ConfigError: It names an unknown policy or strictness.
     """
 
-    def __init__(self, guarding: GuardSettings, request: JSON, *, responses: bool = False) -> None:
+    def __init__(self, guarding: GuardSettings, endpoint: Endpoint, request: JSON) -> None:
         own = request_field(request.get(FIELD))
         given = {key: value for key, value in request.items() if key != FIELD}
         rights = guarding.rights
         rights.require(given)
         policy, problems = rights.policy_of(own, guarding.policy)
         self.guarding = replace(guarding, policy=policy)
+        self.responses = endpoint is Endpoint.RESPONSES
+        self.count = 1 if self.responses else _choices(given)
         settings = rights.places(guarding.evidence)
-        self._turns = request_turns(given, settings, responses=responses)
+        self._turns = request_turns(given, settings, responses=self.responses)
         self._remembers = settings.earlier > 0
-        ids = _ids(given, "previous_response_id") if responses else []
+        ids = _ids(given, "previous_response_id") if self.responses and self._remembers else []
         self._earlier = guarding.earlier.of(
             (
-                *(reply_key(guarding.owner, id) for id in ids if self._remembers),
+                *(reply_key(guarding.owner, id) for id in ids),
                 *keys_of_turns(guarding.owner, self._turns, settings.earlier),
             )
         )
-        found = rights.evidence_of(request_evidence(given, own, settings, responses=responses))
-        if not found.sources:  # what comes with the request is newer than what is remembered
+        found = rights.evidence_of(request_evidence(given, own, settings, responses=self.responses))
+        if not found.sources:  # evidence in the request is newer than the remembered one
             found |= Found.of(Source.EARLIER, self._earlier or None)
         for place, item in enumerate(found.evidence):
             bounded(item, f"evidence[{place}]")
@@ -147,14 +147,14 @@ class GuardedRequest:
         self.reads_searches = rights.evidence and rights.tools and settings.reply_searches
         self.data = wants_json(given)
         self.tools = AllowedTools(given, allowed=rights.tools)
-        self.question = self._found.question or standalone_question(self._turns)
+        self._question = self._found.question or standalone_question(self._turns)
         self.body = given if settings.keep_parts else plain_body(given)
+        self._injected = guarding.inject is Inject.OFF
         self._case: Case | None = None
 
-    @property
-    def takes_calls(self) -> bool:
-        """Whether the reply may call tools at all."""
-        return self.tools.any
+    def is_answer(self, text: str) -> bool:
+        """True if a text is judged as an answer: requested JSON is data."""
+        return bool(text.strip()) and not (self.data and is_json_document(text))
 
     def add(self, found: Found) -> None:
         """Take evidence that comes with the reply, such as results of a file search."""
@@ -171,20 +171,69 @@ class GuardedRequest:
             guarding.earlier.keep(keys, (*grounds_of(answer), *self._earlier))
 
     async def case(self) -> Case:
-        """What the answers are judged against; settled once."""
+        """Question and evidence that the answers are judged against; settled once."""
         if self._case is None:
             found = self._found
             try:
                 self._case = await case_of(
-                    self.guarding.guard, self.question, found, self.guarding.evidence.mode
+                    self.guarding.guard, self._question, found, self.guarding.evidence.mode
                 )
             except KnowledgeGraphError as error:
                 if not self.guarding.policy.dry_run:
                     raise
-                # A dry run keeps no reply back, whatever fails.
+                # A dry run returns every reply, whatever fails.
                 problems = (*found.problems, Problem(part="kg", message=str(error)))
-                self._case = Case(self.question, found.evidence, found.sources, problems=problems)
+                self._case = Case(self._question, found.evidence, found.sources, problems=problems)
         return self._case
+
+    async def inject(self) -> None:
+        """Add the facts to the system message or the instructions, once, if the settings say so."""
+        if self._injected:
+            return
+        self._injected = True
+        case = await self.case()
+        guarding, request = self.guarding, self.body
+        text = await injected_prompt(guarding.guard, case.question, case.evidence, guarding.inject)
+        if not text:
+            return
+        if self.responses:
+            self.body = request | {"instructions": _joined(request.get("instructions"), text)}
+            return
+        messages = _items(request.get("messages"))
+        first = messages[0] if messages else None
+        if isinstance(first, dict) and first.get("role") in ("system", "developer"):
+            own = first.get("content")
+            part = {"type": "text", "text": text}
+            content = [*own, part] if isinstance(own, list) else _joined(own, text)
+            messages = [first | {"content": content}, *messages[1:]]
+        else:
+            messages = [{"role": "system", "content": text}, *messages]
+        self.body = request | {"messages": messages}
+
+    def again(self, attempt: Attempt) -> JSON:
+        """The body of an attempt, with the rejected answer and the feedback on it."""
+        request = {key: value for key, value in self.body.items() if key != "stream_options"}
+        if self.body.get("stream"):
+            request["stream"] = False
+        if not attempt.feedback:
+            return request
+        turns = [
+            {"role": "assistant", "content": attempt.rejected},
+            {"role": "user", "content": attempt.feedback},
+        ]
+        name = "input" if self.responses else "messages"
+        given = request.get(name)
+        before = [{"role": "user", "content": given}] if isinstance(given, str) else _items(given)
+        return request | {name: [*before, *turns]}
+
+
+def _choices(request: JSON) -> int:
+    count = request.get("n")
+    if count is None:
+        return 1
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_CANDIDATES:
+        raise InputError(f"n must be a whole number from 1 to {MOST_CANDIDATES}")
+    return count
 
 
 def _ids(body: JSON, name: str) -> list[str]:
@@ -193,3 +242,110 @@ def _ids(body: JSON, name: str) -> list[str]:
     if isinstance(conversation, dict):
         conversation = conversation.get("id")
     return [id for id in (body.get(name), conversation) if isinstance(id, str) and id]
+
+
+def _joined(own: object, text: str) -> str:
+    return f"{own}\n\n{text}" if own else text
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+# --- calls of tools ----------------------------------------------------------------------
+
+
+class AllowedTools:
+    """The tools that a reply may call.
+
+    Args:
+        request: The body as the caller sent it.
+        allowed: Whether its caller may have tools.
+
+    Attributes:
+        any: Whether the reply may call any: its caller may have them, named some, and did not ask
+            for an answer without them.
+    """
+
+    def __init__(self, request: JSON, *, allowed: bool) -> None:
+        listed = [tool for field in ("tools", "functions") for tool in _listed(request, field)]
+        stored = any(request.get(field) for field in STORED)
+        none = "none" in (request.get("tool_choice"), request.get("function_call"))
+        self.any = allowed and bool(listed or stored) and not none
+        names = [_tool_name(tool) for tool in listed]
+        # The names of tools that the server has are not known.
+        self._names = None if stored or None in names else frozenset(filter(None, names))
+
+    def has(self, name: object) -> bool:
+        """True if a tool of this name may be called."""
+        return self.any and (self._names is None or (isinstance(name, str) and name in self._names))
+
+    def begins(self, name: str) -> bool:
+        """True if a name is the beginning of that of a tool."""
+        names = self._names
+        return self.any and (names is None or any(one.startswith(name) for one in names))
+
+    def is_other(self, item: object) -> bool:
+        """True if an item of a response calls a tool that may not be called."""
+        if not isinstance(item, dict) or str(item.get("type")) not in NAMED_ITEMS:
+            return False
+        return not self.has(item.get("name"))
+
+    def of_message(
+        self, message: JSON, allows: Callable[[object, object], bool] | None = None
+    ) -> JSON:
+        """A message, or a piece of one, without calls of other tools.
+
+        Args:
+            message: Its calls are as from ``calls_in``.
+            allows: Decides by the place and the name of a call; by default by the name alone.
+        """
+        allows = allows or (lambda place, name: self.has(name))
+        found = {name: held for name, held in message.items() if name not in CALLS}
+        old = message.get("function_call")
+        if old and allows("function_call", old.get("name")):
+            found["function_call"] = old
+        calls = message.get("tool_calls", ())
+        if calls := [call for call in calls if allows(call.get("index"), _called(call))]:
+            found["tool_calls"] = calls
+        return found
+
+
+def _listed(request: JSON, field: str) -> Iterator[object]:
+    held = request.get(field)
+    yield from held if isinstance(held, list) else [held] if held else []
+
+
+def _tool_name(tool: object) -> str | None:
+    """The name of a tool that its caller brings; None for one that the server has."""
+    if not isinstance(tool, dict) or tool.get("type", NAMED[0]) not in NAMED:
+        return None
+    inner = next((tool[kind] for kind in NAMED if isinstance(tool.get(kind), dict)), tool)
+    name = inner.get("name")
+    return name if isinstance(name, str) else None
+
+
+def _called(call: JSON) -> object:
+    """The name of the tool in a call; None if there is none, or another in each form."""
+    names = [held.get("name") for kind in NAMED if isinstance(held := call.get(kind), dict)]
+    return names[0] if names and all(name == names[0] for name in names) else None
+
+
+def calls_in(message: JSON) -> JSON:
+    """The fields of a message, or of a piece of one, that call tools."""
+    return {name: held for name, held in fitting(message, MESSAGE_CALLS).items() if held}
+
+
+def documents_of_calls(message: JSON) -> list[Document]:
+    """What the calls of a message, as from ``calls_in``, pass to tools."""
+    calls = [(str(call.get("id")), call) for call in message.get("tool_calls", ())]
+    if "function_call" in message:
+        calls.append(("function_call", {"function": message["function_call"]}))
+    return [
+        Document.read(of, str(held.get("name")), held[name], call_name(held.get("name") or of))
+        for of, call in calls
+        for kind in NAMED
+        if isinstance(held := call.get(kind), dict)
+        for name in ("arguments", "input")
+        if name in held
+    ]

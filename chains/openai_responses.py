@@ -1,4 +1,4 @@
-"""Responses (the OpenAI API of that name) under the guardrail: whole ones.
+"""Responses (the OpenAI API of that name) under the guardrail: whole and streamed.
 
 Message items are judged; items of tools pass; reasoning keeps only what is encrypted.
 """
@@ -10,23 +10,27 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from chains.evidence.base import Case, Found, Source
+from chains.evidence.base import Found, Source
 from chains.evidence.openai import search_results
 from chains.openai_fields import (
     MESSAGE_ITEM,
+    NAMED_EVENTS,
     REASONING_ITEM,
+    clean_tool_event,
     clean_tool_item,
     fitting,
     handed_over,
     identifier,
     is_call,
+    is_tool_event,
     is_tool_item,
     of_response,
+    text,
+    unspaced,
 )
-from chains.openai_reply import Outcome, flat_annotation, shown
-from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
-from chains.rendering import details, render
-from chains.structured import Document, Verdicts, call_name, judge_documents
+from chains.openai_reply import Outcome, ReplyStream, StreamedText, annotation, write_answer
+from chains.openai_wire import JSON, Event, UnreadableReplyError, clean_error, is_json_document
+from chains.structured import Document, call_name, judge_documents, named_unjudged
 from guardrail import CheckRequest, GuardedAnswer
 from guardrail.core.incoming import without_reasoning
 from guardrail.core.text.sentences import split_sentences
@@ -35,20 +39,12 @@ from guardrail.sources.tables import MOST_CELLS
 if TYPE_CHECKING:
     from chains.openai_request import GuardedRequest
 
-__all__ = [
-    "MAX_PARTS",
-    "ResponseCandidates",
-    "called",
-    "clean_item",
-    "clean_response",
-    "few_enough_parts",
-    "few_enough_sentences",
-    "guard_response",
-    "searched",
-]
+__all__ = ["MAX_PARTS", "ResponseCandidates", "ResponseStream", "response_events"]
 
 MAX_PARTS = 128
 """Parts of the messages of one response; each is judged on its own."""
+TEXTS = {"output_text": "text", "refusal": "refusal"}
+"""Types of parts, and the field of their text."""
 
 
 class ResponseCandidates:
@@ -69,110 +65,66 @@ class ResponseCandidates:
         for body in bodies:
             if not isinstance(body.get("output"), list):
                 raise UnreadableReplyError("the model's server did not answer with a response")
-            body = body | {"output": self._asked.tools.items_of(body["output"])}
-            self._bodies.append(body)
+            response = _clean_response(body, self._asked)
+            self._bodies.append(response)
             for item in body["output"]:
-                self._asked.add(searched(item, self._asked))
-            text = " ".join(part["text"] for part in _answers_in(body, self._asked))
-            if text.strip():
-                self._answers.append(body)
-                texts.append(text)
+                self._asked.add(_searched(item, self._asked))
+            parts = _parts(response)
+            answer = " ".join(part["text"] for part in parts if _is_answer(part, self._asked))
+            if answer.strip():
+                self._answers.append(response)
+                texts.append(answer)
         return texts
 
     async def outcome(self, answers: Sequence[GuardedAnswer], count: int) -> Outcome:
         """The response to return; ``answers`` are the verdicts, best first."""
         if not answers:
-            return Outcome(*await guard_response(self._asked, self._bodies[0]))
-        best = self._answers[answers[0].index]
-        return Outcome(*await guard_response(self._asked, best, answers[0]))
+            return await _guard(self._asked, self._bodies[0])
+        return await _guard(self._asked, self._answers[answers[0].index], answers[0])
 
 
-async def guard_response(
-    asked: GuardedRequest, body: JSON, answer: GuardedAnswer | None = None
-) -> tuple[JSON, tuple[GuardedAnswer, ...]]:
+async def _guard(
+    asked: GuardedRequest, response: JSON, answer: GuardedAnswer | None = None
+) -> Outcome:
     """Guard one response.
 
     Args:
         asked: The request.
-        body: The response.
-        answer: The verdict on all of its text, as the policy leaves it. It is that of the part,
-            where there is one part only; several parts are judged each on its own.
-
-    Returns:
-        The response to return, and the verdicts on its texts, in order.
+        response: As from ``_clean_response``; it is changed.
+        answer: The verdict on all of its text. It is that of the part if there is only one;
+            several parts are judged each on its own.
     """
-    guarding = asked.guarding
-    case = await asked.case()
-    response = clean_response(body, asked)
-    parts = [
-        part
-        for item in response["output"]
-        if item.get("type") == "message"
-        for part in item["content"]
-    ]
+    case, guarding = await asked.case(), asked.guarding
+    parts = _parts(response)
     judged = [part for part in parts if _is_answer(part, asked)]
     if len(judged) > 1:  # the bound of one part alone is that of any answer
         texts = [part["text"] for part in judged]
         count = await asyncio.to_thread(lambda: sum(len(split_sentences(text)) for text in texts))
-        few_enough_sentences(count, guarding.guard.config.limits.sentences)
-    if answer is not None and len(judged) == 1:
-        answers = [answer]
-    else:
-        answers = await _judged_parts(asked, case, judged, record=answer is None)
+        _few_enough_sentences(count, asked)
+    answers = [answer] if answer is not None else []
+    if len(judged) != len(answers):
+        checks = [
+            CheckRequest(question=case.question, answer=part["text"], evidence=case.evidence)
+            for part in judged
+        ]
+        checked = await guarding.guard.acheck_batch(
+            checks, policy=guarding.policy.settled(), record=answer is None
+        )
+        answers = [case.with_problems(one) for one in checked]
     calls = any(str(item.get("type")).endswith("_call") for item in response["output"])
     for part, verdict in zip(judged, answers, strict=True):
-        rendering = await asyncio.to_thread(render, verdict, guarding.style)
-        if not verdict.dry_run:
-            part["text"] = shown(rendering.text, verdict, calls_tools=calls) or ""
-        part["annotations"] = [flat_annotation(citation) for citation in rendering.citations]
-        part["guardrail"] = await asyncio.to_thread(details, verdict, reasons=guarding.reasons)
+        await write_answer(asked, part, "text", verdict, calls=calls)
     for part in parts:
         if part["type"] == "refusal" and part["refusal"].strip():
             part["refusal"] = await guarding.refusal(case, part["refusal"])
-    verdicts = await _judge_data(asked, case, response)
-    return response, (*answers, *verdicts.answers)
+    return Outcome(response, (*answers, *await _judge_data(asked, response)))
 
 
-async def _judged_parts(
-    asked: GuardedRequest, case: Case, parts: Sequence[JSON], *, record: bool
-) -> list[GuardedAnswer]:
-    """The verdicts on the parts of a response, each on its own."""
-    if not parts:
-        return []
-    guarding = asked.guarding
-    requests = [
-        CheckRequest(question=case.question, answer=part["text"], evidence=case.evidence)
-        for part in parts
-    ]
-    answers = await guarding.guard.acheck_batch(
-        requests, policy=guarding.policy.settled(), record=record
-    )
-    return [case.with_problems(answer) for answer in answers]
+async def _judge_data(asked: GuardedRequest, response: JSON) -> tuple[GuardedAnswer, ...]:
+    """Judge JSON and tool calls if the policy asks for it; withhold what fails.
 
-
-def _is_answer(part: JSON, asked: GuardedRequest) -> bool:
-    """Whether a part has text to judge; requested JSON is data."""
-    if part["type"] != "output_text" or not part["text"].strip():
-        return False
-    return not (asked.data and is_json_document(part["text"]))
-
-
-def _answers_in(body: JSON, asked: GuardedRequest) -> list[JSON]:
-    return [
-        part
-        for item in clean_output(body)
-        if item.get("type") == "message"
-        for part in item["content"]
-        if _is_answer(part, asked)
-    ]
-
-
-async def _judge_data(asked: GuardedRequest, case: Case, response: JSON) -> Verdicts:
-    """Judge JSON and calls of tools where the policy asks for it; withhold what fails.
-
-    Returns:
-        The verdicts; the response's field ``guardrail`` has them as ``structured``, with the names
-        of what has none as ``unjudged``.
+    The field ``guardrail`` of the response lists the verdicts as ``structured``, and as
+    ``unjudged`` the names of what has none.
     """
     held: dict[str, list[JSON]] = {}  # ids may be equal, and are the model's
     documents = []
@@ -184,14 +136,14 @@ async def _judge_data(asked: GuardedRequest, case: Case, response: JSON) -> Verd
                 key: Document.read(of, key, value).value for key, value in handed_over(item).items()
             }
             name = str(item.get("name") or item.get("type"))
-            documents.append(Document(of, name, passed, called(item)))
+            documents.append(Document(of, name, passed, _called(item)))
         for number, part in enumerate(item["content"] if item.get("type") == "message" else ()):
-            if asked.data and part.get("type") == "output_text" and is_json_document(part["text"]):
+            if asked.data and is_json_document(part.get("text", "")):
                 of = f"output {place}, content {number}"
                 held.setdefault(of, []).append(part)
                 documents.append(Document.read(of, "answer", part["text"]))
     guarding = asked.guarding
-    verdicts = await judge_documents(guarding.guard, guarding.policy, case, documents)
+    verdicts = await judge_documents(guarding.guard, guarding.policy, await asked.case(), documents)
     if report := verdicts.report():
         response["guardrail"] = report
     for failed in (one for of in verdicts.withheld for one in held[of]):
@@ -200,15 +152,15 @@ async def _judge_data(asked: GuardedRequest, case: Case, response: JSON) -> Verd
             failed |= {"type": "refusal", "refusal": guarding.policy.refusal}
         else:
             response["output"] = [item for item in response["output"] if item is not failed]
-    return verdicts
+    return verdicts.answers
 
 
-def called(item: JSON) -> str:
+def _called(item: JSON) -> str:
     """The name of a call in reports of what is unjudged."""
     return call_name(item.get("name") or item.get("type"))
 
 
-def searched(item: object, asked: GuardedRequest) -> Found:
+def _searched(item: object, asked: GuardedRequest) -> Found:
     """Results of a requested file search, if ``reply_searches`` makes them evidence."""
     tools = asked.body.get("tools") if asked.reads_searches else None
     wanted = any(
@@ -221,62 +173,297 @@ def searched(item: object, asked: GuardedRequest) -> Found:
     return Found()
 
 
-def clean_response(body: JSON, asked: GuardedRequest) -> JSON:
-    """A response with only fields of the protocol and allowed calls; its texts are unjudged."""
-    output = asked.tools.items_of(clean_output(body))
-    if not asked.takes_calls:
-        output = [item for item in output if not is_tool_item(item)]
-    return of_response(body, asked.body) | {"output": output}
-
-
-def clean_output(body: JSON) -> list[JSON]:
-    """The items of a response that may leave.
+def _clean_response(body: JSON, asked: GuardedRequest) -> JSON:
+    """A response with only fields of the protocol and allowed calls; its texts are unjudged.
 
     Raises:
         UnreadableReplyError: Its messages have more parts than ``MAX_PARTS``.
     """
     output = body.get("output")
-    items = [clean_item(item) for item in output] if isinstance(output, list) else []
-    found = [item for item in items if item is not None]
-    few_enough_parts(sum(len(item["content"]) for item in found if item["type"] == "message"))
-    return found
+    items = [_clean_item(item, asked) for item in (output if isinstance(output, list) else [])]
+    response = of_response(body, asked.body) | {"output": [item for item in items if item]}
+    _few_enough_parts(len(_parts(response)))
+    return response
 
 
-def few_enough_parts(parts: int) -> None:
-    """Raise ``UnreadableReplyError`` if a response has more than ``MAX_PARTS`` parts."""
+def _clean_item(item: object, asked: GuardedRequest) -> JSON | None:
+    """An item of the output with only what may be returned; None if nothing may."""
+    if not isinstance(item, dict) or identifier(item.get("type")) is None:
+        return None
+    if item["type"] == "message":
+        content = item.get("content")
+        parts = [_clean_part(part) for part in (content if isinstance(content, list) else [])]
+        return fitting(item, MESSAGE_ITEM) | {"content": [part for part in parts if part]}
+    if item["type"] == "reasoning":
+        return fitting(item, REASONING_ITEM) | {"summary": []}
+    if not is_tool_item(item) or not asked.tools.any or asked.tools.is_other(item):
+        return None
+    return clean_tool_item(item)
+
+
+def _clean_part(part: object) -> JSON | None:
+    """A part of a message; None unless it is a text or a refusal."""
+    kind = str(part.get("type")) if isinstance(part, dict) else ""
+    if not isinstance(part, dict) or kind not in TEXTS:
+        return None
+    if (said := text(part.get(TEXTS[kind]))) is None:
+        return None
+    return _part_of(kind, without_reasoning(said) if kind == "output_text" else said)
+
+
+def _part_of(kind: str, text: str) -> JSON:
+    more: JSON = {"annotations": [], "logprobs": []} if kind == "output_text" else {}
+    return {"type": kind, TEXTS[kind]: text, **more}
+
+
+def _parts(response: JSON) -> list[JSON]:
+    items = response["output"]
+    return [part for item in items if item["type"] == "message" for part in item["content"]]
+
+
+def _is_answer(part: JSON, asked: GuardedRequest) -> bool:
+    return part["type"] == "output_text" and asked.is_answer(part["text"])
+
+
+def _few_enough_parts(parts: int) -> None:
     if parts > MAX_PARTS:
         raise UnreadableReplyError(f"the model's server sends more than {MAX_PARTS} parts")
 
 
-def few_enough_sentences(count: int, most: int) -> None:
-    """Raise ``UnreadableReplyError`` if the parts have more sentences than ``limits.sentences``."""
+def _few_enough_sentences(count: int, asked: GuardedRequest) -> None:
+    most = asked.guarding.guard.config.limits.sentences
     if count > most:
         raise UnreadableReplyError(
             f"the parts of one response have more than {most} sentences (limits.sentences)"
         )
 
 
-def clean_item(item: object) -> JSON | None:
-    """An item of the output with only what may be returned; None if nothing may."""
-    if not isinstance(item, dict) or identifier(item.get("type")) is None:
-        return None
-    if item["type"] == "message":
-        content = item.get("content")
-        parts = [clean_part(part) for part in (content if isinstance(content, list) else [])]
-        found = [part for part in parts if part is not None]
-        return fitting(item, MESSAGE_ITEM) | {"content": found}
-    if item["type"] == "reasoning":
-        return fitting(item, REASONING_ITEM) | {"summary": []}
-    return clean_tool_item(item) if is_tool_item(item) else None
+# --- streams -----------------------------------------------------------------------------
+
+STATES = frozenset({"response.created", "response.in_progress", "response.queued"})
+ITEMS = frozenset({"response.output_item.added", "response.output_item.done"})
+ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+Place = tuple[int, int]
+"""Output index and content index of a part."""
 
 
-def clean_part(part: object) -> JSON | None:
-    """A part of a message; None unless it is a text or a refusal."""
-    if not isinstance(part, dict):
-        return None
-    if part.get("type") == "output_text" and isinstance(part.get("text"), str):
-        text = without_reasoning(part["text"])
-        return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-    if part.get("type") == "refusal" and isinstance(part.get("refusal"), str):
-        return {"type": "refusal", "refusal": part["refusal"]}
-    return None
+class _StreamedPart(StreamedText):
+    """One part of a message so far."""
+
+    def __init__(self, asked: GuardedRequest, item_id: object) -> None:
+        super().__init__(asked)
+        self.item_id = item_id
+        self.shown: list[str] = []
+        self.done: JSON | None = None
+
+
+class ResponseStream(ReplyStream):
+    """Guards the events of one streamed response, part by part.
+
+    Events are renumbered. Reasoning and events of unknown types, which may hold the answer, are
+    dropped.
+    """
+
+    def __init__(self, asked: GuardedRequest) -> None:
+        super().__init__(asked)
+        self._parts: dict[Place, _StreamedPart] = {}
+        self._calls: dict[int, str] = {}
+        self._other_calls: set[int] = set()
+        self._number = 0
+        self._sentences = 0
+
+    def _event(self, data: JSON) -> Event:
+        data["sequence_number"] = self._number
+        self._number += 1
+        return Event(data, data["type"])
+
+    async def _taken(self, data: JSON, name: str | None) -> list[JSON]:
+        kind, index = identifier(data.get("type")) or "", _index(data, "output_index")
+        self.failed = bool(data.get("error")) or kind == "error"
+        self.ended = self.failed or kind in ENDS
+        if data.get("error"):
+            return [{"type": "error", "error": clean_error(data["error"])}]
+        if kind == "error":
+            # The protocol's own event is the error itself, with a type.
+            error = clean_error(data)
+            return [{"type": kind, **{name: error[name] for name in ("code", "message", "param")}}]
+        if kind in STATES:
+            response = _clean_response(_object(data, "response"), self._asked)
+            return [{"type": kind, "response": response | {"output": [], "error": None}}]
+        if kind in ENDS:
+            return await self._end(kind, data)
+        if self._asked.tools.is_other(data.get("item")):
+            self._other_calls.add(index)
+        if kind in ITEMS:
+            return await self._item(kind, index, data)
+        if is_tool_event(kind):
+            other = index in self._other_calls and kind.startswith(NAMED_EVENTS)
+            return [] if other or not self._asked.tools.any else [self._tool_event(index, data)]
+        return await self._text(kind, (index, _index(data, "content_index")), data)
+
+    async def _text(self, kind: str, place: Place, data: JSON) -> list[JSON]:
+        """An event of a message's part; all others are dropped."""
+        if kind == "response.content_part.added":
+            form = str(_object(data, "part").get("type"))
+            if form not in TEXTS:
+                return []
+            self._part(place, data)
+            return [self._placed(kind, place, part=_part_of(form, ""))]
+        if kind == "response.output_text.delta":
+            piece = text(data.get("delta")) or ""
+            return self._delta(place, await self._part(place, data).feed(piece))
+        if kind == "response.refusal.delta":
+            self._part(place, data).refuse(text(data.get("delta")) or "")
+            return []
+        if kind in ("response.output_text.done", "response.refusal.done"):
+            return await self._close(place)
+        if kind == "response.content_part.done" and place in self._parts:
+            out = await self._close(place)
+            return [*out, self._placed(kind, place, part=self._parts[place].done)]
+        return []
+
+    async def _item(self, kind: str, index: int, data: JSON) -> list[JSON]:
+        item = _clean_item(data.get("item"), self._asked)
+        if item is None:
+            return []
+        self._asked.add(_searched(data.get("item"), self._asked))
+        out: list[JSON] = []
+        if is_call(item):
+            self._calls[index] = _called(item)
+        if item["type"] == "message":
+            item["content"] = []
+            if kind == "response.output_item.done":
+                out = await self._close_all(index)
+                item["content"] = self._contents(index)
+        return [*out, {"type": kind, "output_index": index, "item": item}]
+
+    async def _end(self, kind: str, data: JSON) -> list[JSON]:
+        out = await self._close_all()
+        streamed = {index for index, _ in self._parts}
+        response = _clean_response(_object(data, "response"), self._asked)
+        documents = [
+            f"output {index}, content {number}"
+            for (index, number), part in sorted(self._parts.items())
+            if part.is_data
+        ]
+        for index, item in enumerate(response["output"]):
+            if is_call(item):
+                self._calls[index] = _called(item)
+            if item["type"] == "message" and index in streamed:
+                item["content"] = self._contents(index)
+            elif item["type"] == "message":
+                alone = await _guard(self._asked, {"output": [item]})
+                self.answers += alone.answers
+                self._sentences += _sentences(alone.answers)
+                _few_enough_sentences(self._sentences, self._asked)
+                names = alone.body.get("guardrail", {}).get("unjudged", ())
+                documents += [name.replace("output 0", f"output {index}", 1) for name in names]
+        if unjudged := named_unjudged([*documents, *self._calls.values()]):
+            response["guardrail"] = unjudged
+        await asyncio.to_thread(self._asked.remember, self.answers, response)
+        return [*out, {"type": kind, "response": response}]
+
+    def _tool_event(self, index: int, data: JSON) -> JSON:
+        """An event of a tool; without its item, it is named by its type."""
+        event, passes = clean_tool_event(data)
+        if passes:
+            self._calls.setdefault(index, _called(event))
+        return event
+
+    def _contents(self, index: int) -> list[JSON | None]:
+        return [part.done for (output, _), part in sorted(self._parts.items()) if output == index]
+
+    async def _close_all(self, index: int | None = None) -> list[JSON]:
+        places = [place for place in sorted(self._parts) if index in (None, place[0])]
+        return [event for place in places for event in await self._close(place)]
+
+    async def _close(self, place: Place) -> list[JSON]:
+        """Judge the rest of a part and end it, unless it has ended."""
+        part = self._parts.get(place)
+        if part is None or part.done is not None:
+            return []
+        if (refusal := await part.judged_refusal()) is not None:
+            part.done = _part_of("refusal", refusal)
+            return [
+                self._placed("response.refusal.delta", place, delta=refusal),
+                self._placed("response.refusal.done", place, refusal=refusal),
+            ]
+        last, answer = await part.finish()
+        out = self._delta(place, last)
+        part.done = _part_of("output_text", "".join(part.shown))
+        part.done["annotations"] = [annotation(one, self._asked) for one in part.citations]
+        if answer is not None:
+            part.done["guardrail"] = await self._report(answer)
+            self._sentences += _sentences([answer])
+        kind = "response.output_text.annotation.added"
+        out += [
+            self._placed(kind, place, annotation=one, annotation_index=number)
+            for number, one in enumerate(part.done["annotations"])
+        ]
+        kind = "response.output_text.done"
+        return [*out, self._placed(kind, place, text=part.done["text"], logprobs=[])]
+
+    def _part(self, place: Place, data: JSON) -> _StreamedPart:
+        if place not in self._parts:
+            _few_enough_parts(len(self._parts) + 1)
+            _few_enough_sentences(self._sentences, self._asked)
+            self._parts[place] = _StreamedPart(self._asked, unspaced(data.get("item_id")))
+        return self._parts[place]
+
+    def _delta(self, place: Place, text: str) -> list[JSON]:
+        if not text:
+            return []
+        self.released = True
+        self._parts[place].shown.append(text)
+        return [self._placed("response.output_text.delta", place, delta=text, logprobs=[])]
+
+    def _placed(self, kind: str, place: Place, **fields: object) -> JSON:
+        """An event of a part."""
+        where = {"output_index": place[0], "content_index": place[1]}
+        return {"type": kind, "item_id": self._parts[place].item_id, **where, **fields}
+
+
+def _sentences(answers: Sequence[GuardedAnswer]) -> int:
+    return sum(len(answer.judged) for answer in answers)
+
+
+def _object(data: JSON, name: str) -> JSON:
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _index(data: JSON, name: str) -> int:
+    found = data.get(name)
+    return found if isinstance(found, int) and found >= 0 else 0
+
+
+def response_events(body: JSON) -> list[Event]:
+    """A whole guarded response as the events of a stream."""
+    begun = body | {"output": [], "status": "in_progress", "usage": None}
+    out: list[JSON] = [{"type": "response.created", "response": begun}]
+    for index, item in enumerate(body["output"]):
+        message = item["type"] == "message"
+        head = item | {"content": [], "status": "in_progress"} if message else item
+        out.append({"type": "response.output_item.added", "output_index": index, "item": head})
+        for number, part in enumerate(item["content"] if message else ()):
+            where = {"item_id": item.get("id"), "output_index": index, "content_index": number}
+            kind, said = f"response.{part['type']}", part[TEXTS[part["type"]]]
+            more: JSON = {"logprobs": []} if part["type"] == "output_text" else {}
+            out += [
+                {
+                    "type": "response.content_part.added",
+                    **where,
+                    "part": _part_of(part["type"], ""),
+                },
+                {"type": f"{kind}.delta", **where, "delta": said, **more},
+                {"type": f"{kind}.done", **where, TEXTS[part["type"]]: said, **more},
+                {"type": "response.content_part.done", **where, "part": part},
+            ]
+        out.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    failed = body.get("status") in ("incomplete", "failed")
+    kind = f"response.{body['status']}" if failed else "response.completed"
+    out.append({"type": kind, "response": body})
+    return [
+        Event({**entry, "sequence_number": number}, entry["type"])
+        for number, entry in enumerate(out)
+    ]

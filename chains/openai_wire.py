@@ -1,24 +1,41 @@
-"""The OpenAI protocol on the wire: objects, bodies, replies, and which of them are judged."""
+"""The OpenAI protocol on the wire: bodies, headers, events of streams, errors, and what is judged.
+
+Errors and headers are not judged, so only fields of the protocol are returned, and they are
+bounded: some servers add what the model had written so far.
+"""
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from guardrail.core.errors import InputError, ModelError
 from guardrail.core.incoming import finite_json
+from guardrail.core.secrets import redact
 
 __all__ = [
+    "DONE",
+    "FAILED_FROM",
     "JSON",
     "LONG_BYTES",
+    "MESSAGE_CHARACTERS",
     "MOST_REPLY_BYTES",
     "Endpoint",
+    "Event",
+    "EventDecoder",
     "Reply",
     "UnreadableReplyError",
+    "clean_error",
     "endpoint_of",
+    "error_body",
+    "error_in",
+    "failed_reply",
     "few_enough_bytes",
     "is_json_document",
     "is_unguarded",
@@ -32,9 +49,19 @@ JSON = dict[str, Any]
 
 LONG_BYTES = 64 * 1024
 """JSON from here on is read in a thread, half a millisecond or more; less is read at once."""
-
 MOST_REPLY_BYTES = 32 * 1024 * 1024
 """Bytes of one reply, whole or streamed, including reasoning and metadata."""
+DONE = "[DONE]"
+"""The data of the event that ends a chat completion's stream."""
+FAILED_FROM = 300
+"""The first status of a reply that is not a success."""
+ERROR_STATUSES = range(400, 600)
+FAILED_UPSTREAM = 502
+"""For an error with any other status."""
+MESSAGE_CHARACTERS = 1_000
+"""Characters of an error's message."""
+NAME_CHARACTERS = 200
+"""Characters of its type, param and code."""
 
 UNGUARDED = re.compile(
     r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
@@ -45,7 +72,7 @@ UNGUARDED = re.compile(
 
 
 class UnreadableReplyError(ModelError):
-    """The model's server answered with something that is not of the OpenAI protocol."""
+    """The model's server sent something that does not follow the OpenAI protocol."""
 
 
 class Endpoint(StrEnum):
@@ -56,13 +83,7 @@ class Endpoint(StrEnum):
 
 
 class Reply(NamedTuple):
-    """A reply of the model's server.
-
-    Attributes:
-        status: HTTP status.
-        headers: Its headers, in order.
-        body: The decoded body.
-    """
+    """A reply of the model's server: its status, its headers in order, and the decoded body."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -70,29 +91,32 @@ class Reply(NamedTuple):
 
 
 def endpoint_of(method: str, path: str) -> Endpoint | None:
-    """Which kind of judged reply a request gets; None where it gets none."""
+    """The kind of judged reply that a request gets; None if it gets none."""
     if method == "POST" and re.search(r"/chat/completions/?$", path):
         return Endpoint.CHAT
-    if re.search(r"/responses/?$", path) and method == "POST":
+    if method == "POST" and re.search(r"/responses/?$", path):
         return Endpoint.RESPONSES
     named = re.search(r"/responses/(?!input_tokens|compact)[^/]+(/cancel)?/?$", path)
     return Endpoint.RESPONSES if named and method in ("GET", "POST") else None
 
 
 def is_unguarded(path: str) -> bool:
-    """Whether a path's replies hold a model's text that is not judged here."""
+    """True if replies at a path hold a model's text that is not judged here."""
     return bool(UNGUARDED.search(path))
+
+
+# --- bodies ------------------------------------------------------------------------------
 
 
 def request_body(content: bytes) -> JSON:
     """Read the body of a request.
 
     Raises:
-        InputError: It is no JSON object, or holds a text that cannot be written in UTF-8.
+        InputError: It is not a JSON object, or holds text that UTF-8 cannot encode.
     """
     try:
         body = finite_json(content)
-        if b"\\ud" in content.lower():  # half a character can only be written so
+        if b"\\ud" in content.lower():  # lone surrogates can only be written as escapes
             json.dumps(body, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise InputError("the request's body holds half a character (a lone surrogate)") from error
@@ -100,6 +124,21 @@ def request_body(content: bytes) -> JSON:
         raise InputError("the request's body is not JSON") from error
     if not isinstance(body, dict):
         raise InputError("the request's body is not a JSON object")
+    return body
+
+
+def reply_body(reply: Reply) -> JSON:
+    """Read the body of a reply.
+
+    Raises:
+        UnreadableReplyError: It is not a JSON object.
+    """
+    try:
+        body = finite_json(reply.body)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableReplyError("the model's server did not answer with JSON") from error
+    if not isinstance(body, dict):
+        raise UnreadableReplyError("the model's server did not answer with a JSON object")
     return body
 
 
@@ -112,23 +151,8 @@ def few_enough_bytes(count: int, most: int) -> None:
         )
 
 
-def reply_body(reply: Reply) -> JSON:
-    """The JSON object that a reply is.
-
-    Raises:
-        UnreadableReplyError: It is none.
-    """
-    try:
-        body = finite_json(reply.body)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableReplyError("the model's server did not answer with JSON") from error
-    if not isinstance(body, dict):
-        raise UnreadableReplyError("the model's server did not answer with a JSON object")
-    return body
-
-
 def is_json_document(text: str) -> bool:
-    """Whether a text as a whole is a JSON object or array, without what is none (``NaN``)."""
+    """True if a text as a whole is a JSON object or array (``NaN`` is not JSON)."""
     try:
         return isinstance(json.loads(text, parse_constant=_no_json), dict | list)
     except (ValueError, RecursionError):
@@ -136,8 +160,10 @@ def is_json_document(text: str) -> bool:
 
 
 def _no_json(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
+
+# --- headers -----------------------------------------------------------------------------
 
 SAFE_HEADERS = re.compile(
     "cache-control|content-disposition|content-type|request-id|retry-after|retry-after-ms|"
@@ -146,7 +172,6 @@ SAFE_HEADERS = re.compile(
 )
 """Headers of a reply that the caller gets: ids, limits and types. Others concern the server's own
 connection, lead a client elsewhere, tell a browser who may read the reply, or are unjudged text."""
-
 PLAIN = re.compile(r"[!-~]{0,200}")
 """An id, a limit or a code: no white space, so no prose."""
 HEADER_FORMS = {
@@ -174,3 +199,128 @@ def safe_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], .
         and PLAIN.fullmatch(name)
         and HEADER_FORMS.get(name.lower(), PLAIN).fullmatch(value)
     )
+
+
+# --- server-sent events ------------------------------------------------------------------
+
+
+class Event(NamedTuple):
+    """A server-sent event: its data, as text or as the object to write, and its name."""
+
+    data: str | JSON
+    name: str | None = None
+
+    def json(self) -> object:
+        """The data as JSON; None if it is not JSON."""
+        try:
+            return finite_json(self.data) if isinstance(self.data, str) else self.data
+        except (ValueError, RecursionError):
+            return None
+
+    def encode(self) -> bytes:
+        """The event on the wire."""
+        data = self.data
+        text = data if isinstance(data, str) else json.dumps(data, separators=(",", ":"))
+        head = f"event: {self.name}\n" if self.name else ""
+        lines = "".join(f"data: {line}\n" for line in text.split("\n"))
+        return f"{head}{lines}\n".encode()
+
+
+class EventDecoder:
+    """Decodes a stream that comes in chunks of any size, in linear time; comments are dropped."""
+
+    def __init__(self) -> None:
+        utf8 = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._text = io.IncrementalNewlineDecoder(utf8, translate=True)
+        self._begun: list[str] = []  # pieces of the line that has not ended
+        self._name: str | None = None
+        self._data: list[str] = []
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """Return the events that a chunk completes."""
+        return self._events(self._text.decode(chunk))
+
+    def finish(self) -> list[Event]:
+        """Return the event left at the end of a stream that lacks its last empty line."""
+        return self._events(self._text.decode(b"", final=True) + "\n\n")
+
+    def _events(self, text: str) -> list[Event]:
+        self._begun.append(text)
+        if "\n" not in text:
+            return []
+        *lines, rest = "".join(self._begun).split("\n")
+        self._begun = [rest]
+        return [event for line in lines if (event := self._line(line)) is not None]
+
+    def _line(self, line: str) -> Event | None:
+        field, _, value = line.partition(":")
+        if field == "event":
+            self._name = value.removeprefix(" ")
+        elif field == "data":
+            self._data.append(value.removeprefix(" "))
+        if line:
+            return None
+        event = Event("\n".join(self._data), self._name) if self._data else None
+        self._name, self._data = None, []
+        return event
+
+
+# --- errors ------------------------------------------------------------------------------
+
+
+def error_body(message: str, *, kind: str, code: str | None = None) -> JSON:
+    """An error in the form of the protocol."""
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+def error_in(body: object) -> object:
+    """The error in a server's reply or event: its field ``error``, or the whole object; or None."""
+    if not isinstance(body, dict):
+        return None
+    return body.get("error") or (body if isinstance(body.get("message"), str) else None)
+
+
+def clean_error(error: object, status: int | None = None) -> JSON:
+    """The protocol's error object, without the text that some servers add.
+
+    Args:
+        error: The server's: an object with a ``message``; or the message itself, which counts only
+            with the status of an error, since it may be the model's text otherwise.
+        status: HTTP status of the reply; None in a stream that began well.
+
+    Returns:
+        ``message``, bounded; ``type``, ``param`` and ``code``: bounded texts without white space,
+        numbers or None.
+    """
+    found = error if isinstance(error, dict) else {}
+    message = found.get("message")
+    if isinstance(error, str) and status is not None and status >= FAILED_FROM:
+        message = error
+    if not isinstance(message, str) or not message.strip():
+        named = "" if status is None else f" with status {status}"
+        message = f"the model's server answered with an unspecified error{named}"
+
+    def name(value: object) -> str | int | float | None:
+        if isinstance(value, str):
+            return redact(value[:NAME_CHARACTERS]) if len(value.split()) == 1 else None
+        return value if isinstance(value, int | float) else None
+
+    names = {field: name(found.get(field)) for field in ("type", "param", "code")}
+    return {"message": redact(message[:MESSAGE_CHARACTERS]), **names}
+
+
+def failed_reply(reply: Reply) -> Reply | None:
+    """A reply that is an error, or contains one with a status of success, cleaned; else None."""
+    error: object = None
+    if reply.status >= FAILED_FROM:
+        with suppress(UnreadableReplyError):
+            error = error_in(reply_body(reply))
+    else:
+        body = reply_body(reply) if b'"error"' in reply.body else {}
+        error = body.get("error")
+        if not error or {"choices", "output"} & body.keys():
+            return None
+    status = reply.status if reply.status in ERROR_STATUSES else FAILED_UPSTREAM
+    content = json.dumps({"error": clean_error(error, reply.status)}).encode()
+    headers = [pair for pair in reply.headers if pair[0].lower() != "content-type"]
+    return Reply(status, (*headers, ("content-type", "application/json")), content)

@@ -78,6 +78,10 @@ class SentenceGate:
         policy: Sentences that it would remove are never released.
         mode: When judged text is released, or a function that gives the mode at the first text.
         style: Style of markers.
+        is_data: True for a whole text that is released unjudged; only without ``sentence`` mode.
+
+    Attributes:
+        ended_as_data: Whether that was the case.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class SentenceGate:
         policy: Policy,
         mode: StreamMode | Callable[[], StreamMode] = StreamMode.SENTENCE,
         style: MarkerStyle = MarkerStyle.KALMA,
+        is_data: Callable[[str], bool] | None = None,
     ) -> None:
         # A stream cannot be regenerated.
         self._policy = policy.settled()
@@ -99,6 +104,8 @@ class SentenceGate:
         self._chosen_mode = mode
         self._mode: StreamMode | None = None
         self._style = style
+        self._is_data = is_data
+        self.ended_as_data = False
         self._reasoning = ReasoningFilter()
         self._held: list[str] = []
         self._spoken = False
@@ -149,8 +156,12 @@ class SentenceGate:
         if not self._spoken:
             return Release("")
         if self._dry_run or self._mode is StreamMode.BUFFER:
+            text = "".join(self._held)
+            if self._is_data is not None and await asyncio.to_thread(self._is_data, text):
+                self.ended_as_data = True
+                return Release("" if self._dry_run else text)
             case = await self._settled()
-            answer = await case.check(self._guard, "".join(self._held), self._policy)
+            answer = await case.check(self._guard, text, self._policy)
             if self._dry_run:
                 return Release("", (), answer)
             return Release(*await asyncio.to_thread(render, answer, self._style), answer)

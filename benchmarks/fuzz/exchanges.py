@@ -27,11 +27,15 @@ from benchmarks.fuzz.inputs import Target, almost, almost_json, json_values, rep
 from chains.evidence import EvidenceSettings
 from chains.gateway.protocols import PROTOCOLS
 from chains.mcp_server import mcp_server
-from chains.openai_errors import MESSAGE_CHARACTERS
 from chains.openai_exchange import Exchange
 from chains.openai_request import GuardSettings
-from chains.openai_sse import EventDecoder
-from chains.openai_wire import Endpoint, Reply, request_body
+from chains.openai_wire import (
+    MESSAGE_CHARACTERS,
+    Endpoint,
+    EventDecoder,
+    Reply,
+    request_body,
+)
 from guardrail import STRICT, Guardrail, GuardrailConfig
 from guardrail.core.errors import GuardrailError
 from guardrail.core.incoming import read_clean_json

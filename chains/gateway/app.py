@@ -48,10 +48,8 @@ from chains.gateway.requests import (
 from chains.gateway.settings import PROTOCOL_PATHS, GatewaySettings
 from chains.gateway.streaming import BackgroundTasks, BrokenOffError, JudgedStream
 from chains.gateway.upstream import TEXTLESS, Upstream, chunks_of, response_of
-from chains.openai_errors import error_body
-from chains.openai_exchange import Exchange, GuardedReply, StreamGuard
-from chains.openai_sse import Event
-from chains.openai_wire import JSON, Endpoint, Reply, safe_headers
+from chains.openai_exchange import Exchange, GuardedReply, ReplyStream
+from chains.openai_wire import JSON, Endpoint, Event, Reply, error_body, safe_headers
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError
 from guardrail.core.secrets import get_logger, redact
@@ -324,14 +322,14 @@ class _Gateway:
         except GuardrailError as error:
             self.metrics.failed(error, judging)
             error_event = error_body(str(error), kind="server_error", code="guardrail_unavailable")
-            yield Event.of(error_event).encode()
+            yield Event(error_event).encode()
         finally:
             if guard.released and not ended:
                 self._background.start(self._broken_off(guard, judging))
             elif guard.answers:
                 self.metrics.answers(guard.answers, judging)
 
-    async def _broken_off(self, guard: StreamGuard, judging: Judging) -> None:
+    async def _broken_off(self, guard: ReplyStream, judging: Judging) -> None:
         """Judge a stream that was released in part, for the log."""
         try:
             await guard.broken_off()

@@ -19,9 +19,8 @@ from chains.evidence.items import RequestField, request_field
 from chains.evidence.openai import request_evidence, request_turns
 from chains.gateway.protocols import Protocol, ProtocolReply, object_at, refusal_text
 from chains.gateway.requests import in_reader_thread
-from chains.openai_calls import calls_in, documents_of_calls
 from chains.openai_fields import scalar, sealed, tree
-from chains.openai_request import GuardSettings
+from chains.openai_request import GuardSettings, calls_in, documents_of_calls
 from chains.openai_wire import JSON, is_json_document
 from chains.rendering import Notes, render, render_sentences
 from chains.structured import Document, judge_documents

@@ -13,8 +13,13 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope
 
 from chains.caller import NotAllowedError
-from chains.openai_errors import error_body
-from chains.openai_wire import JSON, LONG_BYTES, UnreadableReplyError, request_body
+from chains.openai_wire import (
+    JSON,
+    LONG_BYTES,
+    UnreadableReplyError,
+    error_body,
+    request_body,
+)
 from guardrail.core.errors import (
     ConfigError,
     GuardrailError,

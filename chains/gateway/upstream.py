@@ -27,12 +27,12 @@ from chains.gateway.requests import (
     unless_gone,
 )
 from chains.gateway.settings import GatewaySettings
-from chains.openai_errors import failed_reply
 from chains.openai_fields import identifier, sealed
 from chains.openai_wire import (
     JSON,
     Reply,
     UnreadableReplyError,
+    failed_reply,
     few_enough_bytes,
     reply_body,
     safe_headers,
