@@ -7,7 +7,6 @@ compared for speed have the real shapes and random weights: speed does not depen
 from __future__ import annotations
 
 import argparse
-import asyncio
 import gzip
 import json
 import statistics
@@ -219,12 +218,8 @@ def measure_concurrency(pairs: Sequence[Pair], *, folder: Path, rounds: int) -> 
         [ring[(n * step + k) % len(ring)] for k in range(PAIRS_PER_CALLER)] for n in range(CALLERS)
     ]
     return [
-        found
+        _concurrency(judge, name, calls, rounds)
         for name, calls in (("no pair twice", distinct), ("candidate answers", shared))
-        for found in (
-            _concurrency(judge, f"{name}, threads", calls, rounds, _by_threads),
-            _concurrency(judge, f"{name}, asyncio", calls, rounds, _by_asyncio),
-        )
     ]
 
 
@@ -237,7 +232,6 @@ def _concurrency(
     workload: str,
     calls: Calls,
     rounds: int,
-    way: Callable[[JudgeService, Calls], Answers],
 ) -> Concurrency:
     total = sum(len(call) for call in calls)
     alone, merged = [], []
@@ -247,7 +241,7 @@ def _concurrency(
         alone.append((time.perf_counter() - start, time.process_time() - busy))
         with JudgeService(judge) as service:
             start = time.perf_counter()
-            answers = way(service, calls)
+            answers = _by_threads(service, calls)
             merged.append((time.perf_counter() - start, answers))
     seconds, answers = min(merged, key=lambda found: found[0])
     before, busy = min(alone)
@@ -278,17 +272,6 @@ def _by_threads(service: JudgeService, calls: Calls) -> Answers:
 
     with ThreadPoolExecutor(len(calls)) as threads:
         return list(threads.map(one, calls))
-
-
-def _by_asyncio(service: JudgeService, calls: Calls) -> Answers:
-    async def one(call: Sequence[Pair]) -> tuple[list[Any], float]:
-        start = time.perf_counter()
-        return await service.acall(call), time.perf_counter() - start
-
-    async def together() -> Answers:
-        return list(await asyncio.gather(*map(one, calls)))
-
-    return asyncio.run(together())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

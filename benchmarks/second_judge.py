@@ -35,10 +35,10 @@ from guardrail.verdict.grounder import Grounder
 from judges.base import NLIJudge
 from judges.calibration import fit
 from judges.grounding import as_grounding
-from judges.memory import RememberedGrounding
 from judges.registry import create_nli
 from judges.second_opinion import SecondJudge, SecondOpinions, nearest
-from judges.settings import ChatSettings
+from judges.service import RememberedGrounding
+from judges.settings import ChatSettings, SecondJudgeSettings
 
 __all__ = ["Both", "Point", "cases_of", "curve", "judged_by_both", "main"]
 
@@ -144,7 +144,10 @@ def judged_by_both(
     """
     first = RememberedGrounding(as_grounding(judge))
     weighing = getattr(judge, "weighing", None)
-    opinions = SecondOpinions(second, band=band, share=1.0, timeout_s=PATIENCE_S)
+    opinions = SecondOpinions(
+        second,
+        SecondJudgeSettings(judge=second.name, band=band, share=1.0, timeout_s=PATIENCE_S),
+    )
     alone = Grounder(first, weighing=weighing)
     judge_cases(alone, cases)  # from here on the first judge's time does not count
     begin = time.perf_counter()
@@ -299,7 +302,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="What a second judge is worth, by its share.")
     parser.add_argument("--second", required=True, help="the second judge, by name")
     parser.add_argument("--base-url", help="endpoint of a chat model")
-    parser.add_argument("--form", default="label", help="of a chat model: label, detail or array")
+    parser.add_argument("--detail", action="store_true", help="ask a chat model for words, too")
     parser.add_argument("--concurrency", type=int, default=8, help="calls of a chat model at once")
     parser.add_argument("--judge", default="onnx", help="the first judge, by name")
     parser.add_argument("--data", type=Path, help="the folder of public data")
@@ -329,10 +332,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _chat_options(options: argparse.Namespace) -> dict[str, object]:
     if not options.second.startswith("chat:"):
         return {}
-    settings = ChatSettings(
-        base_url=options.base_url, form=options.form, concurrency=options.concurrency
-    )
-    return {"settings": settings, "timeout_s": PATIENCE_S}
+    settings = ChatSettings(base_url=options.base_url, concurrency=options.concurrency)
+    return {"settings": settings, "detail": options.detail, "timeout_s": PATIENCE_S}
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import math
 import os
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,16 +27,14 @@ from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
 from judges.batching import distinct
 from judges.calibration import Calibration
 from judges.chat_prompts import (
-    ARRAY_SCHEMA,
     CATEGORY_SCHEMA,
+    DETAIL_SCHEMA,
     Read,
-    array_prompt,
     attribution_prompt,
     evidence_of,
-    label_prompt,
     messages,
-    read_array,
     read_category,
+    read_detail,
     read_label,
 )
 from judges.settings import ChatSettings
@@ -46,18 +44,15 @@ if TYPE_CHECKING:
     from openai.types import CompletionUsage
     from openai.types.chat.chat_completion import Choice
 
-__all__ = ["ChatJudge", "Cost", "calibrated", "given"]
+__all__ = ["ChatJudge", "Cost"]
 
 READ_CHARS = 24_000
 """Most characters of evidence in a prompt, some 6,000 tokens."""
 
-ARRAY_SIZE = 20
-"""Most sentences of one call in the form ``array``; further ones go to further calls."""
-
 LABEL_TOKENS = 8
 """Room for a letter, with the quotes or the word that some models put before it."""
 
-ITEM_TOKENS = 120
+DETAIL_TOKENS = 240
 """Room for the JSON of one sentence, or for a category with a short explanation."""
 
 TOP = 5
@@ -68,34 +63,37 @@ CHARS_PER_TOKEN = 3.5
 
 MINUTE_S = 60.0
 
-CLAIM_LABELS = ("supported", "unsupported", "contradicted")
-
 SURE = 0.9
 """Score of a statement, or of a word, that the reply names."""
+
+CACHED = 4_096
+"""Replies that are cached, some 20 MB."""
+
+CLAIM_LABELS = ("supported", "unsupported", "contradicted")
 
 NO_TIME = "it gave no answer in time"
 
 
 class Cost(NamedTuple):
-    """What calls cost, estimated or counted."""
+    """What calls cost: their number, and tokens of prompts and replies."""
 
-    calls: int
-    tokens: int
-    money: float
+    calls: float
+    tokens: float
 
 
 class ChatJudge:
-    """Judges with a chat model.
+    """A chat model as judge of sentences, of pairs, and of the categories of CAQA.
 
     Each sentence is judged by a call of its own, so that no other sentence can change its verdict;
     the calls of one answer share a prefix of instructions and evidence, and are sent concurrently.
-    In the form ``array`` one call asks about up to 20 sentences.
+    Replies are cached before they are calibrated, so that ``calibration`` may change.
 
     Args:
         model: Name of the model at the endpoint.
         base_url: The endpoint, in place of that of ``settings``.
-        api_key: Its key, in place of the environment's.
-        settings: How to ask.
+        settings: Endpoint, key, calibration and limits.
+        detail: Whether ``ground`` asks for evidence numbers and words at fault next to the label,
+            which takes more tokens of the reply.
         examples: For the few-shot prompt of ``attribute`` (CAQA Table 13), usually one item of
             each category.
         timeout_s: Longest wait for one reply, seconds.
@@ -112,16 +110,18 @@ class ChatJudge:
         model: str,
         *,
         base_url: str | None = None,
-        api_key: str | None = None,
         settings: ChatSettings | None = None,
+        detail: bool = True,
         examples: Sequence[tuple[AttributionItem, Category]] = (),
         timeout_s: float = 60.0,
         max_retries: int = 2,
     ) -> None:
+        self.name = f"chat:{model}"
         self.settings = settings or ChatSettings()
+        self.calibration = self.settings.calibration
         self._model = model
         self._base_url = base_url or self.settings.base_url
-        self._api_key = api_key or os.environ.get(self.settings.api_key_env)
+        self._detail = detail
         self._examples = tuple(examples)
         self._timeout_s = timeout_s
         self._max_retries = max_retries
@@ -131,16 +131,7 @@ class ChatJudge:
         self._refused: set[str] = set()
         self._counts: Counter[str] = Counter()
         self._spent: deque[tuple[float, Cost]] = deque()
-
-    @property
-    def name(self) -> str:
-        """Name of the judge, for the score log."""
-        return f"chat:{self._model}"
-
-    @property
-    def form(self) -> str:
-        """The form of the prompts."""
-        return self.settings.form or "detail"
+        self._cache: OrderedDict[tuple[bool, GroundingItem], Grounding] = OrderedDict()
 
     def warm_up(self) -> None:
         """Open the client; nothing is sent.
@@ -152,7 +143,7 @@ class ChatJudge:
             if self._client is None:
                 self._client = open_client(
                     self._base_url,
-                    self._api_key,
+                    os.environ.get(self.settings.api_key_env),
                     timeout_s=self._timeout_s,
                     max_retries=self._max_retries,
                 )
@@ -176,14 +167,13 @@ class ChatJudge:
         """Judge n pairs; see ``NLIJudge``."""
         items = [GroundingItem((pair.premise,), pair.hypothesis) for pair in pairs]
         found = []
-        for item in given(self._answers(items, "label")):
+        for item in _given(self._answers(items, detail=False)):
             claims = max(1e-9, 1.0 - item.no_claim)
             entailment, against = item.supported / claims, item.contradicted / claims
-            neutral = max(0.0, 1.0 - entailment - against)
             found.append(
                 NLIScores(
                     entailment=min(1.0, entailment),
-                    neutral=neutral,
+                    neutral=max(0.0, 1.0 - entailment - against),
                     contradiction=min(1.0, against),
                 )
             )
@@ -191,11 +181,11 @@ class ChatJudge:
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences; see ``GroundingJudge``."""
-        return given(self.answers(items))
+        return _given(self.answers(items))
 
     def answers(self, items: Sequence[GroundingItem]) -> list[Grounding | JudgeError]:
         """Judge n sentences within the time left; an error for each that has no answer."""
-        return self._answers(items, self.form)
+        return self._answers(items, detail=self._detail)
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items with the prompts of CAQA (5.2); see ``AttributionJudge``."""
@@ -207,71 +197,61 @@ class ChatJudge:
 
     def estimate(self, items: Sequence[GroundingItem]) -> Cost:
         """What asking about the sentences of one answer is going to cost."""
-        calls = list(_calls(items, self.form))
-        characters = sum(len(_text(evidence, some, self.form)) for evidence, some in calls)
-        reply = 1 if self.form == "label" else ITEM_TOKENS // 2 * len(items)
-        prompt = math.ceil(characters / CHARS_PER_TOKEN)
-        return Cost(len(calls), prompt + reply, self._money(prompt, reply))
+        sizes = [sum(map(len, messages(item, detail=self._detail).values())) for item in items]
+        reply = DETAIL_TOKENS // 4 if self._detail else 1
+        return Cost(len(items), sum(math.ceil(n / CHARS_PER_TOKEN) + reply for n in sizes))
 
-    def _answers(self, items: Sequence[GroundingItem], form: str) -> list[Grounding | JudgeError]:
+    def _answers(
+        self, items: Sequence[GroundingItem], *, detail: bool
+    ) -> list[Grounding | JudgeError]:
         self.warm_up()
         pool, until = self._pool, time.monotonic() + time_left()
         assert pool is not None
-        tasks: dict[Future[dict[GroundingItem, Grounding | JudgeError]], list[GroundingItem]] = {
-            pool.submit(self._ask, evidence, some, form, until): some
-            for evidence, some in _calls(list(dict.fromkeys(items)), form)
-        }
+        found: dict[GroundingItem, Grounding | JudgeError] = {}
+        tasks: dict[Future[Grounding | JudgeError], GroundingItem] = {}
+        for item in dict.fromkeys(items):
+            if (known := self._cache.get((detail, item))) is not None:
+                found[item] = known
+            else:
+                tasks[pool.submit(self._ask, item, detail, until)] = item
         left = time_left()
         done, _ = wait(tasks, None if math.isinf(left) else left)
-        found: dict[GroundingItem, Grounding | JudgeError] = {}
-        for task, some in tasks.items():
-            if task in done:
-                found.update(task.result())
-            else:
+        for task, item in tasks.items():
+            if task not in done:
                 task.cancel()
-                found.update(dict.fromkeys(some, JudgeError(f"{self.name}: {NO_TIME}")))
-        return [found[item] for item in items]
+            found[item] = task.result() if task in done else JudgeError(f"{self.name}: {NO_TIME}")
+        with self._lock:
+            for item, answer in found.items():
+                if isinstance(answer, Grounding):
+                    self._cache[detail, item] = answer
+                    self._cache.move_to_end((detail, item))
+            while len(self._cache) > CACHED:
+                self._cache.popitem(last=False)
+        answers = [found[item] for item in items]
+        return [
+            _calibrated(one, self.calibration) if isinstance(one, Grounding) else one
+            for one in answers
+        ]
 
-    def _ask(
-        self, evidence: tuple[str, ...], items: list[GroundingItem], form: str, until: float
-    ) -> dict[GroundingItem, Grounding | JudgeError]:
-        """One call, and a second one for the sentences whose reply cannot be read."""
-        found: dict[GroundingItem, Grounding | JudgeError] = {}
+    def _ask(self, item: GroundingItem, detail: bool, until: float) -> Grounding | JudgeError:
+        """One call, and a second one if the reply cannot be read."""
+        schema = ("verdicts", DETAIL_SCHEMA) if detail else None
+        room = DETAIL_TOKENS if detail else LABEL_TOKENS
         for _ in range(2):
-            missing = [item for item in items if not isinstance(found.get(item), Grounding)]
-            if not missing:
-                break
             try:
-                read = self._read(evidence, missing, form, until)
+                choice = self._complete(messages(item, detail=detail), room, until, schema)
             except (JudgeError, ConfigError) as error:
-                found.update(dict.fromkeys(missing, JudgeError(str(error))))
-                break
-            for number, item in enumerate(missing):
-                found[item] = (
-                    self._grounding(item, evidence, read[number])
-                    if number in read
-                    else JudgeError(f"{self.name} gave no readable answer on a sentence")
-                )
-        return found
-
-    def _read(
-        self, evidence: tuple[str, ...], items: list[GroundingItem], form: str, until: float
-    ) -> dict[int, Read]:
-        chat = _chat(evidence, items, form)
-        if form == "label":
-            choice = self._complete(chat, LABEL_TOKENS, until)
-            try:
-                return {0: read_label(choice.message.content or "", choice.logprobs)}
-            except JudgeError:
-                return {}
-        room = ITEM_TOKENS * (len(items) + 1)
-        choice = self._complete(chat, room, until, ("verdicts", ARRAY_SCHEMA))
-        return read_array(choice.message.content or "", choice.logprobs, len(items))
+                return JudgeError(str(error))
+            read = (read_detail if detail else read_label)(
+                choice.message.content or "", choice.logprobs
+            )
+            if read is not None:
+                return _grounding(item, read)
+        return JudgeError(f"{self.name} gave no readable answer on a sentence")
 
     def _attribution(self, item: AttributionItem) -> Judgement:
-        prompt = attribution_prompt(item, examples=self._examples)
-        chat = [{"role": "user", "content": prompt}]
-        choice = self._complete(chat, 2 * ITEM_TOKENS, math.inf, ("category", CATEGORY_SCHEMA))
+        chat = {"user": attribution_prompt(item, examples=self._examples)}
+        choice = self._complete(chat, DETAIL_TOKENS, math.inf, ("category", CATEGORY_SCHEMA))
         reply = choice.message.content or ""
         category = read_category(reply)
         scores = {other: float(other is category) for other in Category}
@@ -279,7 +259,7 @@ class ChatJudge:
 
     def _complete(
         self,
-        chat: list[dict[str, str]],
+        chat: Mapping[str, str],
         max_tokens: int,
         until: float,
         schema: tuple[str, Mapping[str, object]] | None = None,
@@ -306,12 +286,12 @@ class ChatJudge:
             form = {"name": schema[0], "schema": schema[1], "strict": True}
             options["response_format"] = {"type": "json_schema", "json_schema": form}
         options = {name: value for name, value in options.items() if name not in self._refused}
-        self._reserve(sum(len(message["content"]) for message in chat), max_tokens)
+        self._reserve(sum(map(len, chat.values())), max_tokens)
         with openai_errors(self.name, JudgeError):
             try:
                 completion = client.chat.completions.create(
                     model=self._model,
-                    messages=chat,  # type: ignore[arg-type]
+                    messages=[{"role": role, "content": text} for role, text in chat.items()],  # type: ignore[misc]
                     timeout=seconds,
                     **options,
                 )
@@ -328,7 +308,8 @@ class ChatJudge:
         self._count(completion.usage)
         if not completion.choices:
             raise JudgeError(f"{self.name} gave no reply")
-        return completion.choices[0]
+        choice: Choice = completion.choices[0]
+        return choice
 
     def _reserve(self, characters: int, reply: int) -> None:
         """Count a call against the budget of this minute.
@@ -337,14 +318,12 @@ class ChatJudge:
             JudgeError: It is spent.
         """
         now = time.monotonic()
-        prompt = math.ceil(characters / CHARS_PER_TOKEN)
+        cost = Cost(1, math.ceil(characters / CHARS_PER_TOKEN) + reply)
         with self._lock:
             while self._spent and now - self._spent[0][0] > MINUTE_S:
                 self._spent.popleft()
-            costs = [cost for _, cost in self._spent]
-            cost = Cost(1, prompt + reply, self._money(prompt, reply))
-            total = [sum(amounts) for amounts in zip(*costs, cost, strict=True)]
-            if not self.settings.per_minute.allows(*total):
+            costs = [cost, *(spent for _, spent in self._spent)]
+            if not self.settings.per_minute.allows(*map(sum, zip(*costs, strict=True))):
                 raise JudgeError(f"{self.name}: the budget of this minute is spent")
             self._spent.append((now, cost))
 
@@ -356,30 +335,49 @@ class ChatJudge:
             self._counts["reply_tokens"] += getattr(usage, "completion_tokens", None) or 0
             self._counts["cached_tokens"] += getattr(details, "cached_tokens", None) or 0
 
-    def _money(self, prompt: int, reply: int) -> float:
-        in_price, out_price = self.settings.price
-        return (prompt * in_price + reply * out_price) / 1e6
 
-    def _grounding(self, item: GroundingItem, evidence: Sequence[str], read: Read) -> Grounding:
-        supported, unsupported, contradicted, none = read.probabilities
-        named = {evidence[number] for number in read.evidence if 0 <= number < len(evidence)}
-        against = contradicted > supported
-        score = StatementScore(carries=SURE * (not against), conflicts=SURE * against)
-        other = StatementScore(carries=0.0, conflicts=0.0)
-        grounding = Grounding(
-            supported=supported,
-            unsupported=unsupported,
-            contradicted=contradicted,
-            no_claim=none,
-            words=tuple(_words(item.sentence, read.words, against=contradicted > unsupported)),
-            statements=tuple(score if text in named else other for text in item.statements)
-            if named
-            else (),
-        )
-        return calibrated(grounding, self.settings.calibration)
+def _given(found: Sequence[Grounding | JudgeError]) -> list[Grounding]:
+    """The groundings.
+
+    Raises:
+        JudgeError: One is missing.
+    """
+    for item in found:
+        if isinstance(item, JudgeError):
+            raise item
+    return [item for item in found if isinstance(item, Grounding)]
 
 
-def calibrated(grounding: Grounding, by: Calibration) -> Grounding:
+def _grounding(item: GroundingItem, read: Read) -> Grounding:
+    """A reply as a grounding, not calibrated."""
+    evidence = evidence_of(item)
+    supported, unsupported, contradicted, none = read.probabilities
+    named = {evidence[number] for number in read.evidence if 0 <= number < len(evidence)}
+    against = contradicted > supported
+    score = StatementScore(carries=SURE * (not against), conflicts=SURE * against)
+    other = StatementScore(carries=0.0, conflicts=0.0)
+    statements = tuple(score if text in named else other for text in item.statements)
+    return Grounding(
+        supported=supported,
+        unsupported=unsupported,
+        contradicted=contradicted,
+        no_claim=none,
+        words=tuple(_words(item.sentence, read.words, against=contradicted > unsupported)),
+        statements=statements if named else (),
+    )
+
+
+def _words(sentence: str, words: Sequence[str], *, against: bool) -> Iterator[WordScore]:
+    """Positions of the words at fault in a sentence; words that it does not contain are skipped."""
+    missing, contradicted = (0.0, SURE) if against else (SURE, 0.0)
+    for word in dict.fromkeys(words):
+        start = sentence.find(word) if word.strip() else -1
+        if start >= 0:
+            end = start + len(word)
+            yield WordScore(start=start, end=end, missing=missing, contradicted=contradicted)
+
+
+def _calibrated(grounding: Grounding, by: Calibration) -> Grounding:
     """A grounding with the probabilities of its claim calibrated."""
     claims = max(1e-6, 1.0 - grounding.no_claim)
     shares = by.shares([getattr(grounding, label) / claims for label in CLAIM_LABELS])
@@ -388,53 +386,3 @@ def calibrated(grounding: Grounding, by: Calibration) -> Grounding:
         for label, share in zip(CLAIM_LABELS, shares, strict=True)
     }
     return grounding.model_copy(update=update)
-
-
-def given(found: Sequence[Grounding | JudgeError]) -> list[Grounding]:
-    """The groundings.
-
-    Raises:
-        JudgeError: One is missing.
-    """
-    given = [item for item in found if isinstance(item, Grounding)]
-    for item in found:
-        if isinstance(item, JudgeError):
-            raise item
-    return given
-
-
-def _calls(
-    items: Sequence[GroundingItem], form: str
-) -> Iterator[tuple[tuple[str, ...], list[GroundingItem]]]:
-    """The evidence and the sentences of each call."""
-    by_evidence: dict[tuple[str, ...], list[GroundingItem]] = {}
-    for item in items:
-        by_evidence.setdefault(evidence_of(item), []).append(item)
-    size = ARRAY_SIZE if form == "array" else 1
-    for evidence, some in by_evidence.items():
-        for first in range(0, len(some), size):
-            yield evidence, some[first : first + size]
-
-
-def _chat(
-    evidence: tuple[str, ...], items: Sequence[GroundingItem], form: str
-) -> list[dict[str, str]]:
-    return messages(evidence, label_prompt(items[0]) if form == "label" else array_prompt(items))
-
-
-def _text(evidence: tuple[str, ...], items: Sequence[GroundingItem], form: str) -> str:
-    return "".join(message["content"] for message in _chat(evidence, items, form))
-
-
-def _words(sentence: str, words: Sequence[str], *, against: bool) -> Iterator[WordScore]:
-    """Positions of the words at fault in a sentence; words that it does not contain are skipped."""
-    for word in dict.fromkeys(words):
-        start = sentence.find(word) if word.strip() else -1
-        if start >= 0:
-            missing, contradicted = (0.0, SURE) if against else (SURE, 0.0)
-            yield WordScore(
-                start=start,
-                end=start + len(word),
-                missing=missing,
-                contradicted=contradicted,
-            )

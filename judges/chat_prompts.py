@@ -23,20 +23,17 @@ if TYPE_CHECKING:
     from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenLogprob
 
 __all__ = [
-    "ARRAY_SCHEMA",
     "CATEGORY_SCHEMA",
+    "DETAIL_SCHEMA",
     "FEW_SHOT",
-    "LABELS",
     "TASK",
     "ZERO_SHOT",
-    "ItemReply",
-    "array_prompt",
+    "Read",
     "attribution_prompt",
     "evidence_of",
-    "label_prompt",
     "messages",
-    "read_array",
     "read_category",
+    "read_detail",
     "read_label",
 ]
 
@@ -60,6 +57,13 @@ B: something in the sentence is not in the evidence, and nothing conflicts with 
 C: every detail of the sentence follows from the evidence.
 D: the sentence claims nothing: a greeting, a question, an offer."""
 
+_ONE_LETTER = "Reply with the letter of its label, A, B, C or D, and no more."
+_IN_DETAIL = (
+    'Reply with JSON: {"verdicts": [{"sentence": its number, "label": its letter, "evidence": '
+    "[numbers of the evidence that it follows from or conflicts with], "
+    '"words": [its words that are not in the evidence or conflict with it]}, …]}'
+)
+
 _TAGS = re.compile(r"<(?=\s*/?\s*(?:evidence|context|sentences?)\b)", re.IGNORECASE)
 _LETTER = re.compile(r"(?<![A-Za-z])[A-D](?![A-Za-z])")
 _LABEL_FIELD = re.compile(r'"label"\s*:\s*"(?=[A-D]")')
@@ -68,30 +72,26 @@ Probabilities = tuple[float, float, float, float]
 """Of supported, unsupported, contradicted and no claim."""
 
 
-class ItemReply(BaseModel):
-    """The reply to one sentence of several."""
-
+class _Reply(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
+
+class _ItemReply(_Reply):
     sentence: int
     label: Literal["A", "B", "C", "D"]
     evidence: list[int]
     words: list[str]
 
 
-class _ArrayReply(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    verdicts: list[ItemReply]
+class _DetailReply(_Reply):
+    verdicts: list[_ItemReply]
 
 
-class _CategoryReply(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _CategoryReply(_Reply):
     category: Literal["Supportive", "Insufficient", "Contradictory", "Irrelevant"]
 
 
-ARRAY_SCHEMA: Mapping[str, object] = _ArrayReply.model_json_schema()
+DETAIL_SCHEMA: Mapping[str, object] = _DetailReply.model_json_schema()
 CATEGORY_SCHEMA: Mapping[str, object] = _CategoryReply.model_json_schema()
 
 
@@ -117,38 +117,24 @@ def evidence_of(item: GroundingItem) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item.evidence or item.statements))
 
 
-def messages(evidence: Sequence[str], prompt: str) -> list[dict[str, str]]:
-    """The chat that asks a prompt about evidence."""
-    numbered = "\n".join(f"[{n}] {_data(text)}" for n, text in enumerate(evidence, start=1))
-    shown = f"<evidence>\n{numbered or 'There is none.'}\n</evidence>\n"
-    return [
-        {"role": "system", "content": INSTRUCTIONS},
-        {"role": "user", "content": shown + prompt},
-    ]
+def messages(item: GroundingItem, *, detail: bool) -> dict[str, str]:
+    """The chat that asks about a sentence: texts by role.
 
-
-def label_prompt(item: GroundingItem) -> str:
-    """Asks for the letter of one sentence."""
-    return (
-        f"{_context(item.context)}<sentence>\n{_data(item.sentence)}\n</sentence>\n"
-        "Reply with the letter of its label, A, B, C or D, and no more."
-    )
-
-
-def array_prompt(items: Sequence[GroundingItem]) -> str:
-    """Asks for the labels of several sentences of one answer, as JSON."""
-    context = max((item.context for item in items), key=len)
-    numbered = "\n".join(f"({n}) {_data(item.sentence)}" for n, item in enumerate(items, start=1))
-    return (
-        f"{_context(context)}<sentences>\n{numbered}\n</sentences>\n"
-        'Reply with JSON: {"verdicts": [{"sentence": its number, "label": its letter, "evidence": '
-        "[numbers of the evidence that it follows from or conflicts with], "
-        '"words": [its words that are not in the evidence or conflict with it]}, …]}'
-    )
-
-
-def _context(text: str) -> str:
-    return f"<context>\n{_data(text)}\n</context>\n" if text else ""
+    Args:
+        item: The sentence and its evidence.
+        detail: Whether to ask for evidence and words at fault as well, as JSON.
+    """
+    shown = evidence_of(item)
+    numbered = "\n".join(f"[{n}] {_data(text)}" for n, text in enumerate(shown, start=1))
+    user = f"<evidence>\n{numbered or 'There is none.'}\n</evidence>\n"
+    if item.context:
+        user += f"<context>\n{_data(item.context)}\n</context>\n"
+    sentence = _data(item.sentence)
+    if detail:
+        user += f"<sentences>\n(1) {sentence}\n</sentences>\n{_IN_DETAIL}"
+    else:
+        user += f"<sentence>\n{sentence}\n</sentence>\n{_ONE_LETTER}"
+    return {"system": INSTRUCTIONS, "user": user}
 
 
 def _data(text: str) -> str:
@@ -156,44 +142,35 @@ def _data(text: str) -> str:
     return _TAGS.sub("‹", text)
 
 
-def read_label(text: str, likelihoods: ChoiceLogprobs | None) -> Read:
-    """Read the letter of one sentence and its probability.
-
-    Raises:
-        JudgeError: The reply names no letter, or several.
-    """
+def read_label(text: str, likelihoods: ChoiceLogprobs | None) -> Read | None:
+    """Read the letter of a sentence and its probability; None if it names none, or several."""
     letters = set(_LETTER.findall(text))
     if len(letters) != 1:
-        raise JudgeError(f"the judge's reply names no single label: {text.strip()[:80]!r}")
+        return None
     letter = letters.pop()
-    for token in (likelihoods and likelihoods.content) or ():
-        if _letter(token.token) == letter:
-            return Read(_probabilities(letter, token))
-    return Read(_probabilities(letter, None))
+    tokens = (likelihoods and likelihoods.content) or ()
+    return Read(
+        _probabilities(letter, next((t for t in tokens if _letter(t.token) == letter), None))
+    )
 
 
-def read_array(text: str, likelihoods: ChoiceLogprobs | None, count: int) -> dict[int, Read]:
-    """Read the replies on some of ``count`` sentences, by number from 0; none of broken JSON."""
+def read_detail(text: str, likelihoods: ChoiceLogprobs | None) -> Read | None:
+    """Read the JSON reply on a sentence; None if it is malformed."""
     start, end = text.find("{"), text.rfind("}")
     try:
         found = json.loads(text[start : end + 1])["verdicts"]
+        replies = [_ItemReply.model_validate(raw) for raw in found]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return {}
+        return None
+    if [reply.sentence for reply in replies] != [1]:
+        return None
+    [reply] = replies
     tokens = list(_label_tokens(likelihoods))
-    read: dict[int, Read] = {}
-    for place, raw in enumerate(found if isinstance(found, list) else ()):
-        try:
-            reply = ItemReply.model_validate(raw)
-        except ValidationError:
-            continue
-        token = tokens[place] if len(tokens) == len(found) else None
-        if 1 <= reply.sentence <= count:
-            read[reply.sentence - 1] = Read(
-                _probabilities(reply.label, token),
-                tuple(number - 1 for number in reply.evidence),
-                tuple(reply.words),
-            )
-    return read
+    return Read(
+        _probabilities(reply.label, tokens[0] if len(tokens) == 1 else None),
+        tuple(number - 1 for number in reply.evidence),
+        tuple(reply.words),
+    )
 
 
 def _label_tokens(likelihoods: ChoiceLogprobs | None) -> Iterator[ChatCompletionTokenLogprob]:

@@ -11,9 +11,8 @@ and a sentence that no evidence supports. If it supports either, the first verdi
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -33,10 +32,10 @@ from guardrail.core.types.judging import Weighed, Weighing
 from guardrail.core.workers import time_left, within
 from judges.base import GroundingItem, GroundingJudge, NLIJudge, traits_of
 from judges.grounding import as_grounding
-from judges.microbatcher import MicroBatcher
-from judges.settings import Spending
+from judges.service import MicroBatcher
+from judges.settings import SecondJudgeSettings, Spending
 
-__all__ = ["REMEMBERED", "Doubt", "Opinion", "SecondJudge", "SecondOpinions", "nearest"]
+__all__ = ["CACHED", "Doubt", "Opinion", "SecondJudge", "SecondOpinions", "nearest"]
 
 RESERVED = 0.2
 """Share of an answer's time reserved for what follows: scores, corrections, the decision."""
@@ -44,8 +43,8 @@ RESERVED = 0.2
 RETRY_S = 60.0
 """Seconds until a sentence that had no answer is asked again: longer than one answer takes."""
 
-REMEMBERED = 4_096
-"""Default number of verdicts to remember; some 20 MB. Corrected answers are judged again."""
+CACHED = 4_096
+"""Default number of cached verdicts; some 20 MB. Corrected answers are judged again."""
 
 CLOSING_S = 1.0
 """Seconds that closing waits for a batch in work; a judge that hangs is left behind."""
@@ -75,8 +74,8 @@ class AnswersEach(Protocol):
         """Judge n sentences; an error for each that has no answer."""
         ...
 
-    def estimate(self, items: Sequence[GroundingItem]) -> tuple[float, float, float]:
-        """Calls, tokens and money that the sentences of one answer are going to cost."""
+    def estimate(self, items: Sequence[GroundingItem]) -> tuple[float, float]:
+        """Calls and tokens that the sentences of one answer are going to cost."""
         ...
 
 
@@ -154,18 +153,15 @@ class SecondJudge:
     Args:
         judge: The judge; loaded on first use.
         named: Its name in the settings, for a judge that cannot be loaded.
-        cache_size: Verdicts to remember.
+        cache_size: Verdicts to cache, of a judge that does not do so itself.
     """
 
-    def __init__(self, judge: NLIJudge, named: str, *, cache_size: int = REMEMBERED) -> None:
+    def __init__(self, judge: NLIJudge, named: str, *, cache_size: int = CACHED) -> None:
         self._judge = judge
         self._named = named
         self._batcher: MicroBatcher[GroundingItem, Grounding] = MicroBatcher(
             lambda items: self.grounding.ground(items), key=lambda: named, cache_size=cache_size
         )
-        self._cache_size = cache_size
-        self._lock = threading.Lock()
-        self._known: OrderedDict[GroundingItem, Grounding] = OrderedDict()
         self._failed: dict[GroundingItem, tuple[float, str]] = {}
 
     @property
@@ -214,13 +210,13 @@ class SecondJudge:
         inner = [self._judge.in_use()] if isinstance(self._judge, Used) else []
         return Usage.together([self._batcher.in_use(), *inner])
 
-    def estimate(self, items: Sequence[GroundingItem]) -> tuple[float, float, float]:
-        """Calls, tokens and money that sentences of one answer cost; a local judge costs calls."""
+    def estimate(self, items: Sequence[GroundingItem]) -> tuple[float, float]:
+        """Calls and tokens that sentences of one answer cost; a local judge costs calls alone."""
         judge = self._judge
-        return judge.estimate(items) if isinstance(judge, AnswersEach) else (len(items), 0.0, 0.0)
+        return judge.estimate(items) if isinstance(judge, AnswersEach) else (len(items), 0.0)
 
     def ground(self, items: Sequence[GroundingItem], seconds: float) -> list[Grounding | str]:
-        """Judge n sentences within some seconds, or say of each why there is no answer."""
+        """Judge n sentences within some seconds, or give the reason why one has no answer."""
         now = time.monotonic()
         self._failed = {key: at for key, at in self._failed.items() if now - at[0] < RETRY_S}
         found: dict[GroundingItem, Grounding | str] = {
@@ -233,37 +229,18 @@ class SecondJudge:
         self._failed = {**self._failed, **failed}
         return [found[item] for item in items]
 
-    def _answers(self, items: list[GroundingItem], seconds: float) -> Sequence[Grounding | str]:
+    def _answers(self, items: list[GroundingItem], seconds: float) -> list[Grounding | str]:
         try:
             judge = self.grounding
-            if isinstance(judge, AnswersEach):
-                return self._answered_each(judge, items, seconds)
-            return self._batcher.call(items, timeout_s=seconds)
+            if not isinstance(judge, AnswersEach):
+                return [*self._batcher.call(items, timeout_s=seconds)]
+            with within(seconds):
+                answers = judge.answers(items)
+            return [str(one) if isinstance(one, JudgeError) else one for one in answers]
         except DeadlineExceededError:
             return [f"it gave no answer in {seconds:.1f} s"] * len(items)
         except Exception as error:  # code of another package; the first verdict stands
             return [str(error) or type(error).__name__] * len(items)
-
-    def _answered_each(
-        self, judge: AnswersEach, items: list[GroundingItem], seconds: float
-    ) -> list[Grounding | str]:
-        with self._lock:
-            known = {item: self._known[item] for item in items if item in self._known}
-        new = [item for item in items if item not in known]
-        with within(seconds):
-            answers = dict(zip(new, judge.answers(new) if new else (), strict=True))
-        with self._lock:
-            for item, answer in (known | answers).items():
-                if isinstance(answer, Grounding):
-                    self._known[item] = answer
-                    self._known.move_to_end(item)
-            while len(self._known) > self._cache_size:
-                self._known.popitem(last=False)
-        found = known | answers
-        return [
-            str(answer) if isinstance(answer := found[item], JudgeError) else answer
-            for item in items
-        ]
 
     def controls(self, item: GroundingItem) -> tuple[GroundingItem, ...]:
         """What must not be supported if its support of a sentence is to count; see above."""
@@ -299,47 +276,19 @@ class SecondOpinions:
 
     Args:
         judge: The second judge.
-        band: Greatest distance from another verdict at which a sentence is asked about.
-        share: Greatest share of an answer's sentences, rounded up.
-        timeout_s: Seconds to wait for one answer; for several together their number times that.
-        per_answer: Limits of what is spent on one answer, estimated before a call.
+        bounds: Which sentences it is asked about, within which time and budget.
         growing: Whether all sentences are of one answer that is looked at again and again. Then
             what was decided of a sentence stands, and the share counts those seen so far.
     """
 
     def __init__(
-        self,
-        judge: SecondJudge,
-        *,
-        band: float,
-        share: float,
-        timeout_s: float,
-        per_answer: Spending | None = None,
-        growing: bool = False,
+        self, judge: SecondJudge, bounds: SecondJudgeSettings, *, growing: bool = False
     ) -> None:
-        self._judge = judge
-        self._band = band
-        self._share = share
-        self._timeout = timeout_s
-        self._per_answer = per_answer or Spending()
+        self.judge = judge
+        self._bounds = bounds
         self._growing = growing
         self._paid: list[GroundingItem] = []
         self._decided: dict[GroundingItem, Grounding | str | None] = {}
-
-    @property
-    def name(self) -> str:
-        """Name and version of the judge."""
-        return self._judge.name
-
-    @property
-    def evidence_chars(self) -> int:
-        """Characters of evidence that the judge reads for one sentence."""
-        return self._judge.evidence_chars
-
-    @property
-    def weighing(self) -> Weighing:
-        """How much the judge's probabilities and the findings of checks weigh in a verdict."""
-        return self._judge.weighing
 
     def on(self, doubts: Sequence[Doubt]) -> list[Opinion | None]:
         """Ask about the least sure of n sentences in one batch; None for those not asked about."""
@@ -367,13 +316,15 @@ class SecondOpinions:
             if self._affords(paid, doubts[place].answer, [doubts[place].item])
         }
         answers = len({doubts[place].answer for place in items})
-        until = time.monotonic() + min(self._timeout * answers, (1.0 - RESERVED) * time_left())
+        until = time.monotonic() + min(
+            self._bounds.timeout_s * answers, (1.0 - RESERVED) * time_left()
+        )
         found.update(self._ground(items, until))
         controls: list[dict[int, GroundingItem]] = [{}, {}]
         for place, second in found.items():
             doubt = doubts[place]
             if isinstance(second, Grounding) and _turns_to_supported(doubt, second):
-                asked = self._judge.controls(doubt.item)
+                asked = self.judge.controls(doubt.item)
                 if not self._affords(paid, doubt.answer, asked):
                     found[place] = NOT_AFFORDED
                     continue
@@ -395,7 +346,7 @@ class SecondOpinions:
         """The judge's answers by place, within a time of the monotonic clock."""
         if not items:
             return {}
-        answers = self._judge.ground(list(items.values()), until - time.monotonic())
+        answers = self.judge.ground(list(items.values()), until - time.monotonic())
         return dict(zip(items, answers, strict=True))
 
     def _affords(
@@ -407,9 +358,8 @@ class SecondOpinions:
         """Add sentences to those paid for an answer if the budget allows."""
         before = paid.setdefault(answer, list(self._paid))
         after = list(dict.fromkeys([*before, *items]))
-        if self._per_answer != Spending() and not self._per_answer.allows(
-            *self._judge.estimate(after)
-        ):
+        limit = self._bounds.per_answer
+        if limit != Spending() and not limit.allows(*self.judge.estimate(after)):
             return False
         paid[answer] = after
         return True
@@ -419,11 +369,11 @@ class SecondOpinions:
     ) -> Opinion:
         missing = said if isinstance(said, str) else None
         record = SecondOpinion(
-            judge=self.name, support=support, contradiction=contradiction, missing=missing
+            judge=self.judge.name, support=support, contradiction=contradiction, missing=missing
         )
         if isinstance(said, str):
             return Opinion(record, None)
-        return Opinion(record, self._judge.merged(first, said))
+        return Opinion(record, self.judge.merged(first, said))
 
     def _chosen(self, doubts: Sequence[Doubt], new: Sequence[int]) -> list[int]:
         """Places of those of the new sentences that are asked about."""
@@ -435,9 +385,9 @@ class SecondOpinions:
         chosen: list[int] = []
         for places in answers.values():
             # Rounded before it is rounded up: 0.1 * 30 is a little more than 3.
-            most = math.ceil(round(self._share * (seen + len(places)), 6)) - spent
+            most = math.ceil(round(self._bounds.share * (seen + len(places)), 6)) - spent
             distances = [doubts[place].distance for place in places]
-            chosen += [places[n] for n in nearest(distances, band=self._band, most=most)]
+            chosen += [places[n] for n in nearest(distances, band=self._bounds.band, most=most)]
         return chosen
 
 

@@ -1,11 +1,18 @@
-"""One judge for many callers: threads and coroutines share its batches and its memory."""
+"""One judge for many callers: threads share its batches and its cache."""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Generic, TypeVar
 
-from guardrail.core.types import Grounding, Judgement, NLIScores
+from guardrail.core.errors import DeadlineExceededError, JudgeError
+from guardrail.core.types import CacheUse, Grounding, Judgement, NLIScores, Usage
+from guardrail.core.workers import Closing
 from judges.base import (
     AttributionItem,
     AttributionJudge,
@@ -16,12 +23,242 @@ from judges.base import (
     NLIJudge,
     Pair,
 )
-from judges.microbatcher import CACHE_SIZE, MicroBatcher
 
-__all__ = ["AttributionService", "GroundingService", "JudgeService"]
+__all__ = [
+    "AttributionService",
+    "GroundingService",
+    "JudgeService",
+    "MicroBatcher",
+    "RememberedGrounding",
+]
 
 Item = TypeVar("Item", bound=Hashable)
 Result = TypeVar("Result")
+
+WAIT_S = 0.002
+"""Longest wait for company; a tenth of what eight pairs take on two cores."""
+MAX_BATCH = 512
+"""Most items of a batch."""
+CACHE_SIZE = 65_536
+"""Default number of cached results; about 50 MB with short texts."""
+
+
+class _Request(Generic[Item, Result]):
+    """What one caller waits for."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = list(dict.fromkeys(items))
+        self.found: dict[Item, Result] = {}
+        self.future: Future[dict[Item, Result]] = Future()
+
+    def settle(self, results: dict[Item, Result]) -> None:
+        """Take results; the caller wakes up on the last."""
+        self.found.update((item, results[item]) for item in self.items if item in results)
+        if len(self.found) == len(self.items) and not self.future.done():
+            self.future.set_result(self.found)
+
+    def fail(self, error: BaseException) -> None:
+        """Hand an error over."""
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class MicroBatcher(Closing, Generic[Item, Result]):
+    """Merges items of concurrent callers into batches for one function, and caches results.
+
+    While a batch is computed, the next gathers; an idle batcher waits a moment for company. An item
+    that several callers ask for at the same time is computed once. A caller that gives up withdraws
+    the items that only it asked for. When a batch fails, each caller's items are tried again
+    alone, so that the error reaches only those whose items caused it.
+
+    Args:
+        run: Computes a batch; called from one thread at a time.
+        key: Names what ``run`` depends on, for the cache; called once per batch.
+        cache_size: Results to cache, least recently used dropped first; 0 for none.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[Item]], Sequence[Result]],
+        *,
+        key: Callable[[], str],
+        cache_size: int = CACHE_SIZE,
+    ) -> None:
+        if cache_size < 0:
+            raise ValueError("the cache's size is at least 0")
+        self._run = run
+        self._key = key
+        self._cache_size = cache_size
+        self._changed = threading.Condition()
+        self._cache: OrderedDict[tuple[str, Item], Result] = OrderedDict()
+        self._queued: OrderedDict[Item, list[_Request[Item, Result]]] = OrderedDict()
+        self._computed: dict[Item, list[_Request[Item, Result]]] = {}
+        self._worker: threading.Thread | None = None
+        self._closed = False
+        self._hits = self._misses = 0
+        self._batches: Counter[int] = Counter()
+
+    def call(self, items: Sequence[Item], *, timeout_s: float | None = None) -> list[Result]:
+        """Compute n items from any thread; the result has the order of the input.
+
+        Raises:
+            DeadlineExceededError: ``timeout_s`` ran out; the request is withdrawn.
+            JudgeError: The batcher is closed. Also whatever ``run`` raises.
+        """
+        if not items:
+            return []
+        request = self._submit(items)
+        try:
+            found = request.future.result(timeout_s)
+        except FutureTimeoutError:
+            with self._changed:
+                self._withdraw(request)
+            if not request.future.done():
+                raise DeadlineExceededError(f"the judge gave no answer in {timeout_s} s") from None
+            found = request.future.result()
+        return [found[item] for item in items]
+
+    def close(self, *, timeout_s: float | None = None) -> None:
+        """Stop; callers still waiting get a ``JudgeError``.
+
+        Args:
+            timeout_s: Longest wait for the batch in work, seconds; None to wait for its end.
+        """
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            worker, queued, self._queued = self._worker, self._queued, OrderedDict()
+            _fail_closed(queued)
+        if worker is not None and worker is not threading.current_thread():
+            worker.join(timeout_s)
+
+    @property
+    def waiting(self) -> int:
+        """Items that wait to be computed."""
+        with self._changed:
+            return len(self._queued)
+
+    def in_use(self) -> Usage:
+        """What waits, what was cached, and how large the batches were."""
+        with self._changed:
+            return Usage(
+                queues={"judge": len(self._queued)},
+                caches={"verdicts": CacheUse(hits=self._hits, misses=self._misses)},
+                batches=self._batches,
+            )
+
+    def _submit(self, items: Sequence[Item]) -> _Request[Item, Result]:
+        request: _Request[Item, Result] = _Request(items)
+        key = self._key()
+        with self._changed:
+            if self._closed:
+                raise JudgeError("the judge is closed")
+            known = [item for item in request.items if (key, item) in self._cache]
+            for item in known:
+                self._cache.move_to_end((key, item))
+            self._hits += len(known)
+            self._misses += len(request.items) - len(known)
+            request.settle({item: self._cache[key, item] for item in known})
+            for item in request.items:
+                if item in self._computed and item not in request.found:
+                    self._computed[item].append(request)
+                elif item not in request.found:
+                    self._queued.setdefault(item, []).append(request)
+            # A fork leaves the thread behind: the child's is not alive and must be made anew.
+            if self._queued and (self._worker is None or not self._worker.is_alive()):
+                self._worker = threading.Thread(
+                    target=self._work, name="micro-batcher", daemon=True
+                )
+                self._worker.start()
+            self._changed.notify_all()
+        return request
+
+    def _withdraw(self, request: _Request[Item, Result]) -> None:
+        """Forget a caller that gave up or failed. Holds the lock."""
+        for table in (self._queued, self._computed):
+            for item in request.items:
+                group = table.get(item, [])
+                if request in group:
+                    group.remove(request)
+                    if not group:
+                        del table[item]
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                idle = not self._queued
+                self._changed.wait_for(lambda: self._queued or self._closed)
+                if self._closed:
+                    return
+                if idle:
+                    end = time.monotonic() + WAIT_S
+                    while len(self._queued) < MAX_BATCH and not self._closed:
+                        left = end - time.monotonic()
+                        if left <= 0 or not self._changed.wait(left):
+                            break
+                size = min(len(self._queued), MAX_BATCH)
+                batch = [self._queued.popitem(last=False) for _ in range(size)]
+                self._computed = dict(batch)
+                if batch:
+                    self._batches[len(batch)] += 1
+            if batch:
+                self._compute([item for item, _ in batch])
+
+    def _compute(self, items: Sequence[Item]) -> None:
+        try:
+            key = self._key()
+            results = self._checked(items)
+        except Exception as error:
+            self._compute_apart(items, error)
+            return
+        self._deliver(key, results)
+
+    def _checked(self, items: Sequence[Item]) -> dict[Item, Result]:
+        results = self._run(items)
+        if len(results) != len(items):
+            raise JudgeError(f"the judge gave {len(results)} results for {len(items)} items")
+        return dict(zip(items, results, strict=True))
+
+    def _compute_apart(self, items: Sequence[Item], error: Exception) -> None:
+        """After a failure, give every caller its own batch."""
+        with self._changed:
+            callers = {id(r): r for item in items for r in self._computed.get(item, ())}
+        left = set(items)
+        for request in callers.values():
+            own = [item for item in request.items if item in left]
+            try:
+                if len(callers) == 1:
+                    raise error
+                results = self._checked(own) if own else {}
+            except Exception as again:
+                with self._changed:
+                    self._withdraw(request)
+                    request.fail(again)
+            else:
+                left.difference_update(own)
+                self._deliver(self._key(), results)
+        with self._changed:
+            joined, self._computed = self._computed, {}  # callers that joined in the meantime
+            if self._closed:
+                _fail_closed(joined)
+                return
+            for item, group in joined.items():
+                self._queued.setdefault(item, []).extend(group)
+
+    def _deliver(self, key: str, results: dict[Item, Result]) -> None:
+        with self._changed:
+            if self._cache_size:
+                self._cache.update(((key, item), result) for item, result in results.items())
+            while len(self._cache) > self._cache_size:
+                self._cache.popitem(last=False)
+            groups = [self._computed.pop(item, []) for item in results]
+            for request in {id(r): r for group in groups for r in group}.values():
+                request.settle(results)
+
+
+def _fail_closed(table: dict[Item, list[_Request[Item, Result]]]) -> None:
+    for request in {id(r): r for group in table.values() for r in group}.values():
+        request.fail(JudgeError("the judge was closed before it answered"))
 
 
 class _Service(JudgeAround[Judge], MicroBatcher[Item, Result]):
@@ -30,7 +267,7 @@ class _Service(JudgeAround[Judge], MicroBatcher[Item, Result]):
     Args:
         judge: Does the work.
         work: Its method that computes a batch.
-        cache_size: Results to remember; 0 for none.
+        cache_size: Results to cache; 0 for none.
     """
 
     def __init__(
@@ -41,7 +278,7 @@ class _Service(JudgeAround[Judge], MicroBatcher[Item, Result]):
 
 
 class JudgeService(_Service[Pair, NLIScores]):
-    """An NLI judge shared by threads and coroutines; itself an ``NLIJudge``."""
+    """An NLI judge shared by threads; itself an ``NLIJudge``."""
 
     def __init__(self, judge: NLIJudge, *, cache_size: int = CACHE_SIZE) -> None:
         super().__init__(judge, judge.judge, cache_size)
@@ -52,7 +289,7 @@ class JudgeService(_Service[Pair, NLIScores]):
 
 
 class AttributionService(_Service[AttributionItem, Judgement]):
-    """An attribution judge shared by threads and coroutines; itself an ``AttributionJudge``."""
+    """An attribution judge shared by threads; itself an ``AttributionJudge``."""
 
     def __init__(self, judge: AttributionJudge, *, cache_size: int = CACHE_SIZE) -> None:
         super().__init__(judge, judge.attribute, cache_size)
@@ -63,7 +300,7 @@ class AttributionService(_Service[AttributionItem, Judgement]):
 
 
 class GroundingService(_Service[GroundingItem, Grounding]):
-    """A grounding judge shared by threads and coroutines; itself a ``GroundingJudge``."""
+    """A grounding judge shared by threads; itself a ``GroundingJudge``."""
 
     def __init__(self, judge: GroundingJudge, *, cache_size: int = CACHE_SIZE) -> None:
         super().__init__(judge, judge.ground, cache_size)
@@ -71,3 +308,21 @@ class GroundingService(_Service[GroundingItem, Grounding]):
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n items from any thread; see ``MicroBatcher.call``."""
         return self.call(items)
+
+
+class RememberedGrounding(JudgeAround[GroundingJudge]):
+    """A grounding judge that is asked about each item once, without a thread or a bound.
+
+    It lives as long as one answer that is looked at again and again while it grows.
+    """
+
+    def __init__(self, judge: GroundingJudge) -> None:
+        super().__init__(judge)
+        self._known: dict[GroundingItem, Grounding] = {}
+
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        """Judge n items; see ``GroundingJudge``."""
+        new = [item for item in dict.fromkeys(items) if item not in self._known]
+        if new:
+            self._known.update(zip(new, self._inner.ground(new), strict=True))
+        return [self._known[item] for item in items]

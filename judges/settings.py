@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from pydantic import Field, FiniteFloat
+from pydantic import Field
 
 from guardrail.core.types.value import Probability, Seconds, Value
 from judges.calibration import Calibration
@@ -18,16 +16,14 @@ class Spending(Value):
     Attributes:
         calls: Requests.
         tokens: Tokens of prompts and replies.
-        money: In the currency of ``price``.
     """
 
     calls: int | None = Field(default=None, ge=0)
     tokens: int | None = Field(default=None, ge=0)
-    money: FiniteFloat | None = Field(default=None, ge=0)
 
-    def allows(self, calls: float, tokens: float, money: float) -> bool:
-        """True if a sum of calls, tokens and money is within the limits."""
-        spent = ((calls, self.calls), (tokens, self.tokens), (money, self.money))
+    def allows(self, calls: float, tokens: float) -> bool:
+        """True if a sum of calls and tokens is within the limits."""
+        spent = ((calls, self.calls), (tokens, self.tokens))
         return all(limit is None or amount <= limit for amount, limit in spent)
 
 
@@ -37,23 +33,17 @@ class ChatSettings(Value):
     Attributes:
         base_url: The endpoint; None uses ``OPENAI_BASE_URL`` or OpenAI.
         api_key_env: Environment variable of the key.
-        form: ``label``: one letter per sentence; ``detail``: label, evidence numbers and words at
-            fault, one call per sentence; ``array``: the same for up to 20 sentences per call.
-            Default: ``detail`` for the first judge, ``label`` for the second.
         concurrency: Concurrent requests.
         calibration: Calibration of the model's probabilities, fitted by ``guardrail tune
             --second``. Default: temperature 2.5 (arXiv 2207.05221).
         per_minute: Spending limits per minute.
-        price: Price per million prompt tokens and reply tokens.
     """
 
     base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
-    form: Literal["label", "detail", "array"] | None = None
     concurrency: int = Field(default=8, ge=1)
     calibration: Calibration = Calibration(temperature=2.5)
     per_minute: Spending = Spending()
-    price: tuple[FiniteFloat, FiniteFloat] = (0.0, 0.0)
 
 
 class SecondJudgeSettings(Value):

@@ -19,7 +19,7 @@ from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 from judges.base import GroundingJudge
-from judges.memory import RememberedGrounding
+from judges.service import RememberedGrounding
 
 __all__ = ["Opened", "add_options", "judge_cases", "opened"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.kept import kept_lines
 from guardrail.core.types import Grounding
 from judges.base import GroundingItem, GroundingJudge
-from judges.memory import RememberedGrounding
+from judges.service import RememberedGrounding
 
 __all__ = ["KeptScores"]
 

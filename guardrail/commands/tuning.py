@@ -250,12 +250,9 @@ def _measured(rows: Sequence[LabelledRow], settings: GuardrailConfig, model: str
     from guardrail.tuning.second import tune_second
     from judges.calibration import Calibration
     from judges.chat import ChatJudge
-    from judges.recalibration import RecalibratedJudge
 
-    chat = settings.chat.model_copy(
-        update={"calibration": Calibration(), "form": settings.chat.form or "label"}
-    )
-    second = RecalibratedJudge(ChatJudge(model, settings=chat, timeout_s=CALL_TIMEOUT_S))
+    chat = settings.chat.model_copy(update={"calibration": Calibration()})
+    second = ChatJudge(model, settings=chat, detail=False, timeout_s=CALL_TIMEOUT_S)
     with telling() as tell:
         found = tune_second(
             rows,

@@ -172,10 +172,10 @@ class Parts:
         size = self._config.judge_cache
         return service(judge, cache_size=size) if judge is not None and size else judge
 
-    def _options(self, name: str, form: str = "detail") -> dict[str, object]:
+    def _options(self, name: str, *, detail: bool = True) -> dict[str, object]:
         """The settings of a chat model as judge; none for other judges."""
-        settings = self._config.chat.model_copy(update={"form": self._config.chat.form or form})
-        return {"settings": settings} if name.startswith("chat:") else {}
+        chat = {"settings": self._config.chat, "detail": detail}
+        return chat if name.startswith("chat:") else {}
 
     @_Part
     def second_judge(self) -> SecondJudge | None:
@@ -185,14 +185,14 @@ class Parts:
             ConfigError: There is no such judge, or no first one.
         """
         from judges.registry import create_nli
-        from judges.second_opinion import REMEMBERED, SecondJudge
+        from judges.second_opinion import CACHED, SecondJudge
 
         if self._config.second_judge is None:
             return None
         if self.grounding is None:
             raise ConfigError("second_judge comes after a first: judge must not be 'none'")
-        name, size = self._config.second_judge.judge, self._config.judge_cache or REMEMBERED
-        judge = create_nli(name, **self._options(name, "label"))
+        name, size = self._config.second_judge.judge, self._config.judge_cache or CACHED
+        judge = create_nli(name, **self._options(name, detail=False))
         return SecondJudge(judge, name, cache_size=size)
 
     @_Part
@@ -202,7 +202,7 @@ class Parts:
 
     def remembering_grounder(self) -> Grounder:
         """One that asks the judge nothing twice, for one answer that is looked at often."""
-        from judges.memory import RememberedGrounding
+        from judges.service import RememberedGrounding
 
         return self._grounder(self.grounding and RememberedGrounding(self.grounding), growing=True)
 
@@ -212,8 +212,7 @@ class Parts:
         second, settings = self.second_judge, self._config.second_judge
         if second is None or settings is None:
             return self.grounder_of(judge)
-        bounds = {name: value for name, value in settings if name != "judge"}
-        return self.grounder_of(judge, SecondOpinions(second, growing=growing, **bounds))
+        return self.grounder_of(judge, SecondOpinions(second, settings, growing=growing))
 
     def grounder_of(
         self, judge: GroundingJudge | None, second: SecondOpinions | None = None

@@ -26,10 +26,10 @@ from guardrail.engine.parts import Parts
 from guardrail.evaluation.rows import LabelledRow
 from guardrail.tuning.thresholds import FOLDS, Scored, area, folds_of, judged, require_both
 from judges.calibration import Calibration, fit
-from judges.memory import RememberedGrounding
-from judges.recalibration import RecalibratedJudge
+from judges.chat import ChatJudge
 from judges.second_opinion import SecondJudge, SecondOpinions
-from judges.settings import SecondJudgeSettings
+from judges.service import RememberedGrounding
+from judges.settings import SecondJudgeSettings, Spending
 
 __all__ = ["Quality", "SecondTuning", "tune_second"]
 
@@ -92,7 +92,7 @@ class SecondTuning(Value):
 def tune_second(
     rows: Sequence[LabelledRow],
     parts: Parts,
-    second: RecalibratedJudge,
+    second: ChatJudge,
     bounds: SecondJudgeSettings | None = None,
     *,
     thresholds: VerdictThresholds,
@@ -103,7 +103,7 @@ def tune_second(
     Args:
         rows: The labelled answers.
         parts: The engine with the first judge alone.
-        second: The second judge.
+        second: The second judge; its calibration is changed.
         bounds: Which sentences it is asked about; None for the defaults.
         thresholds: The current thresholds.
         progress: Called with the number of judged rows and of all rows.
@@ -118,12 +118,8 @@ def tune_second(
         raise ConfigError("a second judge comes after a first: judge must not be 'none'")
     bounds = bounds or SecondJudgeSettings(judge=second.name)
     first = RememberedGrounding(parts.grounding)
-    opinions = SecondOpinions(
-        SecondJudge(second, second.name, cache_size=0),
-        band=bounds.band,
-        share=bounds.share,
-        timeout_s=PATIENCE_S,
-    )
+    unbounded = bounds.model_copy(update={"timeout_s": PATIENCE_S, "per_answer": Spending()})
+    opinions = SecondOpinions(SecondJudge(second, second.name), unbounded)
     both = parts.grounder_of(first, opinions)
     alone = judged(parts.grounder_of(first), rows, thresholds)
     answers = judged(both, rows, thresholds, progress)

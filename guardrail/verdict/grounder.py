@@ -189,16 +189,16 @@ class Grounder:
         ):
             stop_if_given_up()
             looked = self._look(draft, grounding, requests[draft.request], problems)
-            item = _item(draft, self._second.evidence_chars) if self._second and looked else None
-            if item and looked and grounding:
+            if self._second and looked and grounding:
                 weighed, thresholds = looked.outcome.weighed, looked.evidence.thresholds
-                doubts[place] = Doubt(draft.request, item, grounding, weighed, thresholds)
+                if item := _item(draft, self._second.judge.evidence_chars):
+                    doubts[place] = Doubt(draft.request, item, grounding, weighed, thresholds)
             found.append(looked)
         opinions = self._second.on(list(doubts.values())) if self._second else []
         for place, opinion in zip(doubts, opinions, strict=True):
             looked, draft = found[place], drafts[place]
             if opinion and opinion.grounding and self._second:
-                weighing = self._second.weighing
+                weighing = self._second.judge.weighing
                 request = requests[draft.request]
                 looked = self._look(draft, opinion.grounding, request, problems, weighing)
             found[place] = looked and looked._replace(second=opinion and opinion.record)

@@ -14,7 +14,7 @@ from guardrail.core.types import Category, Grounding
 from guardrail.core.workers import within
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.calibration import Calibration
-from judges.chat import ARRAY_SIZE, ChatJudge
+from judges.chat import ChatJudge
 from judges.chat_prompts import attribution_prompt, read_category
 from judges.settings import ChatSettings, Spending
 from tests.judges.chat_server import TOKEN, endpoint, labels, sentence_of
@@ -42,9 +42,9 @@ def shared_prefix(texts: list[str]) -> str:
     return first[: next(n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)]
 
 
-def judge_at(url: str, form: str = "label", **settings: Any) -> ChatJudge:
-    options = {"calibration": RAW, **settings}
-    return ChatJudge("m", base_url=url, settings=ChatSettings(form=form, **options), max_retries=0)
+def judge_at(url: str, *, detail: bool = False, **settings: Any) -> ChatJudge:
+    options = ChatSettings(**{"calibration": RAW, **settings})
+    return ChatJudge("m", base_url=url, settings=options, detail=detail, max_retries=0)
 
 
 def test_five_sentences_are_five_calls_with_one_prefix() -> None:
@@ -54,25 +54,6 @@ def test_five_sentences_are_five_calls_with_one_prefix() -> None:
     shared = shared_prefix(served.prompts)
     assert len(TOKEN.findall("\n".join(EVIDENCE))) > 1_000
     assert all(len(TOKEN.findall(prompt[len(shared) :])) <= 150 for prompt in served.prompts)
-
-
-def test_an_array_is_one_call_with_a_third_of_the_tokens() -> None:
-    with endpoint(labels(lambda _: "B")) as (url, served):
-        apart, together = judge_at(url), judge_at(url, "array")
-        assert together.ground(ITEMS) != []
-        apart.ground(ITEMS)
-    assert len(served.requests) == 6
-    used = [judge.in_use().counts["prompt_tokens"] for judge in (together, apart)]
-    assert used[0] <= used[1] / 3
-
-
-def test_a_long_answer_takes_several_arrays_with_the_same_prefix() -> None:
-    items = [GroundingItem(EVIDENCE, f"Hut {n} is open.") for n in range(ARRAY_SIZE + 5)]
-    with endpoint(labels(lambda _: "C")) as (url, served):
-        found = judge_at(url, "array").ground(items)
-    assert len(served.requests) == 2
-    assert EVIDENCE[-1] in shared_prefix(served.prompts)
-    assert all(item.supported > 0.8 for item in found)
 
 
 def test_evidence_is_shown_once_and_all_of_it_where_the_item_has_it() -> None:
@@ -93,8 +74,8 @@ def test_a_sentence_cannot_close_its_tag() -> None:
 def test_probabilities_are_those_of_the_letter_s_token() -> None:
     chances = {"A": 0.6, " A": 0.1, "B": 0.2, "C": 0.05, "The": 0.05}
     with endpoint(labels(lambda _: "A"), likelihoods=chances) as (url, _):
-        for form in ("label", "detail", "array"):
-            [found] = judge_at(url, form).ground(ITEMS[:1])
+        for detail in (False, True):
+            [found] = judge_at(url, detail=detail).ground(ITEMS[:1])
             assert found.contradicted == pytest.approx(0.7 / 0.95, abs=1e-3)
             assert found.unsupported == pytest.approx(0.2 / 0.95, abs=1e-3)
             assert found.supported == pytest.approx(0.05 / 0.95, abs=1e-3)
@@ -113,32 +94,18 @@ def test_without_likelihoods_the_label_has_the_reliability_that_was_fitted() -> 
 def test_a_reply_in_detail_names_evidence_and_words() -> None:
     reply = {"sentence": 1, "label": "A", "evidence": [3], "words": ["nine", "not there"]}
     with endpoint(json.dumps({"verdicts": [reply]})) as (url, _):
-        [found] = judge_at(url, "detail").ground([ITEMS[1]])
+        [found] = judge_at(url, detail=True).ground([ITEMS[1]])
     assert [score.conflicts > 0.5 for score in found.statements[:4]] == [False, False, True, False]
     [word] = found.words
     assert (SENTENCES[1][word.start : word.end], word.contradicted) == ("nine", 0.9)
 
 
-def test_malformed_items_are_asked_again_once() -> None:
-    replies = iter(
-        [
-            {"verdicts": [{"sentence": 2, "label": "C", "evidence": [], "words": []}, {"x": 1}]},
-            {"verdicts": [{"sentence": 1, "label": "B", "evidence": [], "words": []}]},
-        ]
-    )
-    with endpoint(lambda _: json.dumps(next(replies))) as (url, served):
-        found = judge_at(url, "array").answers(ITEMS[:3])
-    assert [isinstance(item, Grounding) for item in found] == [True, True, False]
-    assert len(served.requests) == 2
-    assert SENTENCES[1] not in served.prompts[1]
-
-
 @pytest.mark.parametrize("reply", ["I cannot tell.", "A or B", "", "{}"])
 def test_an_unreadable_reply_is_an_error_never_a_default(reply: str) -> None:
     with endpoint(reply) as (url, served):
-        for form in ("label", "array"):
+        for detail in (False, True):
             with pytest.raises(JudgeError):
-                judge_at(url, form).ground(ITEMS[:1])
+                judge_at(url, detail=detail).ground(ITEMS[:1])
         with pytest.raises(JudgeError):
             judge_at(url).attribute([ITEM])
     assert len(served.requests) == 5
@@ -147,7 +114,7 @@ def test_an_unreadable_reply_is_an_error_never_a_default(reply: str) -> None:
 def test_options_that_an_endpoint_refuses_are_left_out_from_then_on() -> None:
     refused = ("logprobs", "temperature", "max_tokens", "response_format")
     with endpoint(labels(lambda _: "C"), refused=refused) as (url, served):
-        judge = judge_at(url, "array", concurrency=1)
+        judge = judge_at(url, detail=True, concurrency=1)
         assert judge.ground(ITEMS[:1])[0].supported > 0.8
         judge.ground(ITEMS[1:2])
     assert len(served.requests) == 2
@@ -164,24 +131,33 @@ def test_an_answer_is_within_the_time_left_and_the_rest_is_an_error() -> None:
     assert [type(item) for item in found] == [Grounding, JudgeError, Grounding]
 
 
-def test_the_budget_of_a_minute_bounds_calls_tokens_and_money() -> None:
-    cheap = {"price": (1.0, 1.0), "concurrency": 1}
+def test_the_budget_of_a_minute_bounds_calls_and_tokens() -> None:
     with endpoint("B") as (url, served):
-        for limit in (Spending(calls=2), Spending(tokens=3_500), Spending(money=0.0035)):
-            found = judge_at(url, per_minute=limit, **cheap).answers(ITEMS)
+        for limit in (Spending(calls=2), Spending(tokens=3_500)):
+            found = judge_at(url, per_minute=limit, concurrency=1).answers(ITEMS)
             assert [type(item) for item in found] == [Grounding] * 2 + [JudgeError] * 3
-    assert len(served.requests) == 6
+    assert len(served.requests) == 4
 
 
 def test_an_estimate_is_near_what_the_calls_take() -> None:
     with endpoint(labels(lambda _: "B")) as (url, _):
-        for form, calls in (("label", 5), ("array", 1)):
-            judge = judge_at(url, form)
+        for detail in (False, True):
+            judge = judge_at(url, detail=detail)
             estimate = judge.estimate(ITEMS)
             judge.ground(ITEMS)
-            assert estimate.calls == judge.in_use().counts["calls"] == calls
+            assert estimate.calls == judge.in_use().counts["calls"] == 5
             used = judge.in_use().counts["prompt_tokens"]
             assert 0.7 * used < estimate.tokens < 2.0 * used
+
+
+def test_a_reply_is_cached_before_it_is_calibrated() -> None:
+    with endpoint("C") as (url, served):
+        judge = judge_at(url)
+        [plain] = judge.ground(ITEMS[:1])
+        judge.calibration = Calibration(temperature=2.5)
+        [cooler] = judge.ground(ITEMS[:1])
+    assert len(served.requests) == 1
+    assert 1 / 3 < cooler.supported < plain.supported
 
 
 def test_pairs_are_judged_too() -> None:
@@ -204,7 +180,7 @@ def test_the_replies_of_servers_are_read(server: str, monkeypatch: pytest.Monkey
         for case in recorded:
             bodies: list[dict[str, Any]] = []
             reply = case["reply"]
-            judge = judge_at(url, case["form"])
+            judge = judge_at(url, detail=case["form"] != "label")
             [found] = judge.ground([GroundingItem(("The mill has three floors.",), "It has two.")])
             assert found.contradicted == pytest.approx(case["contradicted"], abs=0.01)
             assert judge.in_use().counts["cached_tokens"] == case["cached_tokens"]

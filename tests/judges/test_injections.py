@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from guardrail import Category, Guardrail, GuardrailConfig
-from guardrail.core.types import Evidence
+from guardrail import Guardrail, GuardrailConfig
+from guardrail.core.types import Category, Evidence
 from tests.judges.chat_server import endpoint, labels, prompt_of
 from tests.judges.injections import INSTRUCTIONS, PAIRS
 

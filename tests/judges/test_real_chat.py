@@ -14,7 +14,6 @@ from guardrail.tuning.second import tune_second
 from judges.base import GroundingItem
 from judges.calibration import Calibration
 from judges.chat import ChatJudge
-from judges.recalibration import RecalibratedJudge
 from judges.settings import ChatSettings
 from tests.judges.injections import TEXTS
 
@@ -27,23 +26,23 @@ ITEMS = [
 ]
 
 
-def judge(form: str) -> ChatJudge:
-    settings = ChatSettings(base_url=MODEL, form=form, calibration=Calibration(), concurrency=1)
-    return ChatJudge("m", settings=settings, timeout_s=3_600)
+def judge(*, detail: bool = False) -> ChatJudge:
+    settings = ChatSettings(base_url=MODEL, calibration=Calibration(), concurrency=1)
+    return ChatJudge("m", settings=settings, detail=detail, timeout_s=3_600)
 
 
-@pytest.mark.parametrize("form", ["label", "detail", "array"])
-def test_every_form_gives_probabilities(form: str) -> None:
-    asked = judge(form)
+@pytest.mark.parametrize("detail", [False, True])
+def test_every_form_gives_probabilities(detail: bool) -> None:
+    asked = judge(detail=detail)
     for found in asked.ground(ITEMS):
         shares = (found.supported, found.unsupported, found.contradicted, found.no_claim)
         assert sum(shares) == pytest.approx(1.0)
         assert max(shares) < 0.9999
-    assert asked.in_use().counts["calls"] == (1 if form == "array" else len(ITEMS))
+    assert asked.in_use().counts["calls"] == len(ITEMS)
 
 
 def test_the_server_s_prefix_cache_serves_all_but_the_sentence() -> None:
-    asked = judge("label")
+    asked = judge()
     asked.ground(ITEMS)
     used = asked.in_use().counts
     assert used["cached_tokens"] > used["prompt_tokens"] * (len(ITEMS) - 1) / len(ITEMS) / 2
@@ -62,7 +61,7 @@ def test_a_small_model_is_refused_as_second_judge() -> None:
     found = tune_second(
         rows,
         Parts(GuardrailConfig.model_validate({"graph": "none"}), {}, ()),
-        RecalibratedJudge(judge("label")),
+        judge(),
         thresholds=Strictness.BALANCED.thresholds,
     )
     print(found)

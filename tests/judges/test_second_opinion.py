@@ -11,6 +11,7 @@ from guardrail.core.types.judging import Weighed
 from guardrail.core.workers import time_left, within
 from judges.base import GroundingItem, NLITraits
 from judges.second_opinion import Doubt, SecondJudge, SecondOpinions, nearest
+from judges.settings import SecondJudgeSettings
 from tests.clock import PATIENCE_S, HandClock
 
 FIRST = Grounding(
@@ -78,7 +79,9 @@ def test_distance_is_to_the_threshold_that_is_nearer():
 
 
 def test_the_share_of_each_answer_counts_for_itself(counting, second):
-    opinions = SecondOpinions(second, band=1.0, share=0.1, timeout_s=PATIENCE_S)
+    opinions = SecondOpinions(
+        second, SecondJudgeSettings(judge="counting", band=1.0, share=0.1, timeout_s=PATIENCE_S)
+    )
     at = Strictness.BALANCED.thresholds
     doubts = [
         Doubt(answer, item(f"{answer} {n}"), FIRST, Weighed(0.4 - n / 100, 0.15), at)
@@ -93,7 +96,9 @@ def test_the_share_of_each_answer_counts_for_itself(counting, second):
 
 
 def test_what_claims_nothing_is_not_asked_about(counting, second):
-    opinions = SecondOpinions(second, band=1.0, share=1.0, timeout_s=PATIENCE_S)
+    opinions = SecondOpinions(
+        second, SecondJudgeSettings(judge="counting", band=1.0, share=1.0, timeout_s=PATIENCE_S)
+    )
     doubt = Doubt(0, item("Hello."), FIRST, None, Strictness.BALANCED.thresholds)
     assert opinions.on([doubt]) == [None]
     assert counting.asked == []
@@ -147,7 +152,9 @@ def test_what_fails_is_a_reason(counting, second, error):
 def test_what_is_left_of_the_answer_s_time_bounds_the_wait(counting, second, monkeypatch):
     HandClock().runs(monkeypatch, workers)
     counting.go.clear()
-    opinions = SecondOpinions(second, band=1.0, share=1.0, timeout_s=60.0)
+    opinions = SecondOpinions(
+        second, SecondJudgeSettings(judge="counting", band=1.0, share=1.0, timeout_s=60.0)
+    )
     doubt = Doubt(0, item("One."), FIRST, Weighed(0.4, 0.1), Strictness.BALANCED.thresholds)
     with within(1.0):
         [opinion] = opinions.on([doubt])

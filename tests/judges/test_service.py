@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Sequence
@@ -10,9 +9,8 @@ import pytest
 
 from guardrail.core.errors import DeadlineExceededError, JudgeError
 from judges.base import AttributionItem, Pair
-from judges.microbatcher import MicroBatcher
 from judges.onnx import OnnxJudge
-from judges.service import AttributionService, JudgeService
+from judges.service import AttributionService, JudgeService, MicroBatcher
 from tests.clock import PATIENCE_S, until
 from tests.judges.tiny import WORDS
 
@@ -39,14 +37,11 @@ def batcher(run: Doubler, **options: int) -> MicroBatcher[int, int]:
     return MicroBatcher(run, key=lambda: "doubler-1", **options)
 
 
-async def test_threads_and_coroutines_get_what_an_unbatched_call_gives(
-    tiny_judge: OnnxJudge,
-) -> None:
+def test_threads_get_what_an_unbatched_call_gives(tiny_judge: OnnxJudge) -> None:
     calls = [PAIRS[start : start + 8] for start in range(0, 64, 4)]
     expected = [tiny_judge.judge(call) for call in calls]
     with JudgeService(tiny_judge) as service, ThreadPoolExecutor(16) as threads:
         assert list(threads.map(service.judge, calls)) == expected
-        assert await asyncio.gather(*map(service.acall, calls)) == expected
         assert service.judge(calls[0]) == expected[0]
 
 
@@ -78,46 +73,20 @@ def test_the_cache_forgets_what_was_not_used_for_longest() -> None:
     assert run.batches == [[1], [2], [3], [2]]
 
 
-async def test_a_cancelled_caller_frees_its_place_and_stalls_nobody() -> None:
+def test_a_caller_that_gives_up_frees_its_place_and_stalls_nobody() -> None:
     run = Doubler()
-    with batcher(run) as service:
+    with batcher(run) as service, ThreadPoolExecutor(3) as threads:
         run.gate.clear()
-        first = asyncio.create_task(service.acall([1]))
-        await asyncio.to_thread(until, lambda: run.batches)
-        given_up = asyncio.create_task(service.acall([2, 3]))
-        kept = asyncio.create_task(service.acall([3, 4]))
-        await asyncio.to_thread(until, lambda: service.waiting == 3)
-        given_up.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await given_up
-        run.gate.set()
-        assert (await first, await kept) == ([2], [6, 8])
-    assert run.batches == [[1], [3, 4]]
-
-
-def test_a_caller_may_set_a_deadline() -> None:
-    run = Doubler()
-    with batcher(run) as service:
-        run.gate.clear()
+        first = threads.submit(service.call, [1])
+        until(lambda: run.batches)
+        given_up = threads.submit(service.call, [2, 3], timeout_s=0.2)
+        kept = threads.submit(service.call, [3, 4])
+        until(lambda: service.waiting == 3)
         with pytest.raises(DeadlineExceededError):
-            service.call([1], timeout_s=0.05)
+            given_up.result()
         run.gate.set()
-        assert service.call([2]) == [4]
-
-
-def test_a_full_queue_keeps_further_callers_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judges.microbatcher.MAX_QUEUE", 4)
-    monkeypatch.setattr("judges.microbatcher.MAX_BATCH", 2)
-    run = Doubler()
-    with batcher(run) as service, ThreadPoolExecutor(8) as threads:
-        run.gate.clear()
-        tasks = [threads.submit(service.call, [10 * n + k for k in range(3)]) for n in range(8)]
-        until(lambda: service.waiting >= 21)
-        assert len(service._queued) <= 4
-        run.gate.set()
-        results = [task.result() for task in tasks]
-    assert results == [[2 * (10 * n + k) for k in range(3)] for n in range(8)]
-    assert max(map(len, run.batches)) == 2
+        assert (first.result(), kept.result()) == ([2], [6, 8])
+    assert run.batches == [[1], [3, 4]]
 
 
 def test_an_error_reaches_only_the_callers_whose_items_caused_it() -> None:

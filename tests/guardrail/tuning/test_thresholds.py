@@ -32,7 +32,7 @@ from guardrail.tuning.thresholds import LabelledTuning, Scored, tune_labelled, t
 from guardrail.verdict.grounder import Grounder
 from judges import registry
 from judges.base import GroundingItem, Pair
-from judges.memory import RememberedGrounding
+from judges.service import RememberedGrounding
 
 
 class Percent:
