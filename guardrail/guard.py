@@ -40,7 +40,7 @@ from guardrail.sources.items import as_evidence
 if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog
     from guardrail.sources.tables import Table
-    from guardrail.verdict.checks import Check
+    from guardrail.verdict.checks.base import Check
     from judges.base import AttributionJudge, GroundingJudge, NLIJudge
     from kg.base import KnowledgeGraph
     from kg.linking import EntityLinker

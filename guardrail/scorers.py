@@ -139,11 +139,7 @@ def _conner_scores(report: ConnerReport) -> dict[str, Score]:
 
 
 def sck_scorer(nli: NLIJudge | None = None) -> SCKGuardScorer:
-    """SCK with the shipped encoder; the guardrail's own verdicts serve as KG-AttrScore.
-
-    Args:
-        nli: Judge of sentences that come without a verdict.
-    """
+    """SCK with the shipped encoder; the guardrail's own verdicts serve as KG-AttrScore."""
     from judges.encoder import create_encoder
     from judges.sck import SCKScorer
 
@@ -207,11 +203,7 @@ def relevance_scorer() -> RelevanceScorer:
 
 
 class RelevanceScorer:
-    """Probability that an answer addresses its question, whatever the evidence says of it.
-
-    Args:
-        encoder: Gives the cosine of two texts (CONNER eq. 2).
-    """
+    """Probability that an answer addresses its question, whatever the evidence says of it."""
 
     name = "relevance"
 

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from benchmarks.biokalma.metrics import CitedAnswer, CitedSentence, KalmaScores, kalma_scores
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Citation, Score, Triple
-from guardrail.markers.grammar import KnownFacts, parse
+from guardrail.markers.brackets import KnownFacts
+from guardrail.markers.grammar import parse
 
 if TYPE_CHECKING:
     from judges.base import NLIJudge

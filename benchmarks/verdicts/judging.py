@@ -17,7 +17,8 @@ from guardrail.core.types import Strictness, VerdictThresholds
 from guardrail.engine.parts import Parts
 from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
-from guardrail.verdict.grounder import Grounder, GroundingRequest
+from guardrail.verdict.claims import GroundingRequest
+from guardrail.verdict.grounder import Grounder
 from judges.base import GroundingJudge
 from judges.service import RememberedGrounding
 

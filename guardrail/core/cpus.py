@@ -7,17 +7,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["usable_cpus"]
-
 
 def usable_cpus(root: Path = Path("/")) -> int:
     """Return the number of processors this process may use, at least 1.
 
     The CPU quota of a container (that of Docker, or a limit of Kubernetes) bounds it as well; more
     threads than that are throttled. A part of a processor counts as one.
-
-    Args:
-        root: Where ``proc`` and ``sys`` are mounted.
 
     Source: https://docs.kernel.org/admin-guide/cgroup-v2.html (``cpu.max``) and
     https://docs.kernel.org/scheduler/sched-bwc.html (``cpu.cfs_quota_us``, version 1).

@@ -16,16 +16,6 @@ from guardrail.core.errors import ConfigError
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = [
-    "LONGEST",
-    "did_you_mean",
-    "documented",
-    "field_problems",
-    "fields_at",
-    "in_short",
-    "plainly",
-    "read_toml",
-]
 
 LONGEST = 80
 """Most characters of a value that a message prints; what somebody sent may be a whole file."""
@@ -113,10 +103,6 @@ def _models_in(annotation: object) -> list[type[BaseModel]]:
 
 def read_toml(content: str | bytes, source: object) -> dict[str, object]:
     """Read TOML.
-
-    Args:
-        content: Of the file.
-        source: The file, for messages.
 
     Raises:
         ConfigError: It is none, no UTF-8, nests too deep, or has a number of thousands of digits.

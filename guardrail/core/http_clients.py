@@ -18,7 +18,6 @@ from guardrail.core.secrets import register_environment, register_secret
 if TYPE_CHECKING:
     from openai import OpenAI
 
-__all__ = ["TokenBucket", "open_client", "openai_errors", "reading_environment"]
 
 PROXIES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -158,12 +157,7 @@ def _shorten(message: str) -> str:
 
 
 class TokenBucket:
-    """Counts calls; whoever uses it from several threads holds a lock.
-
-    Args:
-        per_second: Tokens that come in a second.
-        capacity: Most tokens that gather; the bucket begins full.
-    """
+    """Counts calls; whoever uses it from several threads holds a lock."""
 
     def __init__(self, per_second: float, capacity: float) -> None:
         self._rate, self._capacity = per_second, capacity

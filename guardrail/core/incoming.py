@@ -10,21 +10,6 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-__all__ = [
-    "Address",
-    "ReasoningFilter",
-    "Text",
-    "Title",
-    "clean_text",
-    "cut_text",
-    "finite_json",
-    "one_line",
-    "read_clean_json",
-    "safe_url",
-    "without_controls",
-    "without_reasoning",
-]
-
 BOUNDARIES = tuple(map(re.compile, (r"\n\s*\n", r"\n", r"[.!?…][\"'”’)\]]*(?=\s)|[。！？]")))
 """Where a text may be cut, the best first: behind a paragraph, a line, a sentence."""
 LEAST_SHARE = 0.5
@@ -149,9 +134,6 @@ def without_reasoning(text: str) -> str:
 
     Blocks are left out wherever they stand. One that is never closed counts from a line's
     beginning only; one that was opened in the prompt begins with the text.
-
-    Args:
-        text: What a model wrote.
     """
     first = TAG.search(text)
     if first is None:

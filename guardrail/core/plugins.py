@@ -24,8 +24,6 @@ from guardrail.core.errors import ConfigError, GuardrailError, InputError
 from guardrail.core.types import Problem
 from guardrail.core.workers import GivenUpError
 
-__all__ = ["NOWHERE", "Kind", "foreign", "made_part", "named_part", "note_failure", "reporting"]
-
 Kind = Literal["checks", "judges", "scorers", "graphs"]
 """Kinds of parts; the group of entry points is ``kg_guardrail.`` and this."""
 
@@ -37,10 +35,6 @@ _PLACE = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*):([A-Za-z_]\w*)")
 
 def named_part(kind: Kind, name: str) -> Callable[..., object] | None:
     """The class or function that makes a part.
-
-    Args:
-        kind: What it is to make.
-        name: Name of an entry point, or ``module:Class``.
 
     Returns:
         None where there is no such entry point and no such module.
@@ -65,12 +59,6 @@ def named_part(kind: Kind, name: str) -> Callable[..., object] | None:
 
 def made_part(kind: Kind, name: str, make: Callable[[], object], needs: tuple[str, ...]) -> object:
     """Make a part, and see that it has all that its protocol asks for.
-
-    Args:
-        kind: What it is.
-        name: Its name in the settings.
-        make: Makes it.
-        needs: Names of its attributes and methods.
 
     Raises:
         ConfigError: It cannot be made, or lacks one of them.
@@ -116,12 +104,6 @@ def _said(what: str, error: Exception) -> str:
 def note_failure(problems: list[Problem], part: str, what: str, error: Exception) -> None:
     """Record, once, that a part failed without which the rest goes on.
 
-    Args:
-        problems: Where it is recorded.
-        part: Its name there.
-        what: Whose code failed, as for ``foreign``.
-        error: The error.
-
     Raises:
         GivenUpError: It says that nobody waits for the rest either.
     """
@@ -136,11 +118,6 @@ def note_failure(problems: list[Problem], part: str, what: str, error: Exception
 @contextmanager
 def reporting(problems: list[Problem], part: str, what: str) -> Iterator[None]:
     """Run code of another package without which the rest goes on.
-
-    Args:
-        problems: The list that its failure is added to, once.
-        part: Names it there.
-        what: Whose code it is, as for ``foreign``.
 
     Raises:
         GivenUpError: Nobody waits for the rest either.

@@ -26,16 +26,6 @@ from guardrail.core.fields import in_short
 from guardrail.core.incoming import read_clean_json
 from guardrail.core.text.lexicon import lexicon_set
 
-__all__ = [
-    "LONGEST_LINE",
-    "TABLE_FILES",
-    "bounded_lines",
-    "cell_text",
-    "is_cut",
-    "read_rows",
-    "unpacked",
-]
-
 MOST_UNPACKED: Final = 200
 """Times its packed size that a file may have; real graphs have some fifty."""
 LEAST_REFUSED: Final = 64 << 20
@@ -146,11 +136,6 @@ def read_rows(stream: BinaryIO, kind: str, source: str) -> Rows:
     first line such as ``sep=;`` names the sign. Blank lines above the names of the columns are
     passed over.
 
-    Args:
-        stream: The unpacked file.
-        kind: ``csv``, ``tsv`` or ``jsonl``.
-        source: The file, for messages.
-
     Raises:
         InputError: The file has one column, or a row is no row of a table; names the line.
     """
@@ -172,9 +157,6 @@ def cell_text(value: object) -> str | None:
 
     Numbers are written in figures without exponents, dates as ``2025-08-11``, points in time as
     ``2025-08-11 14:30:00``, times as ``2.5 hours``, and what is nested as JSON.
-
-    Args:
-        value: As JSON, a database or a data frame gives it.
     """
     if hasattr(value, "tolist"):
         value = value.tolist()  # of numpy
@@ -269,11 +251,7 @@ def _csv_rows(text: TextIO, kind: str, source: str) -> Rows:
 
 
 def _separator(sample: Sequence[str], kind: str, source: str) -> str:
-    """The separator that gives most lines as many cells as the first, at least two.
-
-    Raises:
-        InputError: There is none; names a sign that may be meant.
-    """
+    """The separator that gives most lines as many cells as the first, at least two."""
     scores = {}
     for mark in SEPARATORS[kind]:
         widths = _widths(sample, mark)

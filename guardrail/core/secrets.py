@@ -20,18 +20,6 @@ from contextvars import ContextVar
 from pathlib import Path
 from urllib.parse import quote
 
-__all__ = [
-    "RedactedRepr",
-    "get_logger",
-    "hiding",
-    "public_url",
-    "redact",
-    "redact_active",
-    "register_environment",
-    "register_secret",
-    "resolve_secret",
-]
-
 HIDDEN = "***"
 SHORTEST = 8
 """Characters of the shortest registered value: replacing shorter ones would garble messages."""

@@ -27,21 +27,6 @@ from typing import Never, ParamSpec, Protocol, Self, TypeVar, TypeVarTuple, cast
 from guardrail.core.errors import GuardrailError, OverloadedError
 from guardrail.core.types import Usage
 
-__all__ = [
-    "Closing",
-    "GivenUpError",
-    "InThread",
-    "Workers",
-    "called",
-    "off_loop",
-    "run_sync",
-    "stop_if_given_up",
-    "synchronous",
-    "time_left",
-    "watch",
-    "within",
-]
-
 
 class Closing(ABC):
     """Something that is closed."""
@@ -176,13 +161,7 @@ class InThread(Protocol):
 async def called(
     in_thread: InThread, work: Callable[[*Arguments], Awaitable[T] | T], *args: *Arguments
 ) -> T:
-    """Call foreign code that may be a coroutine function, block, or return what is awaited.
-
-    Args:
-        in_thread: Runs it where it is no coroutine function.
-        work: The function.
-        args: What it takes.
-    """
+    """Call foreign code that may be a coroutine function, block, or return what is awaited."""
     result: Awaitable[T] | T
     if inspect.iscoroutinefunction(work):
         result = work(*args)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
     from guardrail.models.base import LanguageModel
 
-__all__ = ["Correcting"]
 
 ROUNDS = 3
 """Times that an answer is judged again with fewer corrections before none is kept."""

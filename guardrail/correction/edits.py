@@ -27,7 +27,6 @@ from guardrail.core.text.words import (
     content_stems,
     fold,
     meets,
-    plain,
     property_words,
     tokenise,
 )
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.combination import Outcome
 
-__all__ = ["Edit", "Proposal", "proposed", "replaced", "value_edit"]
 
 SURE = 0.5
 """Least probability at which the judge's score of a word counts."""
@@ -82,14 +80,7 @@ RELATIVE = frozenset({"WDT", "WP", "WP$", "WRB"})
 
 
 class Edit(NamedTuple):
-    """Words of a sentence and their replacement.
-
-    Attributes:
-        start: Offset of the first character in the sentence.
-        end: Offset past the last.
-        text: The replacement; never empty.
-        number: Number of the statement that it is taken from.
-    """
+    """Words of a sentence and their replacement."""
 
     start: int
     end: int
@@ -125,14 +116,7 @@ def replaced(text: str, edits: Sequence[Edit]) -> str:
 def proposed(
     claim: Claim, evidence: Premises, findings: Sequence[Finding], outcome: Outcome
 ) -> Proposal:
-    """How one contradicted sentence may be corrected: every finding against it, or nothing.
-
-    Args:
-        claim: The sentence.
-        evidence: What it is compared with.
-        findings: What the checks found.
-        outcome: The verdict on it.
-    """
+    """How one contradicted sentence may be corrected: every finding against it, or nothing."""
     statements = evidence.indexed.statements
     each: dict[tuple[int, ...], tuple[Edit, ...]] = {}
     for finding in findings:
@@ -188,12 +172,6 @@ def _of_finding(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edi
 def value_edit(text: str, claimed: TypedValue, held: TypedValue, number: int) -> Edit | None:
     """The edit that writes a held value in place of a claimed one.
 
-    Args:
-        text: The sentence.
-        claimed: Its value.
-        held: The value of the evidence.
-        number: The statement that holds it.
-
     Returns:
         None if no way to write it gives a sentence that agrees with the held value.
     """
@@ -244,12 +222,7 @@ def _of_judge(claim: Claim, evidence: Premises, against: int) -> list[Edit]:
 
 
 def _of_prose(claim: Claim, claimed: TypedValue, evidence: Premises) -> tuple[Edit, ...]:
-    """The value of the sentence of prose that shares most words with the claim, if only one does.
-
-    Prose names no property: *within 7 working days* may be about something else than *within 60
-    days*. So the statement must have half of the claim's words, and no other more of those that are
-    not the subject's name.
-    """
+    """The value of the one sentence of prose that shares most words with the claim."""
     words = claim.stems - content_stems(claimed.text)
     own = words - content_stems(" ".join(evidence.subjects))
     found = []
@@ -382,18 +355,14 @@ def _opens_with_vowel(words: str) -> bool:
 
 
 def _of_name(claim: Claim, evidence: Premises, against: int) -> list[Edit]:
-    """The only name of a sentence that nothing supports becomes the value that contradicts it.
-
-    The property must have one value, and the value must be a name of which the sentence has no
-    word. A country replaces a country only, and a people a people: *French*, not *France*.
-    """
+    """The only name of a sentence that nothing supports becomes the value that contradicts it."""
     statements = evidence.indexed.statements
-    text = plain(claim.text)
+    text = claim.plain
     named = [
         number
         for number, item in evidence.chosen
         if item.fact and named_share(claim, item.fact.property) >= NAMED and _is_name(item)
-        if evidence.speaks_of(item) and not item.stands_in(text, claim.tokens, claim.values)
+        if evidence.speaks_of(item) and not claim.where(item)
     ]
     against = named[0] if len(named) == 1 else against
     statement, fact = statements[against], statements[against].fact
@@ -448,19 +417,15 @@ def _is_name(statement: Statement) -> bool:
 
 
 def _unsupported_names(claim: Claim, evidence: Premises) -> list[Span]:
-    """The names of a sentence that are no subject, value or property of the evidence.
-
-    Names joined by a comma are one: *Glen Ridge, New Jersey*. Of several, those count whose words
-    the judge finds contradicted.
-    """
-    text = plain(claim.text)
+    """The names of a sentence that are no subject, value or property of the evidence."""
+    text = claim.plain
     known = [*claim.mentions, *((value.start, value.end) for value in claim.values)]
     properties = frozenset[str]()
     for label in evidence.subjects:
         known += part_of_name_in(claim.tokens, label)
     for _, item in evidence.chosen:
         if evidence.speaks_of(item):
-            known += item.stands_in(text, claim.tokens, claim.values)
+            known += claim.where(item)
         if item.fact:
             properties |= content_stems(property_words(item.fact.property))
     found: list[Span] = []

@@ -435,18 +435,7 @@ class Engine:
         tagged: bool,
         correct: bool = False,
     ) -> list[Checked]:
-        """Check n rows together, in a worker thread; a part that fails is one of their problems.
-
-        After a failure every row is checked alone, so that only the rows that cause it go
-        without that part. Where the first few fail alone too, the part is down for all.
-
-        Args:
-            rows: The rows.
-            grounder: Gives what grounds them; None for the one of the parts.
-            strictness: How sure the judge must be; None for the configured strictness.
-            tagged: Whether their texts are parsed for scorers.
-            correct: True to propose corrections of contradicted sentences.
-        """
+        """Check n rows together, in a worker thread; a part that fails is one of their problems."""
         thresholds = (strictness or self.config.strictness).thresholds
         ground = partial(
             self._ground,

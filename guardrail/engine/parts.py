@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from guardrail.engine.scoring import Scorer
     from guardrail.evidence.prepared import EvidenceCache
     from guardrail.models.base import LanguageModel
-    from guardrail.verdict.checks import Check
+    from guardrail.verdict.checks.base import Check
     from guardrail.verdict.grounder import Grounder
     from judges.base import AttributionJudge, GroundingJudge, NLIJudge
     from judges.second_opinion import SecondJudge, SecondOpinions

@@ -18,7 +18,6 @@ from guardrail.log.tracing import log_failed, record_answer, stage
 if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog
 
-__all__ = ["Recorder"]
 
 WRITERS = 2
 """Threads that write; a log has one writer at a time, so that more would wait for each other."""

@@ -28,7 +28,6 @@ from guardrail.policy import ANNOTATE, Policy, Unavailable
 if TYPE_CHECKING:
     from guardrail.engine.flow import Engine
 
-__all__ = ["CheckSession"]
 
 CONTEXT_CHARS = 2_000
 """Characters of context before a sentence: names and pronouns rarely reach back further,
@@ -216,11 +215,7 @@ def _since(answer: GuardedAnswer, since: int, raw: str) -> GuardedAnswer:
 
 
 def _complete(raw: str, start: int) -> int:
-    """Where the last complete sentence of a growing text ends, at or after ``start``.
-
-    A bracket that is still open may become a marker, which belongs to the sentence before it, so
-    nothing from there on counts.
-    """
+    """Where the last complete sentence of a growing text ends, at or after ``start``."""
     tail = raw[start:]
     opened = open_bracket(tail)
     stretches = split_sentences(tail if opened is None else tail[:opened])

@@ -27,7 +27,6 @@ from judges.base import EVIDENCE_CHARS
 if TYPE_CHECKING:
     from guardrail.core.text.values import TypedValue
 
-__all__ = ["EvidenceCache", "PreparedEvidence", "Selection", "Window", "prepare"]
 
 WINDOW_CHARS = 300
 """Characters of a window, some 75 of a judge's tokens."""
@@ -67,13 +66,7 @@ class Window(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The statements that one sentence is held against.
-
-    Attributes:
-        places: Places of the statements, window by window.
-        priority: Indexes into ``places``, most important first.
-        windows: Number of the window of each of ``places``.
-    """
+    """The statements that one sentence is held against."""
 
     places: tuple[int, ...]
     priority: tuple[int, ...]
@@ -125,11 +118,7 @@ class PreparedEvidence:
         return BYTES_PER_CHAR * self.chars
 
     def spoken(self, text: str) -> PreparedEvidence:
-        """The same evidence, with the other names that an answer uses written after the label.
-
-        Args:
-            text: The answer, in plain characters.
-        """
+        """The same evidence, with the other names that an answer uses written after the label."""
         if not self.names and not self.wider:
             return self
         used = frozenset(

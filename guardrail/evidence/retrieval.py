@@ -74,14 +74,7 @@ class Knowledge(NamedTuple):
 
 
 class GraphRetriever:
-    """Links texts to a graph and reads the neighbourhood of what was linked.
-
-    Args:
-        graph: The graph.
-        linker: Its linker.
-        settings: How much is read.
-        limit: Most triples for one answer.
-    """
+    """Links texts to a graph and reads the neighbourhood of what was linked."""
 
     def __init__(
         self, graph: KnowledgeGraph, linker: EntityLinker, settings: GraphConfig, limit: int
@@ -98,10 +91,6 @@ class GraphRetriever:
         """Find the evidence for n pairs of question and answer (which may be empty).
 
         Every different text is linked once, every different entity read once.
-
-        Args:
-            rows: Questions and clean answers.
-            docs: Texts that are parsed already.
 
         Raises:
             KnowledgeGraphError: The graph cannot answer.
@@ -148,10 +137,6 @@ def _asked(link: LinkedEntity) -> str | None:
 def given(evidence: Sequence[Evidence], limits: LimitsConfig) -> Knowledge:
     """Evidence that the caller hands in, as knowledge to prompt with and to judge against.
 
-    Args:
-        evidence: Triples and passages.
-        limits: How much of it is read for one answer.
-
     Raises:
         InputError: A name is longer than names are; see ``bounds.MOST_CHARS``.
     """
@@ -187,12 +172,7 @@ def _owner(item: Evidence, place: int) -> str:
 
 
 def _shared(groups: Iterable[Sequence[Item]], limit: int) -> tuple[tuple[Item, ...], int]:
-    """Take at most ``limit`` different items, turn by turn one of each group.
-
-    Returns:
-        The items in the order of the groups, so that no large group starves those behind it,
-        and the number of different items left out.
-    """
+    """Take at most ``limit`` different items, turn by turn one of each group."""
     unique_groups = [list(dict.fromkeys(group)) for group in groups]
     items = list(dict.fromkeys(chain.from_iterable(unique_groups)))
     if len(items) <= limit:
@@ -257,10 +237,6 @@ def too_long(item: Evidence) -> tuple[str, int] | None:
 
 def bounded(item: Evidence, where: str) -> None:
     """Check that the names of an item of evidence are no longer than names are.
-
-    Args:
-        item: A triple or a passage.
-        where: What to call it in an error: ``evidence[2]``.
 
     Raises:
         InputError: One of its names is longer.
@@ -341,11 +317,7 @@ def _names(places: Iterable[Entity]) -> tuple[str, ...]:
 
 
 def _open_places(answer: str, known: Knowledge) -> Iterator[str]:
-    """Yield ids of places that a sentence may tell by a wider one: it has their property's word.
-
-    A sentence that names the place itself does so only where another may follow: *Soho, London*.
-    What callers hand in has no entities of the graph, and its ids may be those of another one.
-    """
+    """Yield ids of places that a sentence may tell by a wider one: it has their property's word."""
     places = [
         (item.value_id, fold(item.value), cues(item.property))
         for item in (known.evidence if known.entities else ())

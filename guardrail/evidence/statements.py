@@ -17,8 +17,6 @@ from guardrail.core.text.words import Token, content_stems, fold, plain, propert
 from guardrail.core.types import Citation, Evidence, Passage, Triple
 from guardrail.core.workers import stop_if_given_up
 
-__all__ = ["Statement", "as_spoken", "statements_of"]
-
 QUOTES = re.compile(r'(?<!\d)"')
 """A quotation mark, and not the sign of inches or seconds."""
 
@@ -123,10 +121,7 @@ class Statement:
         return found or self._part_in(tokens)
 
     def _part_in(self, tokens: Sequence[Token]) -> list[tuple[int, int]]:
-        """Where a word of a person's name stands for it: *Leopold*, for Leopold Mozart.
-
-        Words that the subject's name has as well stand for nobody.
-        """
+        """Where a word of a person's name stands for it: *Leopold*, for Leopold Mozart."""
         assert self.triple is not None
         words = self.triple.value.split()
         if len(words) < 2 or not all(word[:1].isupper() for word in words):
@@ -157,12 +152,7 @@ class Statement:
 def statements_of(
     evidence: Sequence[Evidence], names: Mapping[str, tuple[str, ...]] = NO_NAMES
 ) -> list[Statement]:
-    """Write evidence as statements, in its order.
-
-    Args:
-        evidence: Triples and passages.
-        names: Other names of subjects, by label.
-    """
+    """Write evidence as statements, in its order."""
     found: list[Statement] = []
     for place, item in enumerate(evidence):
         stop_if_given_up()

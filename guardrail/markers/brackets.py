@@ -23,17 +23,6 @@ from collections.abc import Iterable, Sequence
 
 from guardrail.core.types.knowledge import Citation, Triple
 
-__all__ = [
-    "CORRECTED",
-    "KnownFacts",
-    "bracket_pairs",
-    "open_bracket",
-    "read_bracket",
-    "write_bracket",
-    "write_entity",
-    "write_fact",
-]
-
 NA = "[NA]"
 CORRECTED = "[corrected]"
 """Stands behind words that the guardrail wrote in place of a model's; read only as written here."""

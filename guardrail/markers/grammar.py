@@ -24,21 +24,6 @@ from guardrail.markers.brackets import (
     write_bracket,
 )
 
-__all__ = [
-    "KnownFacts",
-    "Marker",
-    "ParsedText",
-    "insert",
-    "keep",
-    "parse",
-    "render",
-    "render_marker",
-    "source_numbers",
-    "strip",
-    "without_references",
-    "without_ruins",
-]
-
 
 class Marker(Value):
     """One bracket of citations, ``[NA]`` or ``[corrected]``, at its place in the text.
@@ -69,13 +54,7 @@ class Marker(Value):
 
 
 class ParsedText(Value):
-    """Running text with its markers taken out.
-
-    Attributes:
-        clean: The text without markers.
-        marked: The text with markers, as it was parsed.
-        markers: In the order of the text.
-    """
+    """Running text with its markers taken out."""
 
     clean: str
     marked: str

@@ -11,8 +11,6 @@ from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.types import AttributedAnswer, Citation, Sentence, Span, SpanKind
 from guardrail.markers.grammar import Marker, insert
 
-__all__ = ["UNCARRIED", "marked_text", "markers_of", "shifted", "without_sentences"]
-
 MARKS = re.compile(r"[`*_~]+")
 """Marks of emphasis and code."""
 
@@ -115,11 +113,7 @@ def _abbreviated(text: str, place: int) -> bool:
 
 
 def _place(citation: Citation, sentence: Sentence, stop: int) -> int:
-    """Where a citation stands that no span has for itself.
-
-    That is behind a phrase of its value, which another citation may have as well; else behind
-    what is supported where something lacks support, and at the sentence's end where nothing does.
-    """
+    """Where a citation stands that no span has for itself."""
     supported = [span for span in sentence.spans if span.kind not in UNCARRIED]
     value = citation.value.casefold()
     same = [item.end for item in supported if item.triple and item.text.casefold() in value]

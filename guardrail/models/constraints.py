@@ -13,7 +13,8 @@ from functools import cached_property
 from guardrail.core.errors import ModelError
 from guardrail.core.types.knowledge import Citation, Triple
 from guardrail.core.types.value import Value
-from guardrail.markers.grammar import KnownFacts, Marker, insert, parse, render_marker
+from guardrail.markers.brackets import KnownFacts
+from guardrail.markers.grammar import Marker, insert, parse, render_marker
 
 __all__ = [
     "MAX_ENUM_CHARACTERS",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import find_names
 from guardrail.core.text.values import Agreement, compare
-from guardrail.core.text.words import content_stems, fold, meets, plain
+from guardrail.core.text.words import content_stems, fold, meets
 from guardrail.core.types import (
     Citation,
     Effect,
@@ -53,7 +54,7 @@ def citations_of(
         item
         for item in carried
         if item.triple is not None
-        and (not verbatim or stands(item.triple.value, claim.stretch.text))
+        and (not verbatim or _stands(item.triple.value, claim.stretch.text))
     ]
     triples.sort(key=lambda item: _place(claim, item))
     passages = [item for item in carried if item.triple is None][:PASSAGES]
@@ -89,7 +90,7 @@ def citation_errors(claim: Claim, evidence: Premises, outcome: Outcome) -> tuple
         if not named:
             errors.append(f"{shown}: no such fact is given")
         elif outcome.verdict is Verdict.CONTRADICTED or not any(
-            number in outcome.carried or states(claim, evidence, item) for number, item in named
+            number in outcome.carried or _states(claim, evidence, item) for number, item in named
         ):
             errors.append(f"{shown}: the sentence does not state it")
     carrying = {statements[number].place for number in outcome.carried}
@@ -100,9 +101,9 @@ def citation_errors(claim: Claim, evidence: Premises, outcome: Outcome) -> tuple
     return tuple(errors)
 
 
-def states(claim: Claim, evidence: Premises, statement: Statement) -> bool:
+def _states(claim: Claim, evidence: Premises, statement: Statement) -> bool:
     """True if a sentence speaks of a fact's subject and has its value."""
-    spans = statement.stands_in(plain(claim.text), claim.tokens, claim.values)
+    spans = claim.where(statement)
     return bool(spans) and evidence.speaks_of(statement)
 
 
@@ -119,7 +120,7 @@ def bears_on(claim: Claim, statement: Statement) -> bool:
 
     The name that comes first in both is what both tell of: having it in common bears on nothing.
     """
-    if statement.stands_in(plain(claim.text), claim.tokens, claim.values):
+    if claim.where(statement):
         return True
     if any(
         compare(mine, held) is Agreement.SAME for mine in claim.values for held in statement.values
@@ -137,11 +138,11 @@ def _first_name(text: str) -> str:
 
 
 def _place(claim: Claim, statement: Statement) -> int:
-    spans = statement.stands_in(plain(claim.text), claim.tokens, claim.values)
+    spans = claim.where(statement)
     return spans[0][0] if spans else len(claim.text)
 
 
-def stands(value: str, text: str) -> bool:
+def _stands(value: str, text: str) -> bool:
     """True if a text contains a value as written, ignoring case, and not within a word."""
     written = re.escape(value.casefold())
     return re.search(rf"(?<!\w){written}(?!\w)", text.casefold()) is not None
@@ -196,13 +197,8 @@ MARKED = 0.5
 """Least probability at which a word counts as missing or contradicted."""
 
 
-class _Stretch(NamedTuple):
-    """Characters of a sentence with their verdict."""
-
-    start: int
-    end: int
-    kind: SpanKind
-    triple: Triple | None = None
+_Phrase = tuple[int, int, SpanKind, Triple | None]
+"""Offsets in a sentence, with the verdict on these words and the triple behind it."""
 
 
 def spans_of(
@@ -218,90 +214,80 @@ def spans_of(
     wanted = _refused(claim, evidence, outcome, findings)
     if claim.answers is None:
         wanted += _carried(claim, evidence, outcome)
-    chosen: list[_Stretch] = []
+    chosen: list[_Phrase] = []
     for item in wanted:
-        if item.start < item.end and not meets(item[:2], [other[:2] for other in chosen]):
+        if item[0] < item[1] and not meets(item[:2], [other[:2] for other in chosen]):
             chosen.append(item)
-    offset = claim.stretch.start
+    text, offset = claim.place.text, claim.stretch.start
     return tuple(
-        Span(
-            text=claim.place.text[item.start : item.end],
-            start=offset + item.start,
-            end=offset + item.end,
-            kind=item.kind,
-            triple=item.triple,
-        )
-        for item in sorted(chosen)
+        [
+            Span(
+                text=text[start:end],
+                start=offset + start,
+                end=offset + end,
+                kind=kind,
+                triple=triple,
+            )
+            for start, end, kind, triple in sorted(chosen, key=itemgetter(0))
+        ]
     )
 
 
 def _refused(
     claim: Claim, evidence: Premises, outcome: Outcome, findings: Sequence[Finding]
-) -> list[_Stretch]:
+) -> list[_Phrase]:
     if outcome.verdict is Verdict.SUPPORTED:
         return []
-    against = outcome.verdict is Verdict.CONTRADICTED
-    kind = SpanKind.CONTRADICTED if against else SpanKind.NA
-    effect = Effect.CONTRADICTS if against else Effect.MISSING
-    number = outcome.against
-    triple = None if number is None else evidence.indexed.statements[number].triple
-    triple = triple if against else None
-    offset = claim.stretch.start
-    found = [
-        _Stretch(finding.start - offset, finding.end - offset, kind, triple)
-        for finding in findings
-        if finding.effect is effect
-    ]
     words = evidence.grounding.words if evidence.grounding else ()
-    if not found or not against:
-        found += [_Stretch(start, end, kind, triple) for start, end in _runs(claim, words, against)]
+    against = outcome.verdict is Verdict.CONTRADICTED
+    kind, effect, triple = SpanKind.NA, Effect.MISSING, None
     if against:
-        missing = _runs(claim, words, False)
-        found += [_Stretch(start, end, SpanKind.NA) for start, end in missing if found]
-    if not found:
-        found = [_Stretch(0, len(claim.place.text), kind, triple)]
+        kind, effect = SpanKind.CONTRADICTED, Effect.CONTRADICTS
+        if outcome.against is not None:
+            triple = evidence.indexed.statements[outcome.against].triple
+    offset = claim.stretch.start
+    places = [
+        (item.start - offset, item.end - offset) for item in findings if item.effect is effect
+    ]
+    if not places or not against:
+        scores = [word.contradicted if against else word.missing for word in words]
+        places += _runs(claim, words, scores)
+    found: list[_Phrase] = [(start, end, kind, triple) for start, end in places]
+    if against and found:
+        missing = _runs(claim, words, [word.missing for word in words])
+        found += [(start, end, SpanKind.NA, None) for start, end in missing]
+    return found or [(0, len(claim.place.text), kind, triple)]
+
+
+def _carried(claim: Claim, evidence: Premises, outcome: Outcome) -> list[_Phrase]:
+    """The values of the supporting statements in the sentence."""
+    carried = [evidence.indexed.statements[number] for number in outcome.carried]
+    found: list[_Phrase] = [
+        (start, end, SpanKind.SUPPORTED, statement.triple)
+        for statement in carried
+        for start, end in claim.where(statement)[:1]
+    ]
+    prose = any(statement.triple is None for statement in carried)
+    if prose and outcome.verdict is Verdict.UNSUPPORTED and evidence.grounding:
+        words = evidence.grounding.words
+        runs = _runs(claim, words, [1.0 - word.missing for word in words])
+        found += [(start, end, SpanKind.SUPPORTED, None) for start, end in runs]
     return found
 
 
-def _runs(claim: Claim, words: Sequence[WordScore], against: bool) -> list[tuple[int, int]]:
-    """Neighbouring words that are missing, or contradicted, as runs; function words join them."""
+def _runs(
+    claim: Claim, words: Sequence[WordScore], scores: Sequence[float]
+) -> list[tuple[int, int]]:
+    """Neighbouring words with a high score, as runs; function words join them, but end none."""
     light = lexicon_set("function_words", "stop_words")
     runs: list[tuple[int, int]] = []
-    run: list[WordScore] = []
-    for word in words:
-        hit = (word.contradicted if against else word.missing) >= MARKED
+    open_, full = False, []
+    for word, score in zip(words, scores, strict=True):
         empty = fold(claim.text[word.start : word.end]) in light
-        if hit or (run and empty):
-            run.append(word)
+        if score >= MARKED or (open_ and empty):
+            open_ = True
+            full += [] if empty else [word]
             continue
-        if run:
-            runs += _trimmed(claim, run, light)
-        run = []
-    return runs + (_trimmed(claim, run, light) if run else [])
-
-
-def _trimmed(
-    claim: Claim, words: Sequence[WordScore], light: frozenset[str]
-) -> list[tuple[int, int]]:
-    """A run without the function words at its ends; nothing where it has no others."""
-    full = [word for word in words if fold(claim.text[word.start : word.end]) not in light]
-    return [(full[0].start, full[-1].end)] if full else []
-
-
-def _carried(claim: Claim, evidence: Premises, outcome: Outcome) -> list[_Stretch]:
-    """Spans of the values of the supporting statements in the sentence."""
-    text = plain(claim.text)
-    found: list[_Stretch] = []
-    for number in outcome.carried:
-        statement = evidence.indexed.statements[number]
-        for start, end in statement.stands_in(text, claim.tokens, claim.values)[:1]:
-            found.append(_Stretch(start, end, SpanKind.SUPPORTED, statement.triple))
-    prose = any(evidence.indexed.statements[number].triple is None for number in outcome.carried)
-    if prose and outcome.verdict is Verdict.UNSUPPORTED and evidence.grounding:
-        inverted = [
-            word.model_copy(update={"missing": 1.0 - word.missing})
-            for word in evidence.grounding.words
-        ]
-        runs = _runs(claim, inverted, False)
-        found += [_Stretch(start, end, SpanKind.SUPPORTED) for start, end in runs]
-    return found
+        runs += [(full[0].start, full[-1].end)] if full else []
+        open_, full = False, []
+    return runs + ([(full[0].start, full[-1].end)] if full else [])

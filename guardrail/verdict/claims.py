@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
@@ -14,7 +14,6 @@ from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import find_names, label_in, part_of_name_in
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.sentences import (
-    Line,
     Stretch,
     cells_of,
     code_blocks,
@@ -36,6 +35,7 @@ from guardrail.core.text.words import (
 )
 from guardrail.core.types import Strictness, VerdictThresholds
 from guardrail.evidence.prepared import PreparedEvidence
+from guardrail.evidence.statements import Statement
 from guardrail.markers.grammar import Marker, ParsedText, without_references, without_ruins
 from judges.letters import plain_letters
 
@@ -85,10 +85,10 @@ class Claim:
         head: Whether it is such a head with an amount in it: nothing supports that it
             names columns, and only what contradicts it counts.
         evidence: What the answer is held against.
+        markers: Those that the model wrote into the sentence.
         answers: The bare yes or no in whose place this sentence, the proposition of the question,
             is judged; None for a sentence of the answer itself.
         denied: True if the bare answer denies the proposition.
-        markers: Those that the model wrote into the sentence.
     """
 
     stretch: Stretch
@@ -98,9 +98,9 @@ class Claim:
     prose: bool
     head: bool
     evidence: PreparedEvidence
+    markers: tuple[Marker, ...] = ()
     answers: Stretch | None = None
     denied: bool = False
-    markers: tuple[Marker, ...] = ()
 
     @property
     def place(self) -> Stretch:
@@ -113,8 +113,13 @@ class Claim:
         return without_emphasis(self.written)
 
     @cached_property
+    def plain(self) -> str:
+        """``text`` in plain characters; offsets are the same."""
+        return plain(self.text)
+
+    @cached_property
     def asked(self) -> str:
-        """The question, without one that tells the whole sentence: who asks tells nothing."""
+        """The question, without one that contains the whole sentence: a question is no evidence."""
         content = self.stems - lexicon_set("function_words", "yes")
         whole = content and content <= content_stems(plain(self.question))
         return "" if whole else self.question.strip()
@@ -127,12 +132,12 @@ class Claim:
     @cached_property
     def tokens(self) -> tuple[Token, ...]:
         """The words of ``text``; offsets are the sentence's own."""
-        return tokenise(plain(self.text))
+        return tokenise(self.plain)
 
     @cached_property
     def stems(self) -> frozenset[str]:
         """Stems of its content words."""
-        return content_stems(plain(self.text))
+        return content_stems(self.plain)
 
     @cached_property
     def values(self) -> list[TypedValue]:
@@ -144,45 +149,60 @@ class Claim:
         return [item for item in found if not within_another((item.start, item.end), self.mentions)]
 
     @cached_property
-    def mentions(self) -> list[tuple[int, int]]:
+    def mentions(self) -> list[Span]:
         """Where it writes out the name of a subject of the evidence; offsets are its own."""
-        text, tokens = plain(self.text), self.tokens
-        near = self.evidence.labels_in(tokens)
-        names = (name for label in near for name in (label, *self.evidence.names.get(label, ())))
-        return [span for name in names for span in label_in(text, tokens, name)]
+        near = self.evidence.labels_in(self.tokens)
+        names = [name for label in near for name in (label, *self.evidence.names.get(label, ()))]
+        return [span for name in names for span in label_in(self.plain, self.tokens, name)]
 
     @cached_property
-    def names(self) -> list[tuple[int, int]]:
+    def names(self) -> list[Span]:
         """Its names; offsets are the sentence's own."""
-        return find_names(plain(self.text))
+        return find_names(self.plain)
 
-    def span(self, start: int, end: int) -> tuple[int, int]:
+    @cached_property
+    def _where(self) -> dict[Statement, list[Span]]:
+        return {}
+
+    def where(self, statement: Statement) -> list[Span]:
+        """Where it has the value of a triple, or a place that contains it; offsets are its own."""
+        if statement not in self._where:
+            self._where[statement] = statement.stands_in(self.plain, self.tokens, self.values)
+        return self._where[statement]
+
+    def span(self, start: int, end: int) -> Span:
         """Offsets of the sentence as offsets of the answer."""
         return self.stretch.start + start, self.stretch.start + end
 
 
 def claims_of(request: GroundingRequest) -> list[Claim]:
     """The sentences of one answer, in order."""
-    evidence = request.evidence
-    text = request.answer.clean
+    evidence, text = request.evidence, request.answer.clean
     blocks = code_blocks(text)
     claims: list[Claim] = []
     earlier: list[str] = []
-    for stretch, line in lined(text):
+    for stretch, place in lined(text):
         judged = without_references(without_ruins(stretch.text, evidence.entities), evidence.items)
-        head = names_columns(line, stretch)
-        bare = (head and not measures(stretch.text)) or _is_bare(line, stretch)
+        head = place.role == "head" and place.has_rows and _names_columns(stretch)
+        if place.role == "head":
+            short = not place.has_rows and all(map(_is_bare, cells_of(stretch.text)))
+        else:
+            short = bool(place.role) and _is_bare(stretch.text)
+        bare = short or (head and not _measures(stretch.text))
         code = _is_code(stretch, blocks) and PLAIN_WORDS.search(judged) is None
         prose = not bare and not code and not judged.isspace()
         written, before = plain_letters(re.sub(r"\s", " ", judged)), _last(earlier)
         markers = request.answer.within(stretch.start, stretch.end)
         asked = proposition_of(written, request.question, evidence.all_names) if prose else None
-        if asked is not None:
-            stated = Stretch(asked.text, stretch.start, stretch.start + len(asked.text))
-            claim = Claim(stated, asked.text, "", "", True, False, evidence, stretch, asked.denied)
+        if asked is None:
+            claim = Claim(
+                stretch, written, request.question, before, prose, head, evidence, markers
+            )
         else:
-            claim = Claim(stretch, written, request.question, before, prose, head, evidence)
-        claims.append(replace(claim, markers=markers))
+            stated, denied = asked
+            place_of = Stretch(stated, stretch.start, stretch.start + len(stated))
+            claim = Claim(place_of, stated, "", "", True, False, evidence, markers, stretch, denied)
+        claims.append(claim)
         earlier.append(" ".join(judged.split()))
     return claims
 
@@ -199,16 +219,9 @@ def _last(earlier: Sequence[str]) -> str:
     return " ".join(reversed(kept))
 
 
-def _is_code(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
+def _is_code(stretch: Stretch, blocks: Sequence[Span]) -> bool:
     place = bisect_right(blocks, stretch.start, key=itemgetter(0)) - 1
     return place >= 0 and stretch.start < blocks[place][1] and not hides_letters(stretch.text)
-
-
-def _is_bare(line: Line, stretch: Stretch) -> bool:
-    """True if a sentence is a very short heading or label, or a table head of such labels."""
-    if line.is_table_head(stretch):
-        return not line.has_rows and all(map(is_bare, cells_of(stretch.text)))
-    return (line.is_heading(stretch) or line.is_label(stretch)) and is_bare(stretch.text)
 
 
 BARE_WORDS = 3
@@ -221,31 +234,26 @@ CLAUSE_SUBJECTS = frozenset({"expl", "nsubj", "nsubjpass"})
 ASKING = frozenset({"WDT", "WP", "WP$", "WRB"})
 
 
-def names_columns(line: Line, stretch: Stretch) -> bool:
-    """Whether a sentence of a line is the head of a table with rows, whose cells assert nothing."""
-    if not line.is_table_head(stretch) or not line.has_rows:
-        return False
-    cells = [cell for cell in cells_of(stretch.text) if not is_bare(cell)]
+def _names_columns(stretch: Stretch) -> bool:
+    """True if the cells of a table's head assert nothing."""
+    cells = [cell for cell in cells_of(stretch.text) if not _is_bare(cell)]
     return not (any(map(hides_letters, cells)) or _asserts(cells))
 
 
-def measures(text: str) -> bool:
+def _measures(text: str) -> bool:
     """True if a text contains an amount with its unit, such as *range 777 km*."""
-    values = (item.value for item in find_values(text))
+    values = [item.value for item in find_values(text)]
     return any(isinstance(value, Quantity) and value.unit is not None for value in values)
 
 
-def is_bare(text: str) -> bool:
-    """Whether a heading, a label or a head is of hardly a word, in letters, and of no figures."""
+def _is_bare(text: str) -> bool:
+    """True for a heading, a label or a column's name of hardly a word and no figures."""
     few = len(text.split()) <= BARE_WORDS
-    return few and not (hides_letters(text) or any(sign.isdigit() for sign in text))
+    return few and not (hides_letters(text) or any(map(str.isdigit, text)))
 
 
 def _asserts(cells: list[str]) -> bool:
-    """True if any cell is a sentence: a subject with a statement about it.
-
-    *Price per person per night* is none, nor are *Year in which it opened* and *Is it free?*.
-    """
+    """True if any cell is a sentence: a subject with a statement about it."""
     for doc in parse([cell for cell in cells if not cell.endswith("?")]):
         for root in (token for token in doc if token.head.i == token.i):
             said = [root, *(child for child in root.children if child.dep_.startswith("aux"))]
@@ -264,20 +272,10 @@ MOST_WORDS = 6
 """Most words of a bare answer: *No, it does not.*."""
 
 
-class Proposition(NamedTuple):
-    """What a bare answer asserts or denies.
-
-    Attributes:
-        text: The proposition, as a sentence.
-        denied: True if the answer denies it.
-    """
-
-    text: str
-    denied: bool
-
-
-def proposition_of(answer: str, question: str, names: Collection[str] = ()) -> Proposition | None:
-    """The proposition of a polar question that a bare *yes* or *no* answers.
+def proposition_of(
+    answer: str, question: str, names: Collection[str] = ()
+) -> tuple[str, bool] | None:
+    """The proposition of a polar question that a bare *yes* or *no* answers, and if it denies it.
 
     Args:
         answer: A sentence of an answer.
@@ -290,11 +288,13 @@ def proposition_of(answer: str, question: str, names: Collection[str] = ()) -> P
     denied = _denies(answer)
     if denied is None or not question.strip():
         return None
-    asked = split_sentences(plain(question))
-    text = next((item.text for item in reversed(asked) if item.text.endswith("?")), asked[-1].text)
-    opener = TO_JUDGE.match(plain(question))
-    stated = plain(question)[opener.end() :].rstrip(" ?.") if opener else _declared(text, names)
-    return Proposition(f"{stated[0].upper()}{stated[1:]}.", denied) if stated else None
+    question = plain(question)
+    if opener := TO_JUDGE.match(question):
+        stated: str | None = question[opener.end() :].rstrip(" ?.")
+    else:
+        asked = [item.text for item in split_sentences(question)]
+        stated = _declared(next((t for t in reversed(asked) if t.endswith("?")), asked[-1]), names)
+    return (f"{stated[0].upper()}{stated[1:]}.", denied) if stated else None
 
 
 def _denies(answer: str) -> bool | None:
@@ -364,7 +364,7 @@ def subjects_of(
     back = lexicon_set("function_words", "third_persons")
     found: list[frozenset[str]] = []
     for claim in claims:
-        here = _about(plain(claim.text), claim.tokens, evidence)
+        here = _about(claim.plain, claim.tokens, evidence)
         points = any(token.folded in back for token in claim.tokens[:4])
         if not here or points:
             # Somebody whom the evidence knows only as a value is meant by a pronoun alone.

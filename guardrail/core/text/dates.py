@@ -71,10 +71,7 @@ class Agreement(StrEnum):
 
 
 def _measured() -> str:
-    """What stands behind an amount and not behind a year: *1299 dollars*, *1800 kg*.
-
-    Units of one capital or in the singular may begin what goes on: *in 1990 A. Berg*.
-    """
+    """What stands behind an amount and not behind a year: *1299 dollars*, *1800 kg*."""
     names = [*lexicon("numbers")["scales"], "people"]
     for measured in (*lexicon("units")["measures"].values(), lexicon("currencies")["currencies"]):
         for unit in measured:

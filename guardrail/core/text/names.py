@@ -11,17 +11,6 @@ from guardrail.core.text.dates import Agreement, agreement, calendar_words, find
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.words import Span, Token, fold, number_of, remembered, runs_of, tokenise
 
-__all__ = [
-    "NO_NAMES",
-    "by_words_alone",
-    "find_names",
-    "label_in",
-    "nation_words",
-    "other_words",
-    "part_of_name_in",
-    "words_of_label",
-]
-
 NO_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 """Where no entity has other names than its label."""
 

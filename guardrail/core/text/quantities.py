@@ -22,9 +22,6 @@ from guardrail.core.text.words import (
     tokenise,
 )
 
-__all__ = ["Bound", "Quantity", "find_fractions", "find_quantities", "per_what"]
-
-
 JOINTS = re.compile(r"(?:,? and |,? )")
 """What stands between the parts of one length or time: *2 hours and 10 minutes*."""
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from guardrail.core.text.dates import calendar_words
 from guardrail.core.text.lexicon import lexicon_set
-from guardrail.core.text.words import hides_letters
+from guardrail.core.text.words import Span, hides_letters
 
 MAX_SENTENCE_CHARS = 2_000
 """Longer stretches without a full stop are cut at white space, so that one sentence is always
@@ -209,93 +208,86 @@ def laid_out(text: str) -> Iterator[Piece]:
     heading = label = ""
     head: list[str] | None = None
     shown = -1
-    for stretch, line in lined(text):
+    for stretch, place in lined(text):
         words = " ".join(stretch.text.split())
-        if line.is_table_head(stretch):
-            head, shown = line.cells, line.start
+        start, stop = place.line
+        if place.role == "head":
+            head, shown = cells_of(text[start:stop]), start
             continue
-        if head is not None and line.is_row:
-            if line.start != shown:
-                shown = line.start
-                yield from _row(head, line.cells, heading)
+        if head is not None and place.is_row:
+            if start != shown:
+                shown = start
+                yield from _row(head, cells_of(text[start:stop]), heading)
             continue
         head = None
-        if line.is_heading(stretch):
+        if place.role == "heading":
             heading, label = words.strip(MARKDOWN + ":"), ""
-            continue
-        if line.is_label(stretch):
+        elif place.role == "label":
             label = words.strip(MARKDOWN + ":")
-            continue
-        listed = line.is_item and bool(label)
-        if any(sign.isalpha() for sign in words):
-            text = f"{label}: {words}" if listed else words
-            yield Piece(text, heading, label=label, is_item=listed)
-        if not line.is_item:
-            label = ""
+        else:
+            listed = place.is_item and bool(label)
+            if any(sign.isalpha() for sign in words):
+                shown_text = f"{label}: {words}" if listed else words
+                yield Piece(shown_text, heading, label=label, is_item=listed)
+            if not place.is_item:
+                label = ""
 
 
-def lined(text: str) -> Iterator[tuple[Stretch, Line]]:
-    """The sentences of a text, each with the line that it stands on: one for all that share it."""
-    line = Line(text, 0, -1)
-    place = 0
-    for stretch in split_sentences(text):
-        start = text.rfind("\n", place, stretch.start) + 1 or line.start
-        stop = line.stop
-        if stop < stretch.end:
-            stop = text.find("\n", stretch.end)
-            stop = len(text) if stop < 0 else stop
-        if (start, stop) != (line.start, line.stop):
-            line = Line(text, start, stop)
-        place = stretch.start
-        yield stretch, line
-
-
-class Line:
-    """The line of a sentence, or those that it goes over; what its sentences share is found once.
+class Place(NamedTuple):
+    """Where a sentence stands in the layout of its text.
 
     Attributes:
-        whole: The text that it is of; ``start`` and ``stop`` are its offsets there.
-        text: The line itself.
-        is_item: Whether it is an item of a list; ``is_row``, whether it may be a table's row.
-        has_rule: Whether the rule of a table stands below it; ``has_rows``, a row below that.
+        line: Offsets of its line, or of those that it goes over.
+        role: ``head`` of a Markdown table, ``heading``, ``label`` of what stands below; else empty.
+        is_item: True in an item of a list.
+        is_row: True on a line that may be a table's row.
+        has_rows: True if a table's rule and a row stand below the line.
     """
 
-    def __init__(self, whole: str, start: int, stop: int) -> None:
-        self.whole, self.start, self.stop, self.text = whole, start, stop, whole[start:stop]
-        self.is_item, self.is_row = LIST_ITEM.match(self.text) is not None, "|" in self.text
-        rule = UNDER_HEADER.match(whole, stop + 1)
-        self.has_rule = rule is not None
-        self.has_rows = rule is not None and bool((rule[1] or "").strip(MARKDOWN + "|"))
+    line: Span
+    role: Literal["head", "heading", "label", ""]
+    is_item: bool
+    is_row: bool
+    has_rows: bool
 
-    @cached_property
-    def cells(self) -> list[str]:
-        """Its cells, as of a row of a table."""
-        return cells_of(self.text)
 
-    def is_table_head(self, stretch: Stretch) -> bool:
-        """Whether a sentence of it is the line above the rule of a Markdown table."""
-        return "|" in stretch.text and self.has_rule
+def lined(text: str) -> Iterator[tuple[Stretch, Place]]:
+    """The sentences of a text, each with its place; what shares a line is looked at once."""
+    start, stop, before = 0, -1, 0
+    is_item = is_row = has_rows = False
+    rule: re.Match[str] | None = None
+    for stretch in split_sentences(text):
+        line = text.rfind("\n", before, stretch.start) + 1 or start, stop
+        if stop < stretch.end:
+            end = text.find("\n", stretch.end)
+            line = line[0], len(text) if end < 0 else end
+        if line != (start, stop):
+            start, stop = line
+            is_item = LIST_ITEM.match(text, start, stop) is not None
+            is_row = "|" in text[start:stop]
+            rule = UNDER_HEADER.match(text, stop + 1)
+            has_rows = rule is not None and bool((rule[1] or "").strip(MARKDOWN + "|"))
+        before = stretch.start
+        role = _role(text, start, stretch, rule is not None)
+        yield stretch, Place(line, role, is_item, is_row, has_rows)
 
-    def is_heading(self, stretch: Stretch) -> bool:
-        """Whether a sentence stands alone on it, and it is marked as a heading or is bold.
 
-        A sentence that ends as such, with a full stop, is none.
-        """
-        if not LAST.match(self.whole, stretch.end):
-            return False
-        head = self.whole[self.start : stretch.start].strip()
-        signs = ("**", "__")
-        bold = stretch.text.startswith(signs) and stretch.text.rstrip(": ").endswith(signs)
-        ends = stretch.text.rstrip(MARKDOWN)[-1:] in ".!?"
-        return (head.startswith("#") or (bold and not head)) and not ends
-
-    def is_label(self, stretch: Stretch) -> bool:
-        """Whether it only names what stands below it: *Bring:*, *The rules:*."""
-        text = stretch.text.rstrip(MARKDOWN)
-        if not LAST.match(self.whole, stretch.end) or not text.endswith(":"):
-            return False
-        before = self.whole[self.start : stretch.start]
-        return not before.strip(MARKDOWN) and len(stretch.text.split()) <= LABEL_WORDS
+def _role(
+    text: str, line: int, stretch: Stretch, ruled: bool
+) -> Literal["head", "heading", "label", ""]:
+    """Role of a sentence; ``ruled`` says that the rule of a table stands below its line."""
+    if ruled and "|" in stretch.text:
+        return "head"
+    if not LAST.match(text, stretch.end):
+        return ""
+    before, bare = text[line : stretch.start], stretch.text.rstrip(MARKDOWN)
+    signs = ("**", "__")
+    bold = stretch.text.startswith(signs) and stretch.text.rstrip(": ").endswith(signs)
+    marked = before.lstrip().startswith("#") or (bold and not before.strip())
+    if marked and bare[-1:] not in (".", "!", "?"):
+        return "heading"
+    short = len(stretch.text.split()) <= LABEL_WORDS
+    return "label" if bare.endswith(":") and not before.strip(MARKDOWN) and short else ""
 
 
 def cells_of(line: str) -> list[str]:

@@ -39,9 +39,6 @@ def load_english(*left_out: str) -> Language:
     """The first installed English pipeline, loaded once per process and choice of parts, and again
     after many new words.
 
-    Args:
-        left_out: Names of its parts that are not wanted.
-
     Raises:
         ConfigError: If no pipeline is installed.
     """
@@ -88,12 +85,7 @@ def _loaded(left_out: tuple[str, ...]) -> Language:
 
 
 def _one_blas_thread() -> bool:
-    """Whether numpy multiplies matrices on one thread.
-
-    spaCy's own product, BLIS, takes three times as long on processors that it does not know. That
-    of numpy is better where it has one thread: of several, all but one would wait for more work and
-    keep the judges off their cores. How many it has is for the process to say, not for a library.
-    """
+    """Whether numpy multiplies matrices on one thread."""
     from threadpoolctl import ThreadpoolController
 
     found = ThreadpoolController().select(user_api="blas").info()

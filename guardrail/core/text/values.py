@@ -388,11 +388,7 @@ def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
 
 
 def _slack(claimed: Quantity, known: Quantity) -> float:
-    """By how much two numbers may differ, in the first unit of their measure.
-
-    A number is as precise as its last written digit; 285,000 is 284,316 in round figures, while
-    284,317 is not.
-    """
+    """By how much two numbers may differ, in the first unit of their measure."""
     factor = claimed.unit.factor if claimed.unit else 1.0
     held_factor = known.unit.factor if known.unit else 1.0
     size = max(abs(claimed.high * factor), abs(known.high * held_factor))

@@ -50,11 +50,7 @@ Span = tuple[int, int]
 
 
 class SpanSet:
-    """Non-overlapping spans; looking one up takes logarithmic time.
-
-    Args:
-        taken: Initial spans, which do not overlap.
-    """
+    """Non-overlapping spans; looking one up takes logarithmic time."""
 
     def __init__(self, taken: Iterable[Span] = ()) -> None:
         self._taken = sorted(taken)

@@ -10,13 +10,12 @@ from typing import cast
 
 from guardrail.core.errors import ConfigError
 from guardrail.core.plugins import NOWHERE, made_part, named_part
-from guardrail.verdict.checks.base import Check, Context, ValidInTime
+from guardrail.verdict.checks.base import Check, ValidInTime
+from guardrail.verdict.checks.base import Context as Context
 from guardrail.verdict.checks.copied import Copied
 from guardrail.verdict.checks.names import KnownSubject, UnknownNames
 from guardrail.verdict.checks.stated import ExactMatch, Stated, YesNo
 from guardrail.verdict.checks.typed_values import TypedValues
-
-__all__ = ["Check", "Context", "all_checks", "create_check", "guarantees"]
 
 
 def all_checks() -> tuple[Check, ...]:

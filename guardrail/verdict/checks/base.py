@@ -15,7 +15,7 @@ from guardrail.core.text.words import content_stems
 from guardrail.core.types import Effect, Finding, Strictness, VerdictThresholds
 
 if TYPE_CHECKING:
-    from guardrail.core.types import Grounding
+    from guardrail.core.types import Grounding, StatementScore
     from guardrail.evidence.prepared import PreparedEvidence, Selection
     from guardrail.evidence.statements import Statement
     from guardrail.verdict.claims import Claim
@@ -40,13 +40,7 @@ class Check(Protocol):
     """As the section ``[checks]`` of the configuration switches it, and as findings give it."""
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
-        """What the check finds in a sentence, for and against it; empty where there is nothing.
-
-        Args:
-            claim: The sentence.
-            evidence: What it is held against, with the judge's word.
-            context: The question and the preceding sentences.
-        """
+        """What the check finds in a sentence, for and against it; empty where there is nothing."""
         ...
 
 
@@ -61,10 +55,10 @@ def finding(
     instead: str | None = None,
     decides: bool = False,
 ) -> Finding:
-    """A finding on a stretch of a sentence; ``span`` counts characters of the sentence.
+    """A finding on a span of a sentence; ``span`` counts characters of the sentence.
 
     Raises:
-        ValueError: It is no stretch of the sentence.
+        ValueError: It is no span of the sentence.
     """
     start, end = claim.span(*span)
     if not claim.stretch.start <= start <= end <= claim.stretch.end:
@@ -112,59 +106,28 @@ class Premises:
     thresholds: VerdictThresholds = Strictness.BALANCED.thresholds
 
     @cached_property
-    def structured(self) -> bool:
-        """Whether all statements that the judge read are triples."""
-        return all(statement.triple is not None for _, statement in self.chosen)
-
-    @cached_property
     def chosen(self) -> list[tuple[int, Statement]]:
         """The statements that the judge read, each with its number among all."""
         return [(place, self.indexed.statements[place]) for place in self.selection.places]
 
     @cached_property
-    def _scores(self) -> dict[int, tuple[float, float]]:
+    def _scores(self) -> dict[int, StatementScore | None]:
         scores = self.grounding.statements if self.grounding else ()
-        return {
-            place: (score.carries, score.conflicts)
-            for place, score in zip(self.selection.places, scores, strict=False)
-            if score is not None
-        }
+        return dict(zip(self.selection.places, scores, strict=False))
 
     def carries(self, number: int) -> float:
         """Probability that a statement carries a part of the sentence; 0 where it was not read."""
-        return self._scores.get(number, (0.0, 0.0))[0]
+        score = self._scores.get(number)
+        return score.carries if score else 0.0
 
     def conflicts(self, number: int) -> float:
         """Probability that a statement conflicts with the sentence; 0 where it was not read."""
-        return self._scores.get(number, (0.0, 0.0))[1]
+        score = self._scores.get(number)
+        return score.conflicts if score else 0.0
 
     def speaks_of(self, statement: Statement) -> bool:
         """Whether the sentence speaks of a statement's subject; of one without any it may."""
         return not statement.subject or statement.subject in self.subjects
-
-
-def relevant(
-    claim: Claim, indexed: PreparedEvidence, subjects: frozenset[str], places: Sequence[int]
-) -> frozenset[int]:
-    """Indices of the statements that may support or contradict a sentence.
-
-    What holds at another time does neither. If the sentence is about somebody whom the facts know
-    only as a value, the facts that name them are left, and not those of their relatives.
-    """
-    statements = indexed.statements
-    others = subjects.difference(indexed.labels)
-    foreign = bool(others) and subjects == others
-    return frozenset(
-        place
-        for place in places
-        if applies(claim, statements[place])
-        and not statements[place].is_missing
-        and (
-            not foreign
-            or statements[place].triple is None
-            or any(name in statements[place].value_text for name in others)
-        )
-    )
 
 
 SURE = 0.5

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from guardrail.verdict.checks.base import Premises
     from guardrail.verdict.claims import Claim
 
-__all__ = ["Copied"]
 
 OPENING = 4
 """A pronoun among the first words may be the subject."""
@@ -94,10 +93,7 @@ class Copied:
 
 
 def _same_subject(claim: Claim, evidence: Premises, number: int) -> bool:
-    """Whether a copy speaks of what its original speaks of.
-
-    Only a pronoun, or a subject left out, can stand for something else.
-    """
+    """Whether a copy speaks of what its original speaks of."""
     statement = evidence.indexed.statements[number]
     if statement.above:
         return content_stems(statement.above) <= content_stems(claim.before)
@@ -143,7 +139,7 @@ def _difference(claim: Claim, statement: Statement) -> _Difference | None:
     words, theirs = claim.stems, content_stems(plain(statement.words))
     if 2 * len(words & theirs) < SHARED * (len(words) + len(theirs)):
         return None
-    mine = _units(plain(claim.text), tuple(claim.tokens), claim.values)
+    mine = _units(claim.plain, tuple(claim.tokens), claim.values)
     text = plain(statement.words)
     held = _units(text, tuple(tokenise(text)), find_values(text))
     if [unit.key for unit in mine] == [unit.key for unit in held]:
@@ -164,7 +160,7 @@ def _difference(claim: Claim, statement: Statement) -> _Difference | None:
 
 def _timed(claim: Claim, evidence: Premises) -> Iterator[tuple[int, _Difference]]:
     """Statements with a span of time that are otherwise what the sentence says of one time."""
-    text = plain(claim.text)
+    text = claim.plain
     dates = [value for value in claim.values if value.kind == "date"]
     rest = [unit for unit in _units(text, claim.tokens, claim.values) if unit.value not in dates]
     opening = next(iter(find_names(text)), (0, 0))
@@ -194,7 +190,7 @@ def _is_state(unit: _Unit) -> bool:
 
 def _exchanged(claim: Claim, mine: Sequence[_Unit], held: Sequence[_Unit]) -> _Difference | None:
     """The same words in another order: of a comparison the names have changed sides."""
-    names = find_names(plain(claim.text))
+    names = find_names(claim.plain)
     moved = [a for a, b in zip(mine, held, strict=True) if a.key != b.key]
     if not moved or not all(any(s <= a.start < e for s, e in names) for a in moved if not a.value):
         return None

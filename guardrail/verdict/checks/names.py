@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from guardrail.verdict.checks.base import Premises
     from guardrail.verdict.claims import Claim
 
-__all__ = ["KnownSubject", "UnknownNames"]
-
 
 class KnownSubject:
     """Finds sentences about somebody or something on which the evidence has no facts.
@@ -32,7 +30,7 @@ class KnownSubject:
         """Find that no statement is about the subject of the sentence."""
         indexed = evidence.indexed
         others = evidence.subjects.difference(indexed.labels)
-        span = opening_name(plain(claim.text), claim.tokens)
+        span = opening_name(claim.plain, claim.tokens)
         if others and evidence.subjects == others:
             name = ", ".join(sorted(others))
             if any(s.triple is None or s.value_text in others for _, s in evidence.chosen):
@@ -70,11 +68,7 @@ class UnknownNames:
 
 
 def _says_nothing(token: Token) -> bool:
-    """Whether a word proves nothing by standing in no evidence.
-
-    Abbreviations may stand for anything, a country or people for a place or a language; pronouns
-    and units are no names.
-    """
+    """Whether a word proves nothing by standing in no evidence."""
     return (
         token.text.isupper()
         or token.folded in nation_words()

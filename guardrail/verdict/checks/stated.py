@@ -97,7 +97,7 @@ class _Reading:
 
     def __init__(self, claim: Claim, evidence: Premises) -> None:
         self.claim, self.evidence = claim, evidence
-        self.text, self.tokens = plain(claim.text), claim.tokens
+        self.text, self.tokens = claim.plain, claim.tokens
         self.about = [
             (number, statement)
             for number, statement in evidence.indexed.facts
@@ -182,11 +182,7 @@ class _Reading:
         )
 
     def _named(self, statement: Statement, at: Sequence[Span] = ()) -> bool:
-        """True if the sentence names the property of a fact, outside the spans of its value.
-
-        Numbers and dates may be named by any usual wording of their property, a text only by one
-        that no unrelated property shares.
-        """
+        """True if the sentence names the property of a fact, outside the spans of its value."""
         assert statement.fact is not None
         words = content_stems(property_name(statement.fact.property))
         words = words - content_stems(statement.subject) or words
@@ -381,10 +377,7 @@ class YesNo:
 def _best_clause(
     claim: Claim, wanted: frozenset[str], subject: frozenset[str]
 ) -> tuple[float, list[Token]] | None:
-    """The clause with most of a property's words, and their share; None where none speaks of it.
-
-    Words that the subject's name has as well tell nothing.
-    """
+    """The clause with most of a property's words, and their share; None where none speaks of it."""
     own = wanted - subject
     best: tuple[float, list[Token]] | None = None
     for tokens in _clauses(claim):
@@ -397,7 +390,7 @@ def _best_clause(
 def _clauses(claim: Claim) -> Iterator[list[Token]]:
     """The words of a sentence, clause by clause."""
     contrasts = lexicon_set("function_words", "contrasts")
-    text = plain(claim.text)
+    text = claim.plain
     clause: list[Token] = []
     for token in claim.tokens:
         between = text[clause[-1].end : token.start] if clause else ""
@@ -431,7 +424,7 @@ class ExactMatch:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the triples that the sentence states in their own words."""
-        text = plain(claim.text)
+        text = claim.plain
         stated: dict[int, tuple[Span, float]] = {}
         for number, statement in evidence.chosen:
             if statement.triple is None or not evidence.speaks_of(statement):
@@ -443,7 +436,7 @@ class ExactMatch:
                 share = 1.0  # the model's own citation names the property
             if evidence.grounding is not None and share < NAMED:
                 continue
-            spans = statement.stands_in(text, claim.tokens, claim.values)
+            spans = claim.where(statement)
             if not spans or fold(statement.triple.value) in fold(statement.subject):
                 continue
             if share > 0.0 or _describes(text[slice(*spans[0])], statement.triple.value):

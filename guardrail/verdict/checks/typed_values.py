@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from guardrail.verdict.checks.base import Premises
     from guardrail.verdict.claims import Claim
 
-__all__ = ["COMPARED", "TypedValues"]
 
 NEAR = 60
 """Characters round a value in a passage whose words say what it is a value of."""
@@ -111,11 +110,7 @@ def _of_a_name(text: str, claimed: TypedValue) -> bool:
 
 
 def _without_carriers(found: Sequence[Finding]) -> list[Finding]:
-    """Findings without contradictions by a statement that carries all other values.
-
-    A statement that a sentence agrees with in one value may still differ in another; where the
-    differing one has an agreeing statement of its own kind, it has been found before.
-    """
+    """Findings without contradictions by a statement that carries all other values."""
     carriers = {
         number for item in found if item.effect is Effect.CARRIES for number in item.statements
     }
@@ -168,16 +163,7 @@ def _agrees(claimed: TypedValue, known: Iterable[TypedValue]) -> bool:
 def _rival(
     claimed: TypedValue, claim: Claim, evidence: Premises, stated: _Tells, *, sure: bool
 ) -> _Rival | None:
-    """The value that the best aligned statement gives instead; None where none is sure.
-
-    Args:
-        claimed: The value.
-        claim: Its sentence.
-        evidence: What it is held against.
-        stated: Whether the sentence states a value; such values are not rivals.
-        sure: Whether only a property that the sentence names counts, of the one subject that it
-            speaks of: the value belongs to something else, or may be computed.
-    """
+    """The value that the best aligned statement gives instead; None where none is sure."""
     rivals: list[_Rival] = []
     if sure and len(evidence.subjects) != 1:
         return None
@@ -223,7 +209,7 @@ def _alignment(
         if share >= 0.5 or (evidence.conflicts(number) >= SURE and claimed.kind == known.kind):
             return share + word + 0.01
         return 0.0
-    mine = _near(plain(claim.text), claimed) - content_stems(claimed.text)
+    mine = _near(claim.plain, claimed) - content_stems(claimed.text)
     theirs = _near(plain(statement.text), known)
     hits = len(mine & theirs)
     if hits and word >= SURE:
@@ -239,10 +225,7 @@ def _near(text: str, value: TypedValue) -> frozenset[str]:
 def _reckonable(
     claimed: TypedValue, claim: Claim, asked: Sequence[TypedValue], evidence: Premises
 ) -> bool:
-    """Whether a value may be reckoned from others: a sum, a difference, a share, a product.
-
-    So may small counts, and how long it was between two dates.
-    """
+    """Whether a value may be reckoned from others: a sum, a difference, a share, a product."""
     quantity = claimed.value
     if not isinstance(quantity, Quantity):
         return False

@@ -11,7 +11,8 @@ from guardrail.core.types import Category, Entity, LinkedEntity, Mention, Senten
 from guardrail.evidence.prepared import prepare
 from guardrail.evidence.retrieval import Knowledge, with_wider
 from guardrail.markers.grammar import parse
-from guardrail.verdict.grounder import Grounder, GroundingRequest
+from guardrail.verdict.claims import GroundingRequest
+from guardrail.verdict.grounder import Grounder
 from kg import OxigraphGraph
 from tests.guardrail.scripted import Overlap
 

@@ -9,7 +9,8 @@ import pytest
 from guardrail.core.types import Effect, Evidence, Passage, Triple
 from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
-from guardrail.verdict.grounder import Grounder, GroundingRequest
+from guardrail.verdict.claims import GroundingRequest
+from guardrail.verdict.grounder import Grounder
 
 EXPECTED = {"+": Effect.CARRIES, "-": Effect.CONTRADICTS, "?": Effect.MISSING, "=": None}
 

@@ -14,7 +14,8 @@ import pytest
 from guardrail.core.types import Category, Evidence, Grounding, Passage, StatementScore, Triple
 from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
-from guardrail.verdict.grounder import Grounder, GroundingRequest
+from guardrail.verdict.claims import GroundingRequest
+from guardrail.verdict.grounder import Grounder
 from judges.base import GroundingItem
 
 MARKS = {

@@ -16,7 +16,8 @@ import pytest
 from guardrail.core.types import Grounding, Passage, SpanKind, Triple
 from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
-from guardrail.verdict.grounder import Grounder, GroundingRequest
+from guardrail.verdict.claims import GroundingRequest
+from guardrail.verdict.grounder import Grounder
 from tests.guardrail.scripted import Scripted
 
 

@@ -10,8 +10,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["lexicon", "lexicon_set"]
-
 
 @cache
 def lexicon(name: str) -> dict[str, Any]:
