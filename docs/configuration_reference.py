@@ -11,9 +11,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from chains.gateway.settings import GatewaySettings
-from guardrail.config import GuardrailConfig
+from guardrail.config import GenerationSettings, GuardrailConfig
 from guardrail.core.fields import documented
-from guardrail.models.settings import GenerationSettings
 from guardrail.policy import Policy
 from judges.calibration import Calibration
 from judges.settings import Spending

@@ -264,5 +264,4 @@ async def _sample(
 
     settings = engine.config.model.generation
     model = await engine.workers.run(lambda: engine.parts.model)
-    answers = await generate(question, known.subgraphs, model, n, settings=settings, failed=failed)
-    return [answer.marked for answer in answers]
+    return await generate(question, known.subgraphs, model, n, settings=settings, failed=failed)

@@ -33,6 +33,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    FiniteFloat,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -42,13 +43,13 @@ from guardrail.core.errors import ConfigError
 from guardrail.core.fields import did_you_mean, fields_at, plainly, read_toml
 from guardrail.core.secrets import RedactedRepr
 from guardrail.core.types import MOST_DAYS, Probability, Seconds, Strictness, StrictnessSetting
-from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
 from judges.settings import ChatSettings, SecondJudgeSettings
 from kg.endpoint_settings import EndpointSettings
 
 __all__ = [
     "ChecksConfig",
+    "GenerationSettings",
     "GraphConfig",
     "GuardrailConfig",
     "LimitsConfig",
@@ -84,14 +85,28 @@ class GraphConfig(_Section):
         location: A directory, RDF file or SPARQL endpoint; None for the shipped people graph,
             ``none`` for no graph; an installed back end or ``module:Class``.
         profile: Vocabulary profile, by name or TOML file; None detects it.
-        limit: Maximum triples per entity and direction.
         endpoint: SPARQL endpoint settings.
     """
 
     location: str | None = None
     profile: str | None = None
-    limit: int = Field(default=200, ge=1, le=10_000)
     endpoint: EndpointSettings = EndpointSettings()
+
+
+class GenerationSettings(_Section):
+    """How answers are sampled.
+
+    Attributes:
+        temperature: Sampling temperature; KaLMA uses 0.5.
+        max_tokens: Maximum tokens per answer.
+        seed: Random seed, if the back end supports it.
+        facts: Maximum facts in the prompt.
+    """
+
+    temperature: FiniteFloat = Field(default=0.5, ge=0.0)
+    max_tokens: int = Field(default=200, ge=1)
+    seed: int | None = None
+    facts: int = Field(default=40, ge=0)
 
 
 class ModelConfig(_Section):
@@ -269,7 +284,7 @@ class GuardrailConfig(_Section):
         settings = _read_toml(path)
         settings.pop(GATEWAY, None)
         if "evidence" in settings:
-            settings["evidence"] = _beside(path, settings["evidence"])
+            settings["evidence"] = _relative_to(path, settings["evidence"])
         return cls._build(settings, environ, str(path))
 
     @classmethod
@@ -299,7 +314,7 @@ class GuardrailConfig(_Section):
         _overlay(settings, os.environ if environ is None else environ)
         try:
             made = cls.model_validate(settings)
-            made.policy.changed()  # tells a score that is misspelled in a threshold
+            made.policy.changed()  # refuses a misspelled score in a threshold
         except (ValidationError, ConfigError) as error:
             detail = _explain(cls, error) if isinstance(error, ValidationError) else error
             raise ConfigError(f"{source}: {detail}") from error
@@ -307,7 +322,7 @@ class GuardrailConfig(_Section):
 
 
 def gateway_section(path: str | Path) -> dict[str, object]:
-    """The ``[gateway]`` section of a settings file, as it stands; empty where there is none.
+    """The ``[gateway]`` section of a settings file, unchecked; empty if there is none.
 
     Raises:
         ConfigError: The file cannot be read, or the section is no table.
@@ -330,8 +345,8 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _beside(path: str | Path, files: object) -> object:
-    """Names of files in a settings file, from where it lies; what is no name is left as it is."""
+def _relative_to(path: str | Path, files: object) -> object:
+    """Names of files in a settings file, relative to it; other values are left unchanged."""
     files = _names(files) if isinstance(files, str) else files
     if not isinstance(files, list):
         return files
@@ -341,11 +356,9 @@ def _beside(path: str | Path, files: object) -> object:
 
 def _overlay(settings: dict[str, object], environ: Mapping[str, str]) -> None:
     for variable, text in sorted(environ.items()):
-        if not variable.startswith(ENV_PREFIX):
-            continue
         *parents, last = variable.removeprefix(ENV_PREFIX).lower().split("__")
-        if parents[:1] == [GATEWAY]:
-            continue  # of the gateway's own settings
+        if not variable.startswith(ENV_PREFIX) or parents[:1] == [GATEWAY]:
+            continue
         table = settings
         for parent in parents:
             section = table.get(parent)
@@ -354,14 +367,10 @@ def _overlay(settings: dict[str, object], environ: Mapping[str, str]) -> None:
             inner: dict[str, object] = dict(section) if isinstance(section, dict) else {}
             table[parent] = inner
             table = inner
-        table[last] = _read_value(text)
-
-
-def _read_value(text: str) -> object:
-    try:
-        return read_toml(f"value = {text}", "it")["value"]
-    except ConfigError:
-        return text
+        try:
+            table[last] = read_toml(f"value = {text}", "it")["value"]
+        except ConfigError:
+            table[last] = text
 
 
 def _explain(model: type[BaseModel], error: ValidationError) -> str:

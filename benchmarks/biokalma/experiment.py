@@ -43,13 +43,12 @@ from benchmarks.biokalma.tables import (
     table_row,
 )
 from benchmarks.provenance import provenance
-from guardrail.config import GuardrailConfig, ModelConfig
+from guardrail.config import GenerationSettings, GuardrailConfig, ModelConfig
 from guardrail.core.errors import InputError
 from guardrail.core.types import Score, Triple, Value, linearise
 from guardrail.guard import Guardrail
 from guardrail.markers.grammar import strip
 from guardrail.models import open_model
-from guardrail.models.settings import GenerationSettings
 from judges.text_quality import OpenAIRater, QualityItem, rate_quality
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from typing import Literal, NamedTuple
 from benchmarks.biokalma.questions import RunQuestion
 from benchmarks.biokalma.samples import SampleRow, SampleStore
 from benchmarks.biokalma.scoring import Fact
+from guardrail.config import GenerationSettings
 from guardrail.core.errors import InputError
 from guardrail.core.types import Action, GuardedAnswer, Subgraph, Triple, Value
 from guardrail.guard import Guardrail, RankRequest
 from guardrail.models.base import LanguageModel
 from guardrail.models.generation import generate
-from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, BEST_OF_N
 
 __all__ = [
@@ -141,7 +141,7 @@ def sample_all(
         settings: The settings to be compared.
         store: Where samples are kept.
         seed: Of the run; question i is sampled with ``seed · 10,000 + i``.
-        generation: How to sample; seed and constraint are set here.
+        generation: How to sample; the seed is set here.
         report: Called with (calls done, total calls).
 
     Raises:
@@ -163,17 +163,17 @@ def sample_all(
         question, subgraphs = rows[number]
         if store.find(question.id, seed, constrained=constrained, n=n):
             continue
-        how = generation.model_copy(
-            update={"constrained": constrained, "seed": seed * 10_000 + number}
-        )
+        how = generation.model_copy(update={"seed": seed * 10_000 + number})
         began = time.perf_counter()
-        found = asyncio.run(generate(question.question, subgraphs, model, n, settings=how))
+        found = asyncio.run(
+            generate(question.question, subgraphs, model, n, settings=how, constrained=constrained)
+        )
         store.add(
             SampleRow(
                 id=question.id,
                 seed=seed,
                 constrained=constrained,
-                marked=tuple(answer.marked for answer in found),
+                marked=tuple(found),
                 seconds=time.perf_counter() - began,
             )
         )

@@ -422,7 +422,7 @@ class Engine:
         if graph is None or linker is None:
             return [Knowledge() for _ in pairs]
         limit = self.config.limits.evidence
-        return GraphRetriever(graph, linker, self.config.graph, limit).retrieve(pairs, docs)
+        return GraphRetriever(graph, linker, limit).retrieve(pairs, docs)
 
     # --- verdicts ------------------------------------------------------------------------
 

@@ -118,7 +118,7 @@ class Parts:
         from kg import EntityLinker
 
         graph = self.graph
-        return None if graph is None else EntityLinker(graph, limit=self._config.graph.limit)
+        return None if graph is None else EntityLinker(graph)
 
     # --- judges --------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from kg.base import KnowledgeGraph, PlaceIndex
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-    from guardrail.config import GraphConfig, LimitsConfig
+    from guardrail.config import LimitsConfig
     from guardrail.core.workers import InThread
     from kg.linking import EntityLinker
 
@@ -73,15 +73,16 @@ class Knowledge(NamedTuple):
         return relevant_triples(question, self.subgraphs)
 
 
+PER_ENTITY = 200
+"""Maximum triples that are read of an entity, in each direction."""
+
+
 class GraphRetriever:
     """Links texts to a graph and reads the neighbourhood of what was linked."""
 
-    def __init__(
-        self, graph: KnowledgeGraph, linker: EntityLinker, settings: GraphConfig, limit: int
-    ) -> None:
+    def __init__(self, graph: KnowledgeGraph, linker: EntityLinker, limit: int) -> None:
         self._graph = graph
         self._linker = linker
-        self._settings = settings
         self._limit = limit
 
     @foreign("the graph", KnowledgeGraphError)
@@ -100,7 +101,7 @@ class GraphRetriever:
         linked = dict(zip(texts, self._linker.link(texts, docs=parsed), strict=True))
         found = [self._merge(linked.get(q, []), linked.get(a, [])) for q, a in rows]
         ids = list(dict.fromkeys(item.entity.id for row in found for item in row))
-        around = dict(zip(ids, self._graph.subgraphs(ids, limit=self._settings.limit), strict=True))
+        around = dict(zip(ids, self._graph.subgraphs(ids, limit=PER_ENTITY), strict=True))
         knowledge = []
         for (question, _), entities in zip(rows, found, strict=True):
             asked = linked.get(question, [])

@@ -1,16 +1,43 @@
-"""The protocol of language models: asynchronous, with n samples per call."""
+"""The protocol of language models: asynchronous, with n samples and constrained citations.
+
+A JSON schema whose citations are an enum constrains models with structured outputs.
+``CitationConstraint.enforce`` checks every answer afterwards, whatever the server did.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+from functools import cached_property
 from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field, FiniteFloat
 
-from guardrail.core.types import Value
-from guardrail.core.workers import Workers
-from guardrail.models.constraints import CitationConstraint
+from guardrail.core.errors import ModelError
+from guardrail.core.plugins import foreign
+from guardrail.core.types import Citation, Triple, Value
+from guardrail.core.workers import Workers, time_left
+from guardrail.log.tracing import model_call
+from guardrail.markers.brackets import KnownFacts
+from guardrail.markers.grammar import insert, parse, render_marker
 
-__all__ = ["Completion", "LanguageModel", "Message", "Prompt", "SampleRequest", "model_workers"]
+__all__ = [
+    "CitationConstraint",
+    "Completion",
+    "LanguageModel",
+    "Message",
+    "Prompt",
+    "SampleRequest",
+    "model_workers",
+    "sampled",
+]
+
+# OpenAI, "Structured model outputs", supported schemas: at most 1,000 enum values, and
+# 15,000 characters of them together where there are more than 250.
+MAX_ENUM_VALUES = 250
+MAX_ENUM_CHARACTERS = 15_000
+LATER_S = 1.0
+"""Seconds that a call may exceed the deadline of its answer, so that the deadline is reported."""
 
 
 class Message(Value):
@@ -35,6 +62,99 @@ class Prompt(Value):
     def from_text(cls, text: str) -> Prompt:
         """A prompt of one turn, the same for both kinds of model."""
         return cls(messages=(Message(role="user", content=text),), text=text)
+
+
+class CitationConstraint(Value):
+    """The triples that an answer may cite.
+
+    Attributes:
+        triples: The retrieved triples, in the order in which the model sees them.
+    """
+
+    triples: tuple[Triple, ...] = ()
+
+    @cached_property
+    def citations(self) -> dict[str, Citation]:
+        """Allowed citations, by their text in the JSON schema."""
+        citations = (triple.citation for triple in self.triples)
+        return {f"{c.entity}, {c.property}: {c.value}": c for c in citations}
+
+    @cached_property
+    def known(self) -> KnownFacts:
+        """The triples in the form that the marker parser needs."""
+        return KnownFacts(self.triples)
+
+    def json_schema(self) -> dict[str, object]:
+        """A strict JSON schema: sentences with citations from an enum.
+
+        The last triples are omitted if they exceed the limits of OpenAI's structured outputs.
+        """
+        allowed: list[str] = []
+        size = 0
+        for key in self.citations:
+            size += len(key)
+            if len(allowed) == MAX_ENUM_VALUES or size > MAX_ENUM_CHARACTERS:
+                break
+            allowed.append(key)
+        # An enum must not be empty: without triples there is no citation field.
+        fields: dict[str, object] = {"text": {"type": "string"}, "na": {"type": "boolean"}}
+        if allowed:
+            fields["citations"] = {"type": "array", "items": {"type": "string", "enum": allowed}}
+        return _object({"sentences": {"type": "array", "items": _object(fields)}})
+
+    def from_json(self, reply: str) -> str:
+        """Convert a reply that follows ``json_schema`` to text with markers.
+
+        Raises:
+            ModelError: The reply is not JSON of that shape.
+        """
+        try:
+            sentences = json.loads(reply)["sentences"]
+            rows = [
+                (str(row["text"]), [str(key) for key in row.get("citations", [])], bool(row["na"]))
+                for row in sentences
+            ]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise ModelError(
+                "the model's reply does not follow the JSON schema it was given; "
+                "its server may not support structured outputs: use plain prompting"
+            ) from error
+        return " ".join(self._sentence(*row) for row in rows)
+
+    def _sentence(self, text: str, keys: list[str], na: bool) -> str:
+        text = " ".join(text.replace("[", "(").replace("]", ")").split())
+        cited = [self.citations[key] for key in dict.fromkeys(keys) if key in self.citations]
+        bracket = render_marker(cited, na=na)
+        if not bracket:
+            return text
+        stop = len(text.rstrip(".!?")) or len(text)
+        return f"{text[:stop]} {bracket}{text[stop:]}"
+
+    def enforce(self, marked: str) -> str:
+        """Remove citations of triples that were not retrieved, and repetitions within a marker.
+
+        A marker without any citation left becomes ``[NA]``: its claim has no support.
+        """
+        allowed = set(self.citations.values())
+        parsed = parse(marked, self.known)
+        markers = []
+        for marker in parsed.markers:
+            cited = tuple(one for one in dict.fromkeys(marker.citations) if one in allowed)
+            if cited != marker.citations:
+                changes = {"citations": cited, "na": marker.na or not cited, "source": None}
+                marker = marker.model_copy(update=changes)
+            markers.append(marker)
+        unchanged = tuple(markers) == parsed.markers
+        return marked if unchanged else insert(parsed.clean, markers).marked
+
+
+def _object(fields: dict[str, object]) -> dict[str, object]:
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": list(fields),
+        "additionalProperties": False,
+    }
 
 
 class SampleRequest(Value):
@@ -69,12 +189,10 @@ class Completion(Value):
     Attributes:
         text: The answer, with markers if the prompt requested them.
         finish_reason: ``stop`` or ``length``, if the server reports it.
-        constrained: True if decoding itself was constrained.
     """
 
     text: str
     finish_reason: str | None = None
-    constrained: bool = False
 
 
 @runtime_checkable
@@ -104,6 +222,19 @@ class LanguageModel(Protocol):
     def close(self) -> None:
         """Release connections and memory; a later call may open them again."""
         ...
+
+
+async def sampled(model: LanguageModel, request: SampleRequest) -> list[Completion]:
+    """Draw ``request.n`` samples within the deadline of the answer, traced.
+
+    Raises:
+        ModelError: The model was unreachable, refused, failed, or timed out.
+    """
+    left = time_left() + LATER_S
+    if left < (request.timeout_s or math.inf):
+        request = request.model_copy(update={"timeout_s": left})
+    with model_call(model, request.n), foreign(f"model {model.name!r}", ModelError):
+        return await model.sample(request)
 
 
 def model_workers() -> Workers:

@@ -31,7 +31,6 @@ class OpenAIModel:
             outputs; otherwise plain prompting.
         timeout_s: Seconds per call unless the request sets them.
         max_retries: Retries after a failed attempt, with back-off.
-        client: An ``openai.OpenAI`` client to use instead.
     """
 
     def __init__(
@@ -44,7 +43,6 @@ class OpenAIModel:
         structured: bool = False,
         timeout_s: float = 60.0,
         max_retries: int = 2,
-        client: openai.OpenAI | None = None,
     ) -> None:
         if structured and api == "completion":
             raise ConfigError("structured outputs need the chat API; set api to 'chat'")
@@ -55,7 +53,7 @@ class OpenAIModel:
         self._structured = structured
         self._timeout_s = timeout_s
         self._max_retries = max_retries
-        self._client = client
+        self._client: openai.OpenAI | None = None
         self._lock = threading.Lock()
         self._workers = model_workers()
 
@@ -85,8 +83,12 @@ class OpenAIModel:
         """
         samples = await self._workers.run(self._call, request)
         if len(samples) < request.n and request.n > 1:
-            missing = range(len(samples), request.n)
-            singles = [self._nth(request, number) for number in missing]
+            singles = [
+                request.model_copy(
+                    update={"n": 1, "seed": None if request.seed is None else request.seed + number}
+                )
+                for number in range(len(samples), request.n)
+            ]
             further = await asyncio.gather(
                 *(self._workers.run(self._call, single) for single in singles)
             )
@@ -94,11 +96,6 @@ class OpenAIModel:
         if not samples:
             raise ModelError(f"model {self._model!r} returned no choices; check the endpoint")
         return samples[: request.n]
-
-    @staticmethod
-    def _nth(request: SampleRequest, number: int) -> SampleRequest:
-        seed = None if request.seed is None else request.seed + number
-        return request.model_copy(update={"n": 1, "seed": seed})
 
     def _open(self) -> openai.OpenAI:
         with self._lock:
@@ -121,15 +118,14 @@ class OpenAIModel:
         choices = getattr(reply, "choices", None)
         if not isinstance(choices, list):
             raise ModelError(f"the endpoint of model {self._model!r} sent no completion")
-        completions = []
-        unreadable: ModelError | None = None
+        completions, errors = [], []
         for choice in choices:
             try:
                 completions.append(self._completion(choice, request))
             except ModelError as error:  # truncated or not of the schema; others may be usable
-                unreadable = error
-        if unreadable is not None and not completions:
-            raise unreadable
+                errors.append(error)
+        if errors and not completions:
+            raise errors[-1]
         return completions
 
     def _options(self, request: SampleRequest) -> dict[str, Any]:
@@ -164,11 +160,6 @@ class OpenAIModel:
             text = without_reasoning(said or "")
         except AttributeError as error:
             raise ModelError(f"the endpoint of model {self._model!r} sent no completion") from error
-        constraint = request.constraint if self._structured else None
-        if constraint is not None:
-            text = constraint.from_json(text)
-        return Completion(
-            text=text.strip(),
-            finish_reason=choice.finish_reason,
-            constrained=constraint is not None,
-        )
+        if self._structured and request.constraint is not None:
+            text = request.constraint.from_json(text)
+        return Completion(text=text.strip(), finish_reason=choice.finish_reason)

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from guardrail.core.errors import GuardrailError, ModelError
 from guardrail.core.workers import time_left
 from guardrail.markers.grammar import strip
-from guardrail.models.base import LanguageModel, Message, Prompt, SampleRequest
-from guardrail.models.calls import sampled
+from guardrail.models.base import LanguageModel, Message, Prompt, SampleRequest, sampled
 
 __all__ = ["Wrong", "rewritten"]
 

@@ -31,7 +31,8 @@ from guardrail.evidence.prepared import prepare
 from guardrail.intervals import Rate, clustered_share
 from guardrail.log.records import SQLiteLog
 from guardrail.markers.grammar import parse
-from guardrail.verdict.grounder import Grounder, GroundingRequest
+from guardrail.verdict.claims import GroundingRequest
+from guardrail.verdict.grounder import Grounder
 
 __all__ = [
     "Counts",

@@ -17,8 +17,8 @@ judge = "none"
 scorers = ["sck"]
 log = "scores.sqlite"
 
-[graph]
-limit = 50
+[limits]
+sentences = 50
 
 [policy]
 base = "strict"
@@ -30,10 +30,10 @@ thresholds = {overall = 0.5}
 def test_toml_then_environment(tmp_path: Path) -> None:
     path = tmp_path / "guardrail.toml"
     path.write_text(SETTINGS)
-    environ = {"GUARDRAIL_GRAPH__LIMIT": "7", "GUARDRAIL_JUDGE": "onnx", "HOME": "/"}
+    environ = {"GUARDRAIL_LIMITS__SENTENCES": "7", "GUARDRAIL_JUDGE": "onnx", "HOME": "/"}
     config = GuardrailConfig.from_toml(path, environ=environ)
     assert config.judge == "onnx"
-    assert config.graph.limit == 7
+    assert config.limits.sentences == 7
     assert config.log == LogConfig(path=Path("scores.sqlite"))
     assert config.policy == STRICT.model_copy(
         update={"deadline_s": 5.0, "thresholds": {"overall": 0.5}}
@@ -44,12 +44,12 @@ def test_names_stand_for_whole_sections() -> None:
     config = GuardrailConfig.from_env(
         {
             "GUARDRAIL_GRAPH": "facts.nt",
-            "GUARDRAIL_GRAPH__LIMIT": "3",
+            "GUARDRAIL_GRAPH__PROFILE": "rdfs",
             "GUARDRAIL_POLICY": "strict",
             "GUARDRAIL_SCORERS": '["sck", "conner"]',
         }
     )
-    assert (config.graph.location, config.graph.limit) == ("facts.nt", 3)
+    assert (config.graph.location, config.graph.profile) == ("facts.nt", "rdfs")
     assert config.policy is not None
     assert config.policy.name == "strict"
     assert config.scorers == ("sck", "conner")
@@ -69,12 +69,12 @@ def test_a_second_judge_is_a_name_or_a_table() -> None:
     ("environ", "message"),
     [
         ({"GUARDRAIL_JUGDE": "x"}, "no setting 'jugde'; did you mean 'judge'"),
-        ({"GUARDRAIL_GRAPH__LIMITS": "5"}, "did you mean 'limit'"),
+        ({"GUARDRAIL_LIMITS__SENTENCE": "5"}, "did you mean 'sentences'"),
         ({"GUARDRAIL_POLICY__DEADLINE": "5"}, "did you mean 'deadline_s'"),
         ({"GUARDRAIL_POLICY": "strct"}, "did you mean 'strict'"),
         ({"GUARDRAIL_SECOND_JUDGE__BANDS": "1"}, "did you mean 'band'"),
         ({"GUARDRAIL_SECOND_JUDGE": "onnx", "GUARDRAIL_SECOND_JUDGE__SHARE": "2"}, "less than or"),
-        ({"GUARDRAIL_GRAPH__LIMIT": "0"}, "graph.limit: Input should be greater"),
+        ({"GUARDRAIL_LIMITS__SENTENCES": "0"}, "limits.sentences: Input should be greater"),
     ],
 )
 def test_a_wrong_setting_is_named_with_the_nearest_right_one(

@@ -96,7 +96,7 @@ class Fixed:
 
 
 def reply(text: str) -> str:
-    return asyncio.run(generate("Where?", (), Fixed(text)))[0].text
+    return asyncio.run(generate("Where?", (), Fixed(text)))[0]
 
 
 def test_a_reply_is_read_in_linear_time() -> None:

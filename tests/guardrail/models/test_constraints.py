@@ -5,14 +5,13 @@ import json
 import pytest
 
 from guardrail.core.errors import ModelError
-from guardrail.core.types import Citation, Triple
-from guardrail.markers.grammar import parse
-from guardrail.models.constraints import MAX_ENUM_VALUES, constraint_for
+from guardrail.core.types import Triple
+from guardrail.models.base import MAX_ENUM_VALUES, CitationConstraint
 
 ROME = Triple(subject="Ann", subject_id="Q1", property="place of birth", value="Rome")
 QUOTED = Triple(subject="Ann", subject_id="Q1", property="title", value='The "Bell" \\ Jar]')
 BOB = Triple(subject="Bob", subject_id="Q2", property="child", value="Ann")
-CONSTRAINT = constraint_for([ROME, QUOTED, BOB, ROME])
+CONSTRAINT = CitationConstraint(triples=(ROME, QUOTED, BOB))
 
 
 def test_the_schema_allows_only_retrieved_triples() -> None:
@@ -24,7 +23,7 @@ def test_the_schema_allows_only_retrieved_triples() -> None:
     ]
     assert sentence["required"] == ["text", "na", "citations"]
     many = [ROME.model_copy(update={"value": str(number)}) for number in range(2_000)]
-    schema = constraint_for(many).json_schema()
+    schema = CitationConstraint(triples=tuple(many)).json_schema()
     allowed = schema["properties"]["sentences"]["items"]["properties"]["citations"]
     assert len(allowed["items"]["enum"]) == MAX_ENUM_VALUES
 
@@ -47,16 +46,11 @@ def test_a_structured_reply_becomes_text_with_markers() -> None:
             CONSTRAINT.from_json(bad)
 
 
-def test_citations_of_other_triples_are_taken_out() -> None:
+def test_citations_of_other_triples_are_removed() -> None:
     enforced = CONSTRAINT.enforce(
         "Ann [Q1, place of birth: Rome, place of birth: Rome, title: Queen] "
         "met Bob [Q2, child: Eve]."
     )
-    assert enforced.marked == "Ann [Q1, place of birth: Rome] met Bob [NA]."
-    assert enforced.dropped == (
-        Citation(entity="Q1", property="title", value="Queen"),
-        Citation(entity="Q2", property="child", value="Eve"),
-    )
-    assert parse(enforced.marked).clean == "Ann met Bob."
+    assert enforced == "Ann [Q1, place of birth: Rome] met Bob [NA]."
     untouched = "Ann  [Q1, place of birth: Rome] sang[NA]."
-    assert CONSTRAINT.enforce(untouched).marked == untouched
+    assert CONSTRAINT.enforce(untouched) == untouched

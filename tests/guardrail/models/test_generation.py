@@ -8,7 +8,6 @@ from guardrail.models import LangChainModel
 from guardrail.models.facts import flatten, relevant_triples
 from guardrail.models.generation import generate
 from guardrail.models.prompts import DEMONSTRATION, answer_prompt
-from guardrail.models.settings import GenerationSettings
 
 
 def subgraph(entity: str, label: str, **facts: str) -> Subgraph:
@@ -62,10 +61,6 @@ def test_answers_keep_only_retrieved_citations_unless_prompted_plainly() -> None
     reply = "Ann sang [Q9, a: b]. Ann was born in Rome [Q1, place of birth: Rome]. Ann sang [NA]."
     model = LangChainModel(FakeListChatModel(responses=[reply]))
     held, again = asyncio.run(generate("Who was Ann?", [ANN], model, 2))
-    assert held == again
-    assert held.marked == "Ann sang [NA]. Ann was born in Rome [Q1, place of birth: Rome]."
-    assert [citation.entity for citation in held.dropped] == ["Q9"]
-    plain = GenerationSettings(constrained=False)
-    (free,) = asyncio.run(generate("Who was Ann?", [ANN], model, settings=plain))
-    assert free.marked == "Ann sang [Q9, a: b]. Ann was born in Rome [Q1, place of birth: Rome]."
-    assert free.text == "Ann sang. Ann was born in Rome."
+    assert held == again == "Ann sang [NA]. Ann was born in Rome [Q1, place of birth: Rome]."
+    (free,) = asyncio.run(generate("Who was Ann?", [ANN], model, constrained=False))
+    assert free == "Ann sang [Q9, a: b]. Ann was born in Rome [Q1, place of birth: Rome]."

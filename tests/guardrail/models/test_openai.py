@@ -9,13 +9,16 @@ import pytest
 from guardrail.core.errors import ConfigError, ModelError
 from guardrail.core.types import Triple
 from guardrail.models import OpenAIModel, Prompt, SampleRequest
-from guardrail.models.constraints import constraint_for
+from guardrail.models.base import CitationConstraint
 from tests.clock import PATIENCE_S
 from tests.guardrail.models.endpoint import Endpoint, serve
 
 ROME = Triple(subject="Ann", subject_id="Q1", property="place of birth", value="Rome")
 REQUEST = SampleRequest(
-    prompt=Prompt.from_text("Who was Ann?"), n=3, seed=7, constraint=constraint_for([ROME])
+    prompt=Prompt.from_text("Who was Ann?"),
+    n=3,
+    seed=7,
+    constraint=CitationConstraint(triples=(ROME,)),
 )
 
 
@@ -34,7 +37,6 @@ def test_chat_samples_from_any_event_loop(endpoint: Endpoint) -> None:
     for _ in range(2):  # asyncio.run makes a new loop each time
         samples = asyncio.run(chat.sample(REQUEST))
     assert [sample.text for sample in samples] == ["An answer [NA]."] * 3
-    assert not samples[0].constrained
     assert endpoint.requests[0]["messages"] == [{"role": "user", "content": "Who was Ann?"}]
     assert endpoint.requests[0]["seed"] == 7
     chat.close()
