@@ -310,7 +310,7 @@ def _linking_reports(
 ) -> Iterable[LinkingReport]:
     texts = [question.text for question in questions]
     yield measure_linking("exact labels", questions, exact_match(graph, texts))
-    from kg.tagger import load_tagger
+    from kg.mentions import load_tagger
 
     docs = list(load_tagger().pipe(texts))
     linker = EntityLinker(graph)

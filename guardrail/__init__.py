@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from guardrail.engine.session import CheckSession
     from guardrail.guard import Guardrail
     from guardrail.policy import ANNOTATE, BEST_OF_N, STRICT, STRICT_CORRECT, Policy
-    from guardrail.sources.sql import evidence_from_sql
-    from guardrail.sources.tables import Table
+    from guardrail.sources.tables import Table, evidence_from_sql
     from guardrail.verdict.checks.base import Check, finding
 
 __all__ = [
@@ -95,8 +94,7 @@ _HOMES = {
     "guardrail.guard": "Guardrail",
     "guardrail.policy": "ANNOTATE BEST_OF_N Policy STRICT STRICT_CORRECT",
     "guardrail.core.types.answers": "AskRequest CheckRequest RankRequest",
-    "guardrail.sources.sql": "evidence_from_sql",
-    "guardrail.sources.tables": "Table",
+    "guardrail.sources.tables": "Table evidence_from_sql",
     "guardrail.verdict.checks.base": "Check finding",
 }
 _MOVED = {

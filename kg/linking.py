@@ -19,22 +19,34 @@ from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.tagging import run_pipeline
 from guardrail.core.types import Candidate, Entity, LinkedEntity, Mention
 from kg.base import KnowledgeGraph, MentionIndex
-from kg.hops import Asked, Neighbourhoods, Source, family_names, follow_relations
 from kg.mentions import (
     bare_name,
     capitalised_spans,
+    classes_of,
+    compatible,
     completions,
     fold,
     join_mentions,
     listed_names,
+    load_tagger,
     name_forms,
+    persons,
+    taggable,
     tagged_mentions,
 )
 from kg.names import NameParts, without_middle
-from kg.relations import between_persons, literal_key, relation_words
+from kg.relations import (
+    Asked,
+    Neighbourhoods,
+    Source,
+    between_persons,
+    family_names,
+    follow_relations,
+    literal_key,
+    relation_words,
+)
 from kg.reranking import TextIndex, rerank
 from kg.store import OxigraphGraph
-from kg.tagger import classes_of, compatible, load_tagger, persons, taggable
 from kg.terms import readable
 
 if TYPE_CHECKING:

@@ -1,44 +1,51 @@
-"""Mentions: the stretches of a text that may name an entity (KaLMA 3.1).
+"""Mentions: the spans of a text that may name an entity (KaLMA 3.1).
 
 A small tagger misses names and mislabels others, so its entities are joined with the label index
-of the graph where there is one, and with runs of capitalised words.
+of the graph where there is one, and with runs of capitalised words. The vocabulary profile of a
+graph (``[ner]`` in its TOML) lists the classes that a type of the tagger can name.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
-from guardrail.core.types import Mention
-from kg.tagger import NAMING_TYPES
+from guardrail.core.text.tagging import load_english
+from guardrail.core.types import Entity, Mention
 
 if TYPE_CHECKING:
+    from spacy.language import Language
     from spacy.tokens import Doc
 
 __all__ = [
-    "ListedName",
-    "bare_name",
-    "capitalised_spans",
-    "completions",
-    "fold",
-    "join_mentions",
-    "listed_names",
-    "name_forms",
+    "ListedName", "bare_name", "capitalised_spans", "classes_of", "compatible", "completions",
+    "fold", "join_mentions", "listed_names", "load_tagger", "name_forms", "persons", "taggable",
     "tagged_mentions",
-]
+]  # fmt: skip
 
 MAX_WORDS: Final = 10
 """Longest run of capitalised words taken for one name; longer runs are headlines."""
-
+MAX_TAGGED: Final = 100_000
+"""Characters of one text that are tagged, some 3 s on one core; the label index of the graph still
+reads the rest."""
+_NAMING_TYPES: Final = frozenset(
+    {
+        "PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW",
+        "LANGUAGE",
+    }
+)  # fmt: skip
+"""spaCy's OntoNotes types that name things; the others (DATE, CARDINAL, …) are no mentions."""
 _TOKEN: Final = re.compile(r"\w[\w.'’\-]*")
 _POSSESSIVE: Final = re.compile(r"['’](?:s|S)?$")
 _SENTENCE_END: Final = re.compile(r"(?<=\w\w)\.$")
 _COMMON: Final = re.compile(r"[a-z]+(?:['’-]+[a-z]+)*")
 _GAP: Final = re.compile(r"[^\S\n]+")
+# spaCy's tokenizer takes time quadratic in a run without white space; no name is this long.
+_LONG_RUN: Final = re.compile(r"\S{200,}")
 
 
 class ListedName(NamedTuple):
@@ -63,23 +70,18 @@ def fold(text: str) -> str:
 
 
 def tagged_mentions(doc: Doc) -> list[Mention]:
-    """Take the names from a parsed text, without articles, quotes and possessive endings.
+    """The names in a parsed text, without articles, quotes and possessive endings, in order.
 
     Args:
         doc: A text that a spaCy pipeline with an entity recogniser has read.
-
-    Returns:
-        The entities whose type names a thing (no dates, no numbers), in order.
     """
-    found = []
     text = doc.text  # joined anew from its tokens each time
-    for entity in doc.ents:
-        if entity.label_ not in NAMING_TYPES:
-            continue
-        mention = _trimmed(text, entity.start_char, entity.end_char, entity.label_)
-        if mention is not None:
-            found.append(mention)
-    return found
+    trimmed = (
+        _trimmed(text, entity.start_char, entity.end_char, entity.label_)
+        for entity in doc.ents
+        if entity.label_ in _NAMING_TYPES
+    )
+    return [mention for mention in trimmed if mention is not None]
 
 
 def capitalised_spans(text: str) -> list[Mention]:
@@ -203,6 +205,49 @@ def listed_names(text: str, spans: Sequence[Mention]) -> list[ListedName]:
     return found
 
 
+def load_tagger() -> Language:
+    """Load the first installed pipeline with its entity recogniser only.
+
+    Raises:
+        ConfigError: If no pipeline is installed.
+    """
+    return load_english("tagger", "parser", "attribute_ruler", "lemmatizer")
+
+
+def taggable(text: str) -> str:
+    """The first ``MAX_TAGGED`` characters of a text, long runs without white space blanked out."""
+    return _LONG_RUN.sub(lambda run: " " * len(run.group()), text[:MAX_TAGGED])
+
+
+def classes_of(graph: object) -> Mapping[str, Sequence[str]]:
+    """Class ids by entity type, from the graph's profile; empty without one."""
+    table: Mapping[str, Sequence[str]] = getattr(getattr(graph, "profile", None), "ner", {})
+    return table
+
+
+def compatible(
+    candidates: Sequence[Entity], ner: str | None, classes: Mapping[str, Sequence[str]]
+) -> list[Entity]:
+    """Keep the candidates whose class fits the tagger's type (KaLMA 3.1).
+
+    A small tagger takes persons for organisations or places, so the filter only chooses: where
+    no candidate's class fits, or the type or the classes are unknown, all candidates stay.
+
+    Args:
+        candidates: Nodes with the mention's label.
+        ner: The tagger's type, ``PERSON`` and so on; None if it found nothing.
+        classes: Class ids by entity type, from ``classes_of``.
+    """
+    wanted = set(classes.get(ner or "", ()))
+    return [entity for entity in candidates if wanted & set(entity.types)] or list(candidates)
+
+
+def persons(candidates: Sequence[Entity], classes: Mapping[str, Sequence[str]]) -> list[Entity]:
+    """Keep the persons; all candidates where the vocabulary does not say what a person is."""
+    wanted = set(classes.get("PERSON", ()))
+    return [entity for entity in candidates if not wanted or wanted & set(entity.types)]
+
+
 @cache
 def _list_join() -> re.Pattern[str]:
     """What stands between two members of a list."""
@@ -218,11 +263,10 @@ def _tokens(text: str) -> Iterator[tuple[int, int, bool]]:
         yield found.start(), found.start() + len(bare), len(bare) < len(word)
 
 
-def _trimmed(text: str, start: int, end: int, ner: str | None) -> Mention | None:
+def _trimmed(text: str, start: int, end: int, ner: str) -> Mention | None:
     while start < end and not text[start].isalnum():
         start += 1
-    stretch = text[start:end]
-    if stretch[:4].lower() == "the ":
+    if text[start:end][:4].lower() == "the ":
         start += 4
     possessive = re.search(r"['’][sS]?\s*$", text[start:end])
     if possessive is not None:

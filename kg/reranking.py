@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.words import remembered
@@ -19,7 +19,7 @@ from guardrail.core.types import Candidate, Entity, Subgraph, Triple
 from kg.mentions import fold
 from kg.relations import genders
 
-__all__ = ["Evidence", "TextIndex", "exact_matches", "rerank"]
+__all__ = ["TextIndex", "rerank"]
 
 MAX_GRAM: Final = 8
 """Longest neighbour value looked for in the text, in words."""
@@ -67,23 +67,6 @@ class TextIndex:
         return hits / len(words)
 
 
-class Evidence(NamedTuple):
-    """What speaks for one candidate.
-
-    Attributes:
-        matches: Neighbour values found exactly in the text.
-        score: The weighed sum.
-    """
-
-    matches: tuple[str, ...]
-    score: float
-
-
-def exact_matches(subgraph: Subgraph, index: TextIndex) -> tuple[str, ...]:
-    """The neighbour values of a node that stand exactly in the text, each once (KaLMA 3.2)."""
-    return tuple(label for label in _neighbour_labels(subgraph) if index.holds(_words(label)))
-
-
 def rerank(
     groups: Sequence[Sequence[Entity]],
     index: TextIndex,
@@ -117,7 +100,8 @@ def rerank(
         candidates = []
         for entity in group:
             subgraph = subgraphs.get(entity.id) or Subgraph(entity=entity)
-            matches = exact_matches(subgraph, index)
+            labels = _neighbour_labels(subgraph)
+            matches = tuple(label for label in labels if index.holds(_words(label)))
             score = (
                 float(len(matches))
                 if plain

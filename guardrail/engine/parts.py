@@ -102,7 +102,7 @@ class Parts:
             ConfigError: A file cannot be read, or holds nothing.
             MissingExtraError: It takes the extra ``documents``.
         """
-        from guardrail.sources.files import evidence_of_files
+        from guardrail.sources.items import evidence_of_files
 
         if not self._config.evidence:
             return None

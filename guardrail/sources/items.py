@@ -1,4 +1,4 @@
-"""Evidence items in requests and rows: texts, passages, triples, tables, files.
+"""Evidence items in requests, rows and files: texts, passages, triples, tables, documents.
 
 Chat calls, rows of JSON lines and cells of CSV are all read here. Errors name the position and
 never print more than 80 characters of a value.
@@ -9,26 +9,22 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Annotated, TypeVar, cast
 
 from pydantic import BeforeValidator, FailFast, Field, ValidationError
 
 from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, did_you_mean, in_short
-from guardrail.core.rows import cell_text
+from guardrail.core.rows import TABLE_FILES, cell_text
 from guardrail.core.types import Evidence, Passage, Triple, Value, passage_of_document
 from guardrail.core.workers import stop_if_given_up
-from guardrail.sources.files import evidence_of_bytes
 from guardrail.sources.tables import MOST_CELLS, Table, few_enough, within_cells
 
 __all__ = [
-    "ShortPassages",
-    "ShortTriples",
-    "as_evidence",
-    "evidence_items",
-    "evidence_of_item",
-    "inline_evidence",
-]
+    "ShortPassages", "ShortTriples", "as_evidence", "evidence_items", "evidence_of_bytes",
+    "evidence_of_files", "evidence_of_item", "inline_evidence",
+]  # fmt: skip
 
 ShortTriples = Annotated[
     tuple[Annotated[tuple[str, str, str], BeforeValidator(lambda item: _parts(item))], ...] | None,
@@ -102,30 +98,15 @@ def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
     """
     if isinstance(items, str | Triple | Passage):
         raise InputError(f"evidence must be a list, not one {type(items).__name__} alone")
-    return tuple(chain.from_iterable(map(_one, items)))
-
-
-def _one(item: object) -> tuple[Evidence, ...]:
-    if (read := _plain(item)) is None:
-        raise InputError(
-            "evidence must be Triple, Passage, Table, str or a LangChain document, not "
-            f"{type(item).__name__}"
-        )
-    return read
-
-
-def _plain(item: object) -> tuple[Evidence, ...] | None:
-    """Evidence of an object that is evidence or a text; None for anything else."""
-    if isinstance(item, Triple | Passage):
-        return (item,)
-    if isinstance(item, Table):
-        return item.triples
-    if isinstance(item, str):
-        return (Passage(text=item),)
-    if isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], int | float):
-        item = item[0]  # a document with its score, as returned by vector stores
-    document = passage_of_document(item)
-    return None if document is None else (document,)
+    found: list[Evidence] = []
+    for item in items:
+        if (read := _plain(item)) is None:
+            raise InputError(
+                "evidence must be Triple, Passage, Table, str or a LangChain document, not "
+                f"{type(item).__name__}"
+            )
+        found += read
+    return tuple(found)
 
 
 def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
@@ -148,6 +129,91 @@ def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
         f"{where} must be a text, an object with 'text', 'triple', 'table' or 'file', a Triple, a "
         f"Passage, a Table or a LangChain document, not {_kind(item)}"
     )
+
+
+def evidence_of_files(
+    files: Iterable[Path], links: Mapping[str, str] | None = None
+) -> tuple[Evidence, ...] | None:
+    """Read the passages of documents and the cells of tables; None if there are no files.
+
+    Args:
+        files: The files.
+        links: Table name (its file name without suffix) for each column that holds row ids of that
+            table. Such a cell is read as the name of the row.
+
+    Raises:
+        InputError: A file cannot be read or is empty, or a link names no column or table of the
+            files.
+        MissingExtraError: The extra ``documents`` is not installed.
+    """
+    paths = list(files)
+    tables = {path: Table.from_file(path) for path in paths if path.suffix.lower() in TABLE_FILES}
+    cells = {path: _cells(table, str(path)) for path, table in tables.items()}
+    for column, target in (links or {}).items():
+        if target not in {path.stem for path in tables}:
+            raise InputError(
+                f"the link {column!r} leads to {target!r}, which is no table of the files"
+            )
+        if all(column not in table.columns for table in tables.values()):
+            raise InputError(f"the link {column!r} is no column of the tables")
+        rows = [cell for path in tables if path.stem == target for cell in cells[path]]
+        for path, table in tables.items():
+            if column in table.columns and path.stem != target:
+                cells[path] = _linked(cells[path], column, rows)
+    found = (cells[path] if path in cells else Passage.from_file(path) for path in paths)
+    return tuple(chain.from_iterable(found)) if paths else None
+
+
+def evidence_of_bytes(data: bytes, name: str) -> tuple[Evidence, ...]:
+    """Read the bytes of a file.
+
+    Args:
+        data: The bytes of the file.
+        name: Its name; the suffix determines the format.
+
+    Raises:
+        InputError: It cannot be read, is empty, or is a table of more than ``MOST_CELLS`` cells.
+        MissingExtraError: The extra ``documents`` is not installed.
+    """
+    if Path(name).suffix.lower() in TABLE_FILES:
+        return _cells(Table.from_bytes(data, name, most_cells=MOST_CELLS), name)
+    return Passage.from_bytes(data, name)
+
+
+def _linked(cells: Sequence[Triple], column: str, rows: Sequence[Triple]) -> tuple[Triple, ...]:
+    """The cells, with row ids in a column replaced by the names of the rows."""
+    wanted = {cell.value for cell in cells if cell.property == column}
+    names: dict[str, dict[str, str]] = {}
+    for row in rows:
+        names.setdefault(row.property, {}).setdefault(row.value, row.subject)
+    # The id column of the other table is the one that has most of the values.
+    best = max(names.values(), key=lambda ids: len(wanted & ids.keys()), default={})
+    return tuple(
+        cell.model_copy(update={"value": best.get(cell.value, cell.value)})
+        if cell.property == column
+        else cell
+        for cell in cells
+    )
+
+
+def _cells(table: Table, source: str) -> tuple[Triple, ...]:
+    if not len(table):
+        raise InputError(f"{source} holds no rows")
+    return table.triples
+
+
+def _plain(item: object) -> tuple[Evidence, ...] | None:
+    """Evidence of an object that is evidence or a text; None for anything else."""
+    if isinstance(item, Triple | Passage):
+        return (item,)
+    if isinstance(item, Table):
+        return item.triples
+    if isinstance(item, str):
+        return (Passage(text=item),)
+    if isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], int | float):
+        item = item[0]  # a document with its score, as returned by vector stores
+    document = passage_of_document(item)
+    return None if document is None else (document,)
 
 
 def _object(item: Mapping[str, object], where: str) -> tuple[Evidence, ...]:

@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, time
+from decimal import Decimal
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, in_short
 from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
 from guardrail.core.types import TableRow, Triple
 from guardrail.core.workers import stop_if_given_up
-from guardrail.sources.columns import in_one_notation
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection as SQLAlchemyConnection
+    from sqlalchemy.orm import Session
 
 __all__ = [
-    "MOST_CELLS",
-    "SUBJECT_COLUMNS",
-    "Rows",
-    "Table",
-    "few_enough",
-    "row_size",
-    "rows_by_column",
-    "within_cells",
-]
+    "MAX_ROWS", "MOST_CELLS", "SUBJECT_COLUMNS", "Rows", "Table", "evidence_from_sql",
+    "few_enough", "in_one_notation", "row_size", "within_cells",
+]  # fmt: skip
 
 SUBJECT_COLUMNS: Final = ("name", "label", "title", "product", "subject", "id")
 """Columns that name the subject of a row by default, in order of preference."""
-NAME: Final = "table"
+MAX_ROWS: Final = 10_000
+"""Maximum number of rows of a query."""
 MOST_CELLS: Final = 200_000
 """Maximum number of texts, triples and cells (empty ones too) in the data of one request or row:
 each takes up to 1.6 kilobytes and 20 microseconds, and few are read (``limits.evidence``). Tables
 built in Python have no limit."""
+_SPACE: Final = " \u00a0\u202f\u2009"
+_NUMBER: Final = re.compile(
+    rf"(?P<open>\()?(?P<before>[^\d().,+\-−]{{0,4}})(?P<sign>[+\-−]?)"
+    rf"(?P<figures>\d+(?:[.,'’{_SPACE}]\d+)*)(?P<power>[eE][+-]?\d{{1,2}})?"
+    rf"(?P<behind>[{_SPACE}]?[^\d().,+\-−]{{0,12}})(?P<close>\))?"
+)
+_COMMA: Final = re.compile(rf"(?:\d+|\d{{1,3}}(?:[.'’{_SPACE}]\d{{3}})+),\d+")
+"""Numbers that may have a decimal comma."""
+_THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
+_SPACED: Final = re.compile(rf"[1-9]\d{{0,2}}(?:[{_SPACE}'’]\d{{3}})+(?:[.,]\d+)?")
+_LONG: Final = 9
+"""Digits of a number that may be a telephone or account number, even in groups of three."""
 
 
 @runtime_checkable
@@ -46,7 +58,7 @@ class ArrowTable(Protocol):
 
 @runtime_checkable
 class DataFrame(Protocol):
-    """A pandas data frame, as far as it is used here."""
+    """A pandas data frame."""
 
     @property
     def columns(self) -> Iterable[object]: ...
@@ -60,7 +72,6 @@ class Cursor(Protocol):
 
     @property
     def description(self) -> Sequence[Sequence[object]] | None: ...
-
     def fetchall(self) -> Sequence[Iterable[object]]: ...
 
 
@@ -69,7 +80,15 @@ class Result(Protocol):
     """The result of an SQLAlchemy query."""
 
     def keys(self) -> Iterable[str]: ...
+    def fetchall(self) -> Sequence[Iterable[object]]: ...
     def mappings(self) -> Iterable[Mapping[str, object]]: ...
+
+
+@runtime_checkable
+class Connection(Protocol):
+    """A PEP 249 connection: ``sqlite3``, ``psycopg`` and others."""
+
+    def cursor(self) -> Any: ...
 
 
 Rows: TypeAlias = Iterable[Mapping[str, object]] | ArrowTable | DataFrame | Cursor | Result
@@ -94,21 +113,15 @@ class Table:
         InputError: The rows are none of these, or have no column of that name.
     """
 
-    def __init__(
-        self,
-        rows: Rows,
-        *,
-        subject: str | None = None,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, rows: Rows, *, subject: str | None = None, name: str | None = None) -> None:
         cells = [_written(row) for row in _whole_days(_dicts(rows))]
         columns = list(dict.fromkeys(column for row in cells for column in row))
         _rewrite(cells, subject)
         if subject is not None and cells and subject not in columns:
-            raise InputError(
-                f"the table has no column {in_short(subject)}; it has {_named(columns)}"
-            )
-        self.name = name or NAME
+            listed = ", ".join(columns) or "none"
+            listed = listed if len(listed) <= LONGEST else f"{listed[:LONGEST]}…"
+            raise InputError(f"the table has no column {in_short(subject)}; it has {listed}")
+        self.name = name or "table"
         self.columns: tuple[str, ...] = tuple(columns)
         self.subject = subject or _subject_column(cells, columns)
         self.triples: tuple[Triple, ...] = tuple(self._triples(cells))
@@ -128,14 +141,11 @@ class Table:
         Raises:
             InputError: The file cannot be read, has another format, or a row is invalid.
         """
-        path = Path(path)
-        kind = _kind_of(path)
         try:
-            with path.open("rb") as stream:
-                rows = _rows_of(stream, kind, str(path))
+            data = Path(path).read_bytes()
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from error
-        return cls(rows, subject=subject, name=name or path.stem)
+        return cls.from_bytes(data, str(path), subject=subject, name=name)
 
     @classmethod
     def from_bytes(
@@ -159,8 +169,17 @@ class Table:
         Raises:
             InputError: As in ``from_file``, or it has more cells.
         """
-        rows = _rows_of(BytesIO(data), _kind_of(filename), filename, most_cells)
-        return cls(rows, subject=subject, name=name or Path(filename).stem)
+        kind = TABLE_FILES.get(Path(filename).suffix.lower())
+        if kind is None:
+            raise InputError(
+                f"{filename}: unsupported file type; expected {', '.join(TABLE_FILES)}"
+            )
+        rows = (row for _, row in read_rows(BytesIO(data), kind, filename))
+        read = []
+        for row in rows if most_cells is None else within_cells(rows, most_cells):
+            stop_if_given_up()
+            read.append(row)
+        return cls(read, subject=subject, name=name or Path(filename).stem)
 
     @classmethod
     def from_columns(
@@ -175,14 +194,14 @@ class Table:
 
         Args:
             columns: The names of the columns.
-            rows: Lists of as many cells, or dicts by those names.
+            rows: Lists or row objects of a driver with as many cells, or dicts by those names.
             subject: See ``Table``.
             name: See ``Table``.
 
         Raises:
             InputError: Two columns have the same name, or a row has more or fewer cells.
         """
-        return cls(rows_by_column(columns, rows), subject=subject, name=name)
+        return cls(_by_column(columns, rows), subject=subject, name=name)
 
     @staticmethod
     def rows_of_markdown(text: str) -> list[dict[str, str]] | None:
@@ -224,48 +243,57 @@ class Table:
                 yield Triple(subject, column, value, row=place)
 
 
-def rows_by_column(
-    columns: Sequence[object], rows: Iterable[Iterable[object]]
-) -> list[dict[str, object]]:
-    """Convert rows with cells in the order of the columns to dicts.
+def evidence_from_sql(
+    connection: Connection | SQLAlchemyConnection | Session,
+    query: str,
+    params: Sequence[object] | Mapping[str, object] | None = None,
+    *,
+    subject: str | None = None,
+    name: str | None = None,
+) -> Table:
+    """Query a database and use the rows as evidence.
+
+    The query runs unchanged, so pass a read-only connection. Nothing is committed.
 
     Args:
-        columns: The names of the columns.
-        rows: Lists, row objects of a driver, or dicts by column, as some drivers return them.
+        connection: A PEP 249 connection, or an SQLAlchemy connection or session.
+        query: SQL of the database; with SQLAlchemy, parameters are written ``:name``.
+        params: Parameters in the form of the driver; by name with SQLAlchemy.
+        subject: Column that names the subject of a row; see ``Table``.
+        name: The plural noun for the rows; see ``Table``.
 
     Raises:
-        InputError: Two columns have the same name, or a row does not have as many cells.
+        InputError: The query fails, is no SELECT, or returns more than ``MAX_ROWS`` rows.
     """
-    if isinstance(columns, str | Mapping) or not isinstance(columns, Sequence):
-        raise InputError(f"columns must be a list of names, not {type(columns).__name__}")
-    names = _different(columns)
-    found = []
-    for place, row in enumerate(rows):
-        cells = _in_order(names, row)
-        if cells is None or len(cells) != len(names):
-            raise InputError(
-                f"rows[{place}] must be a list of {len(names)} cells, or a dict by column"
-            )
-        found.append(dict(zip(names, cells, strict=True)))
-    return found
+    cursor: Any = None
+    try:
+        if isinstance(connection, Connection):
+            cursor = result = connection.cursor()
+            cursor.execute(query, *([] if params is None else [params]))
+            columns = cursor.description and [str(column[0]) for column in cursor.description]
+        else:
+            from sqlalchemy import text
 
-
-def _different(columns: Iterable[object]) -> list[str]:
-    names = [str(column) for column in columns]
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise InputError(f"two columns are called {in_short(twice)}; give each a name of its own")
-    return names
-
-
-def _in_order(names: Sequence[str], row: object) -> tuple[object, ...] | None:
-    """The cells of a row in the order of its columns; None if it is no row or has no order."""
-    if isinstance(row, Mapping):
-        cells = {str(column): cell for column, cell in row.items()}
-        return tuple(map(cells.get, names)) if cells.keys() == {*names} else None
-    if not isinstance(row, Iterable) or isinstance(row, str | bytes | Set):
-        return None
-    return tuple(row)
+            if params is not None and not isinstance(params, Mapping):
+                raise InputError("SQLAlchemy takes parameters by name: write :name and {'name': …}")
+            result = connection.execute(text(query), dict(params or {}))
+            columns = list(result.keys()) if result.returns_rows else None  # type: ignore[attr-defined]
+        if columns is None:
+            raise InputError("the query gives no rows; write one that selects some")
+        rows = list(result.fetchmany(MAX_ROWS + 1))
+    except InputError:
+        raise
+    except Exception as error:  # each driver has its own errors
+        raise InputError(f"the query failed: {error}") from error
+    finally:
+        if cursor is not None:
+            cursor.close()
+    if len(rows) > MAX_ROWS:
+        raise InputError(
+            f"the query gives more than {MAX_ROWS:,} rows; ask for fewer, or let the database "
+            "count and sum them"
+        )
+    return Table.from_columns(columns, rows, subject=subject, name=name)
 
 
 def few_enough(count: int, where: str) -> None:
@@ -309,30 +337,56 @@ def within_cells(rows: Iterable[RowOfCells], most: int) -> Iterator[RowOfCells]:
         yield row
 
 
-def _named(columns: Sequence[str]) -> str:
-    listed = ", ".join(columns) or "none"
-    return listed if len(listed) <= LONGEST else f"{listed[:LONGEST]}…"
+def in_one_notation(cells: Sequence[str]) -> list[str]:
+    """The cells of a column; numbers get decimal points, signs and plain digits.
+
+    The column resolves ambiguous cells: *2,490* has a decimal comma in a column with *17,5*, and
+    *(250)* is a negative amount among numbers without parentheses. A column that does not consist
+    of numbers is returned unchanged.
+
+    Args:
+        cells: The cells of a table, without missing ones.
+    """
+    numbers = [_NUMBER.fullmatch(cell) for cell in cells]
+    found = [n for n in numbers if n and bool(n["open"]) == bool(n["close"])]
+    if not found or len(found) < len(cells):
+        return list(cells)
+    figures = [number["figures"] for number in found]
+    comma = any(_COMMA.fullmatch(item) and not _THOUSANDS.fullmatch(item) for item in figures)
+    comma = comma and all("," not in item or _COMMA.fullmatch(item) for item in figures)
+    comma = comma and not any(re.search(r"\.\d{1,2}$|\.\d{4,}$", item) for item in figures)
+    spaced = not all(sum(map(str.isdigit, item)) >= _LONG for item in figures)
+    negative = not all(number["open"] for number in found)
+    shares = any("%" in number["behind"] for number in found)
+    return [
+        _in_notation(number, comma=comma, spaced=spaced, negative=negative, shares=shares)
+        for number in found
+    ]
 
 
-def _kind_of(path: str | Path) -> str:
-    kind = TABLE_FILES.get(Path(path).suffix.lower())
-    if kind is None:
-        raise InputError(f"{path}: unsupported file type; expected {', '.join(TABLE_FILES)}")
-    return kind
-
-
-def _rows_of(
-    stream: BinaryIO, kind: str, source: str, most_cells: int | None = None
-) -> list[dict[str, object]]:
-    found = []
-    rows = (row for _, row in read_rows(stream, kind, source))
-    for row in rows if most_cells is None else within_cells(rows, most_cells):
-        stop_if_given_up()
-        found.append(row)
-    return found
+def _in_notation(
+    number: re.Match[str], *, comma: bool, spaced: bool, negative: bool, shares: bool
+) -> str:
+    figures, behind, sign = number["figures"], number["behind"], number["sign"]
+    if spaced and _SPACED.fullmatch(figures):
+        figures = re.sub(rf"[{_SPACE}'’]", "", figures)
+    if comma:
+        figures = re.sub(rf"[.'’{_SPACE}]", "", figures).replace(",", ".")
+    plain = re.fullmatch(r"\d{1,30}(?:\.\d{1,30})?", figures) is not None
+    if number["power"]:
+        figures += number["power"]
+        figures = f"{Decimal(figures):f}" if plain else figures
+    if shares and not behind.strip() and plain and Decimal(figures) <= 1:
+        figures, behind = f"{(Decimal(figures) * 100).normalize():f}", "%"
+    if number["open"]:
+        if not negative:
+            return number[0]
+        sign = "-"
+    return f"{number['before']}{sign}{figures}{behind}"
 
 
 def _dicts(rows: Rows) -> list[Mapping[str, object]]:
+    """The rows as dicts by column."""
     found: Iterable[Mapping[str, object]]
     if isinstance(rows, ArrowTable):
         _different(getattr(rows, "column_names", ()))
@@ -342,12 +396,11 @@ def _dicts(rows: Rows) -> list[Mapping[str, object]]:
         # Missing values differ by the type of the column.
         found = rows.astype(object).where(rows.notna(), None).to_dict("records")
     elif isinstance(rows, Result):
-        _different(rows.keys())
-        found = rows.mappings()
+        found = _by_column(list(rows.keys()), rows.fetchall())
     elif isinstance(rows, Cursor):
         if rows.description is None:
             raise InputError("the cursor has no rows; it must stand behind a query that gives some")
-        found = rows_by_column([column[0] for column in rows.description], rows.fetchall())
+        found = _by_column([column[0] for column in rows.description], rows.fetchall())
     elif isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise InputError(
             "rows must be dicts by column, a data frame, an Arrow table, or the cursor or result "
@@ -362,9 +415,41 @@ def _dicts(rows: Rows) -> list[Mapping[str, object]]:
     return listed
 
 
+def _by_column(
+    columns: Sequence[object], rows: Iterable[Iterable[object]]
+) -> list[dict[str, object]]:
+    """Rows with cells in the order of the columns as dicts."""
+    if isinstance(columns, str | Mapping) or not isinstance(columns, Sequence):
+        raise InputError(f"columns must be a list of names, not {type(columns).__name__}")
+    names = _different(columns)
+    found = []
+    for place, row in enumerate(rows):
+        cells: tuple[object, ...] = ()
+        if isinstance(row, Mapping):
+            named = {str(column): cell for column, cell in row.items()}
+            cells = tuple(map(named.get, names)) if named.keys() == {*names} else ()
+        elif isinstance(row, Iterable) and not isinstance(row, str | bytes | Set):
+            cells = tuple(row)
+        if len(cells) != len(names):
+            raise InputError(
+                f"rows[{place}] must be a list of {len(names)} cells, or a dict by column"
+            )
+        found.append(dict(zip(names, cells, strict=True)))
+    return found
+
+
+def _different(columns: Iterable[object]) -> list[str]:
+    """The names of columns, which must differ."""
+    names = [str(column) for column in columns]
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"two columns are called {in_short(twice)}; give each a name of its own")
+    return names
+
+
 def _whole_days(rows: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
     """The rows, with dates in datetime columns that only contain midnights."""
-    timed = {
+    hours = {
         column
         for row in rows
         for column, value in row.items()
@@ -373,7 +458,7 @@ def _whole_days(rows: Sequence[Mapping[str, object]]) -> list[dict[str, object]]
     return [
         {
             str(column): value.date()
-            if isinstance(value, datetime) and value == value and column not in timed
+            if isinstance(value, datetime) and value == value and column not in hours
             else value
             for column, value in row.items()
         }
@@ -408,10 +493,9 @@ def _rewrite(rows: Sequence[dict[str, list[str]]], subject: str | None) -> None:
 
 def _subject_column(cells: Sequence[Mapping[str, list[str]]], columns: Sequence[str]) -> str | None:
     named = {column.casefold(): column for column in reversed(columns)}
-    if (
-        known := next((named[name] for name in SUBJECT_COLUMNS if name in named), None)
-    ) is not None:
-        return known
+    for name in SUBJECT_COLUMNS:
+        if name in named:
+            return named[name]
     texts: dict[str, list[str]] = {column: [] for column in columns}
     for row in cells:
         for column, values in row.items():

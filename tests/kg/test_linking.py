@@ -9,8 +9,8 @@ from guardrail.core.errors import InputError
 from guardrail.core.types import Entity, LinkedEntity, Mention, Subgraph, Triple
 from kg import EntityLinker, OxigraphGraph
 from kg.base import KnowledgeGraph, MentionIndex
+from kg.mentions import load_tagger
 from kg.relations import relation_words
-from kg.tagger import load_tagger
 
 PEOPLE: dict[int, tuple[str, dict[str, str | int]]] = {
     # id: (label, {property: value}); a value that is an id is a link.
@@ -223,7 +223,7 @@ def test_a_long_text_is_read_in_time(linker: EntityLinker) -> None:
 
 def test_relation_words_are_read_from_the_general_table() -> None:
     words = relation_words("Who succeeded him, and who were his parents' teachers?")
-    assert [(word.text, word.relation.name) for word in words] == [
+    assert [(word.mention.text, word.relation.name) for word in words] == [
         ("succeeded", "successor"),
         ("parents'", "parent"),
         ("teachers", "teacher"),

@@ -9,10 +9,10 @@ from kg.mentions import (
     fold,
     join_mentions,
     listed_names,
+    load_tagger,
     name_forms,
     tagged_mentions,
 )
-from kg.tagger import load_tagger
 
 
 def spans(text: str) -> list[str]:

@@ -21,8 +21,9 @@ from guardrail import (
     evidence_from_sql,
 )
 from guardrail.core.types import TableRow
-from guardrail.sources import sql
-from guardrail.sources.files import evidence_of_bytes, evidence_of_files
+from guardrail.sources import tables
+from guardrail.sources.items import evidence_of_bytes, evidence_of_files
+from guardrail.sources.tables import in_one_notation
 
 BIKES = [
     {"id": 1, "name": "Fjell 3", "price_eur": Decimal("2490.00"), "launched": date(2024, 3, 1)},
@@ -107,7 +108,7 @@ def test_files(tmp_path):
     with pytest.raises(InputError, match="two columns are called 'price'"):
         Table.from_file(tmp_path / "bad.csv")
     with pytest.raises(InputError, match="unsupported"):
-        Table.from_file(tmp_path / "bikes.xlsx")
+        Table.from_bytes(b"", "bikes.xlsx")
 
 
 def test_no_two_columns_have_one_name(connection):
@@ -224,7 +225,7 @@ def test_a_query_that_gives_no_rows(connection, query, message):
 
 
 def test_a_result_that_is_too_long_is_no_part_of_one(connection, monkeypatch):
-    monkeypatch.setattr(sql, "MAX_ROWS", 1)
+    monkeypatch.setattr(tables, "MAX_ROWS", 1)
     with pytest.raises(InputError, match="more than 1 rows"):
         evidence_from_sql(connection, "select * from bikes")
 
@@ -260,3 +261,49 @@ def test_many_columns_take_linear_time():
     Table([{column: 1} for column in columns])
     Table.from_columns(columns, [])
     assert time.process_time() - begin < 10  # s; where each looks through all it is a hundred
+
+
+@pytest.mark.parametrize(
+    ("cells", "written"),
+    [
+        (["17,5", "15,2"], ["17.5", "15.2"]),
+        (["2.490,00 €", "1.790,00 €"], ["2490.00 €", "1790.00 €"]),
+        (["€2.490", "€17,50"], ["€2490", "€17.50"]),
+        (["2 490", "1\u202f790"], ["2490", "1790"]),
+        (["1.75E+01", "1.5e1"], ["17.5", "15"]),
+        (["45%", "0.55"], ["45%", "55%"]),
+        (["(250)", "300"], ["-250", "300"]),
+        (["1'000", "2'500.50"], ["1000", "2500.50"]),
+    ],
+)
+def test_a_column_of_numbers_gets_one_notation(cells: list[str], written: list[str]) -> None:
+    assert in_one_notation(cells) == written
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["2,490", "1,790"],
+        ["1,5", "1.5"],
+        ["(2019)", "(2020)"],
+        ["555 123 456", "111 222 333"],
+        ["(250)", "see note"],
+        ["2024-01-01", "10:30"],
+        ["007", "1,234"],
+    ],
+)
+def test_what_may_be_something_else_stays(cells: list[str]) -> None:
+    assert in_one_notation(cells) == cells
+
+
+def test_an_answer_is_judged_by_the_value_that_was_meant() -> None:
+    bikes = [{"name": "Fjell 3", "weight_kg": "17,5"}, {"name": "Tarn", "weight_kg": "15,2"}]
+    answer = Guardrail().check(
+        "What do they weigh?",
+        "The weight of the Fjell 3 is 17.5 kg. The weight of the Tarn is 152 kg.",
+        evidence=Table(bikes, name="bikes"),
+    )
+    assert [str(sentence.category) for sentence in answer.sentences] == [
+        "supportive",
+        "contradictory",
+    ]
