@@ -1,14 +1,21 @@
-"""What the environment says of proxies and certificates is one clear error where it is wrong."""
+"""Clients of endpoints, and the limit of their rate."""
+
+from __future__ import annotations
+
+import socket
 
 import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
 from guardrail import GuardrailConfig
-from guardrail.core.errors import ConfigError
-from guardrail.core.http_clients import reading_environment
+from guardrail.core import http_clients
+from guardrail.core.errors import ConfigError, JudgeError, ModelError
+from guardrail.core.http_clients import TokenBucket, open_client, openai_errors, reading_environment
 from guardrail.models.openai import OpenAIModel
 from kg import open_graph
+from tests.chains.fake_openai import FakeOpenAI, served
+from tests.clock import HandClock
 
 
 def endpoint():
@@ -63,3 +70,54 @@ def test_other_errors_are_left_alone(monkeypatch):
         monkeypatch.delenv(name.lower(), raising=False)
     with pytest.raises(httpx.InvalidURL), reading_environment():
         httpx.URL("http://host:port")
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_a_local_endpoint_needs_no_key_and_openai_s_own_does(monkeypatch):
+    assert open_client("http://127.0.0.1:1/v1").api_key == "none"
+    with pytest.raises(ConfigError):
+        open_client()
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:2/v1")
+    assert str(open_client().base_url) == "http://127.0.0.1:2/v1/"
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    assert open_client("http://127.0.0.1:1/v1").api_key == "k"
+
+
+def test_the_caller_chooses_the_kind_of_error():
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+    client = open_client(address, max_retries=0)
+    for kind in (JudgeError, ModelError):
+        with pytest.raises(kind, match=address.removesuffix("/v1")), openai_errors("m", kind):
+            client.models.list()
+
+
+def test_a_slow_endpoint_is_reported_as_one():
+    with served(FakeOpenAI().app) as address:
+        client = open_client(f"{address}/v1", timeout_s=0.2, max_retries=0)
+        with pytest.raises(JudgeError, match="in time"), openai_errors("m", JudgeError):
+            client.chat.completions.create(
+                model="slow", messages=[{"role": "user", "content": "Hello"}]
+            )
+
+
+def test_a_bucket_begins_full_and_fills_with_time(monkeypatch):
+    clock = HandClock().runs(monkeypatch, http_clients)
+    bucket = TokenBucket(per_second=2.0, capacity=3.0)
+    for _ in range(3):
+        assert bucket.wait() == 0.0
+        bucket.take()
+    assert bucket.wait() == 0.5
+    bucket.take()  # one that is still to come: the next waits behind it
+    assert bucket.wait() == 1.0
+    clock.sleep(60.0)
+    for _ in range(3):
+        assert bucket.wait() == 0.0
+        bucket.take()
+    assert bucket.wait() == 0.5

@@ -17,20 +17,6 @@ def package(monkeypatch):
     return made
 
 
-def test_a_name_is_loaded_once_and_then_stands_there(package):
-    load, names = loaded_on_use("a_package", {"json": "loads dumps"})
-    assert load("loads")("[1]") == [1]
-    assert package.loads is load("loads")
-    assert not hasattr(package, "dumps")
-    assert names() == ["dumps", "loads"]
-
-
-def test_a_name_that_there_is_not_is_an_attribute_error(package):
-    load, _ = loaded_on_use("a_package", {"json": "loads"})
-    with pytest.raises(AttributeError, match="'a_package' has no attribute 'read'"):
-        load("read")
-
-
 def test_of_a_missing_library_the_extra_is_told_and_of_others_the_library(package, monkeypatch):
     monkeypatch.setitem(sys.modules, "a_library", None)
     homes = {"a_library.part": "read"}

@@ -1,14 +1,18 @@
-"""Files of tables as programs of all countries write them."""
+"""Rows of CSV, TSV and JSON lines; packed files."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 from datetime import timedelta
 
 import pytest
 
 from guardrail import InputError
-from guardrail.core.rows import cell_text, read_rows
+from guardrail.core import rows as reading
+from guardrail.core.rows import bounded_lines, cell_text, is_cut, read_rows, unpacked
 
 ROWS = [{"name": "Fjell 3", "price": "2490"}, {"name": "Zoë", "price": "17"}]
 TEXT = "name,price\nFjell 3,2490\nZoë,17\n"
@@ -89,3 +93,47 @@ def test_a_cell_marked_as_missing_is_none(missing: object) -> None:
 )
 def test_a_cell_is_written_as_people_write_it(cell: object, text: str) -> None:
     assert cell_text(cell) == text
+
+
+PACKINGS = {"gz": gzip, "bz2": bz2, "xz": lzma}
+
+
+def opened(packing, data):
+    stream = PACKINGS[packing].open(io.BytesIO(data))
+    return unpacked(stream, f"a.{packing}", len(data), InputError)
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_what_unpacks_to_many_times_its_size_is_refused(packing, monkeypatch):
+    monkeypatch.setattr(reading, "LEAST_REFUSED", 1 << 20)
+    packed = PACKINGS[packing].compress(b"\n" * (32 << 20))
+    with opened(packing, packed) as stream, pytest.raises(InputError, match="times its size"):
+        list(iter(lambda: stream.read(1 << 16), b""))
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_what_is_read_again_counts_once(packing, monkeypatch):
+    monkeypatch.setattr(reading, "LEAST_REFUSED", 2_000)
+    monkeypatch.setattr(reading, "MOST_UNPACKED", 1)
+    data = bytes(range(200)) * 8
+    with opened(packing, PACKINGS[packing].compress(data)) as stream:
+        for _ in range(5):
+            stream.seek(100)
+            assert stream.read() == data[100:]
+
+
+@pytest.mark.parametrize("packing", ["gz", "xz"])
+def test_what_is_cut_short_is_told(packing):
+    packed = PACKINGS[packing].compress(bytes(range(256)) * 1_000)[:-20]
+    with opened(packing, packed) as stream, pytest.raises(InputError, match="cut short"):
+        stream.read()
+
+
+@pytest.mark.parametrize("kind", [str, bytes])
+def test_of_a_line_that_is_too_long_the_beginning_is_read(kind, monkeypatch):
+    monkeypatch.setattr(reading, "LONGEST_LINE", 10)
+    text = "a\n" + "b" * 10 + "\n" + "c" * 35 + "\nd"
+    reader = io.StringIO(text) if kind is str else io.BytesIO(text.encode())
+    lines = list(bounded_lines(reader))
+    assert [len(line) for line in lines] == [2, 11, 11, 1]
+    assert [is_cut(line.rstrip()) for line in lines] == [False, False, True, False]

@@ -1,7 +1,12 @@
-"""Threads stay bounded where a part hangs, and callers are told."""
+"""Worker threads, deadlines, and the private event loop."""
+
+from __future__ import annotations
 
 import asyncio
+import contextvars
+import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -16,10 +21,19 @@ from guardrail import (
     Triple,
 )
 from guardrail.config import LimitsConfig
+from guardrail.core import workers
 from guardrail.core.errors import OverloadedError
-from guardrail.core.workers import Workers
+from guardrail.core.workers import (
+    GivenUpError,
+    Workers,
+    run_sync,
+    stop_if_given_up,
+    time_left,
+    watch,
+    within,
+)
 from guardrail.policy import Unavailable
-from tests.clock import PATIENCE_S, until
+from tests.clock import PATIENCE_S, HandClock, until
 
 FACT = Triple(subject="Ada Lovelace", property="occupation", value="writer")
 SAID = "Ada Lovelace was a writer."
@@ -133,3 +147,88 @@ def test_the_candidates_of_a_ranking_share_the_time_of_one_answer() -> None:
         [problem] = ranking[0].errors
         assert "the 0.4 s of policy" in problem.message  # 40 answers alone would have 16 s
         wake.set()
+
+
+def test_the_time_left_is_that_of_the_nearest_bound(monkeypatch):
+    clock = HandClock().runs(monkeypatch, workers)
+    assert time_left() == float("inf")
+    with within(10.0):
+        clock.now += 4.0
+        assert time_left() == 6.0
+        with within(1.0):
+            assert time_left() == 1.0
+            clock.now += 2.0
+            assert time_left() == 0.0  # and never less
+        assert time_left() == 4.0
+        for longer in (None, 60.0):
+            with within(longer):
+                assert time_left() == 4.0  # no block has longer than the one around it
+    assert time_left() == float("inf")
+
+
+def test_the_bound_ends_with_its_block_where_that_fails():
+    with pytest.raises(ZeroDivisionError), within(1.0):
+        raise ZeroDivisionError
+    assert time_left() == float("inf")
+
+
+def test_work_stops_where_its_own_context_was_given_up():
+    given_up = False
+    ours, others = contextvars.copy_context(), contextvars.copy_context()
+    ours.run(watch, lambda: given_up)
+    ours.run(stop_if_given_up)
+    given_up = True
+    with pytest.raises(GivenUpError, match="nobody waits"):
+        ours.run(stop_if_given_up)
+    others.run(stop_if_given_up)
+
+
+WHO = contextvars.ContextVar("who", default="nobody")
+
+
+async def told(value):
+    await asyncio.sleep(0)
+    return value, asyncio.get_running_loop()
+
+
+def test_threads_share_one_loop():
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda number: run_sync(told(number)), range(8)))
+    assert [value for value, _ in found] == list(range(8))
+    assert len({id(loop) for _, loop in found}) == 1
+
+
+async def test_a_caller_s_running_loop_is_another():
+    _, ours = run_sync(told(1))
+    assert ours is not asyncio.get_running_loop()
+
+
+def test_a_call_within_that_loop_is_refused_and_not_waited_for():
+    async def inside():
+        run_sync(told(1))
+
+    with pytest.raises(GuardrailError, match="await instead"):
+        run_sync(inside())
+
+
+def test_errors_and_context_are_the_caller_s():
+    async def fails():
+        raise ZeroDivisionError(WHO.get())
+
+    token = WHO.set("me")
+    with pytest.raises(ZeroDivisionError, match="me"):
+        run_sync(fails())
+    WHO.reset(token)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_has_a_loop_of_its_own():
+    run_sync(told(1))
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if run_sync(told(2))[0] == 2 else 1)
+        except BaseException:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -8,7 +8,6 @@ import pytest
 from chains.rendering import MarkerStyle, details, render
 from chains.streaming import SentenceGate, guard_stream_sync
 from guardrail import (
-    STRICT,
     STRICT_CORRECT,
     Action,
     CheckRequest,
@@ -19,7 +18,6 @@ from guardrail import (
 )
 from guardrail.core.workers import within
 from guardrail.engine import flow
-from guardrail.log.entries import from_json, record_of, to_json
 from guardrail.markers.grammar import parse, strip
 from guardrail.markers.grammar import render as rendered
 from guardrail.models import Completion, SampleRequest
@@ -65,13 +63,6 @@ def test_what_cannot_be_mended_goes_to_the_next_action(guard):
     assert [item.text for item in refused.removed] == [WRONG, NO_VALUE, TRUE]
 
 
-def test_no_other_policy_corrects(guard):
-    for policy in ("annotate", "strict", STRICT.changed(contradicted="refuse")):
-        answer = guard.check(QUESTION, f"{WRONG} {TRUE}", evidence=FACTS, policy=policy)
-        assert "2,490" not in answer.text
-        assert answer.action is not Action.CORRECT
-
-
 def test_a_dry_run_tells_of_the_correction_and_leaves_what_was_written(guard):
     said = f"{WRONG} {TRUE}"
     dry = STRICT_CORRECT.changed(dry_run=True)
@@ -79,14 +70,6 @@ def test_a_dry_run_tells_of_the_correction_and_leaves_what_was_written(guard):
     assert (answer.action, answer.would, answer.text) == (Action.PASS, Action.CORRECT, said)
     assert answer.sentences[0].sure
     assert answer.reasons[0].startswith("corrected")
-
-
-def test_a_batch_is_corrected_as_each_answer_alone(guard):
-    said = [f"{WRONG} {TRUE}", TRUE, f"{NO_VALUE} {TRUE}"]
-    requests = [CheckRequest(question=QUESTION, answer=one, evidence=FACTS) for one in said]
-    together = guard.check_batch(requests, policy=STRICT_CORRECT)
-    alone = [guard.check(QUESTION, one, evidence=FACTS, policy=STRICT_CORRECT) for one in said]
-    assert [one.marked for one in together] == [one.marked for one in alone]
 
 
 def test_a_stream_releases_the_corrected_sentence(guard):
@@ -128,13 +111,6 @@ def test_the_fields_of_a_reply_tell_it_but_not_what_stood_there_where_reasons_ar
     silent = details(answer, reasons=False)
     assert "2,190" not in str(silent)
     assert silent["sentences"][0]["spans"][0]["kind"] == "corrected"
-
-
-def test_the_log_keeps_it(guard):
-    answer = guard.check(QUESTION, WRONG, evidence=FACTS, policy=STRICT_CORRECT)
-    record = record_of(answer)
-    assert from_json(to_json(record)) == record
-    assert record.answer.sentences[0].correction.against == ("Fjell 3, price: 2,490 euros.",)
 
 
 @pytest.fixture
@@ -261,38 +237,6 @@ async def test_a_call_that_hangs_fails_alone_after_half_of_the_time_left() -> No
     assert isinstance(first, ModelError)
     assert second == MENDED
     assert all(0.0 < (request.timeout_s or 0.0) <= 0.5 for request in model.requests)
-
-
-@pytest.mark.parametrize("concurrency", [1, 2])
-def test_sentences_are_asked_for_side_by_side(concurrency: int) -> None:
-    running: list[int] = []
-    most = 0
-
-    async def does(place: int) -> str:
-        nonlocal most
-        running.append(place)
-        for _ in range(100):
-            most = max(most, len(running))
-            await asyncio.sleep(0)
-        running.remove(place)
-        return MENDED
-
-    config = GuardrailConfig.model_validate({"limits": {"concurrency": concurrency}})
-    with Guardrail(config, model=Writing(does)) as guard:
-        guard.check_batch(BATCH, policy=BY_MODEL)
-    assert most == concurrency
-
-
-def test_a_call_has_a_part_of_the_answers_time_and_leaves_the_rest_to_judge() -> None:
-    async def does(place: int) -> str:
-        return MENDED
-
-    model = Writing(does)
-    with Guardrail(GuardrailConfig(), model=model) as guard:
-        guard.check_batch(BATCH[:1], policy=BY_MODEL.changed(deadline_s=1000.0))
-    (request,) = model.requests
-    assert request.timeout_s is not None
-    assert 100.0 < request.timeout_s <= 500.0
 
 
 def test_a_correction_that_is_late_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,10 @@
 import re
 from typing import ClassVar
 
-import httpx
 import pytest
 
-from chains.gateway import GatewaySettings, create_app
 from guardrail import (
     ANNOTATE,
-    CheckRequest,
     ConfigError,
     Guardrail,
     GuardrailConfig,
@@ -19,7 +16,6 @@ from guardrail import (
 )
 from guardrail.core import workers
 from guardrail.core.types import Category, Grounding, NLIScores
-from guardrail.log.entries import Record, from_json, to_json
 from judges.base import NLITraits
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.clock import HandClock
@@ -237,15 +233,6 @@ def test_without_an_answer_the_first_verdict_stands_and_all_say_so(batches):
     assert len(batches) == 1
 
 
-def test_no_row_of_a_batch_is_tried_again(batches):
-    rows = [CheckRequest(question=QUESTION, answer=text, evidence=EVIDENCE) for text in BY_DISTANCE]
-    with guarding({"judge": BROKEN, "share": 0.5}) as guard:
-        answers = guard.check_batch(rows)
-        guard.check(QUESTION, BY_DISTANCE[0], evidence=EVIDENCE)
-    assert [answer.errors[0].part for answer in answers] == ["second_judge"] * len(rows)
-    assert batches == [BY_DISTANCE]
-
-
 @pytest.mark.parametrize(("timeout_s", "spent_s"), [(0.5, 0.0), (60.0, 59.4)])
 def test_it_is_waited_for_within_its_time_and_the_answer_s(monkeypatch, timeout_s, spent_s):
     clock = HandClock().runs(monkeypatch, workers)
@@ -309,47 +296,6 @@ def test_what_the_second_judge_contradicts_is_corrected_and_asked_about_once(bat
     assert {one.judged_by for one in answer.sentences} == {"in-the-evidence-1"}
     told_of = [text for batch in batches for text in batch]
     assert sorted(told_of) == sorted(set(told_of))
-
-
-async def test_the_gateway_asks_it_as_well():
-    body = {"question": QUESTION, "answer": ANSWER, "passages": [EVIDENCE[0].text]}
-    with guarding({"judge": IN_THE_EVIDENCE, "share": 0.5}) as guard:
-        transport = httpx.ASGITransport(create_app(guard, GatewaySettings()))
-        async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
-            reply = (await client.post("/v1/checks", json=body)).json()
-        answer = await guard.acheck(question=QUESTION, answer=ANSWER, evidence=EVIDENCE)
-    opinions = [item["second_opinion"] for item in reply["sentences"]]
-    assert [item and item["judge"] for item in opinions] == [
-        one.second_opinion and one.second_opinion.judge for one in answer.sentences
-    ]
-    assert sum(item is not None for item in opinions) == 3
-
-
-def test_the_record_keeps_it():
-    with guarding({"judge": IN_THE_EVIDENCE, "share": 0.5}) as guard:
-        answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
-    read = from_json(to_json(Record(answer=answer))).answer
-    assert [one.second_opinion for one in read.sentences] == [
-        one.second_opinion for one in answer.sentences
-    ]
-    told_of = str(next(one for one in read.sentences if one.second_opinion).explain())
-    assert "judged by in-the-evidence-1; the first judge said support 0.52" in told_of
-
-
-def test_the_hash_of_the_judges_tells_whether_there_are_two():
-    hashes = set()
-    for second in (None, IN_THE_EVIDENCE):
-        with guarding(second) as guard:
-            hashes.add(guard.check(QUESTION, ANSWER, evidence=EVIDENCE).versions["judge_hash"])
-    assert len(hashes) == 2
-
-
-def test_one_that_judges_wrongly_is_told_before_it_serves(batches):
-    wrong = "tests.guardrail.test_selftest:AgreesWithAll"
-    config = GuardrailConfig.model_validate({"graph": "none", "second_judge": wrong})
-    telling = r"agrees-1 fails .* setting 'second_judge'"
-    with Guardrail(config) as guard, pytest.raises(JudgeError, match=telling):
-        guard.self_test()
 
 
 def test_it_needs_a_first_judge_and_a_name_that_is_known():

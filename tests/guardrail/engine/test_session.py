@@ -106,26 +106,6 @@ def test_a_stretch_is_judged_once_and_the_judge_is_asked_nothing_twice(
     assert asked["session"] == asked["check"]
 
 
-def test_the_work_for_a_sentence_does_not_grow_with_the_answer(
-    exact_guard: Guardrail, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from guardrail.verdict import grounder
-
-    read: list[int] = []
-    claims_of = grounder.claims_of
-
-    def counted(request: grounder.GroundingRequest) -> object:
-        read.append(len(request.answer.clean))
-        return claims_of(request)
-
-    monkeypatch.setattr(grounder, "claims_of", counted)
-    session = exact_guard.session(question=QUESTION, evidence=FACTS)
-    long = "Mary Shelley was a writer of " + "very " * 60 + "good books. "
-    stretches(session, [long] * 24)
-    assert len(read) == 24
-    assert max(read) < 2_000 + 2 * len(long) < 24 * len(long) / 2
-
-
 def test_a_long_first_piece_does_not_hold_up_the_next_sentences(exact_guard: Guardrail) -> None:
     session = exact_guard.session(question=QUESTION, evidence=FACTS)
     session.add("It was opened in 1932. " * 200)

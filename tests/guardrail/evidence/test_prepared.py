@@ -1,15 +1,21 @@
-"""Evidence is a set: order, duplicates and the way a file is split leave no trace."""
+"""Evidence is a set, prepared once, in linear time."""
+
+from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from contextvars import copy_context
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardrail import Guardrail, GuardrailConfig, Passage, Triple
+from guardrail import Guardrail, GuardrailConfig, Passage, Table, Triple
 from guardrail.core.types import Evidence
+from guardrail.core.workers import GivenUpError, watch
 from guardrail.evidence.prepared import EvidenceCache, PreparedEvidence, prepare
+from guardrail.evidence.statements import statements_of
+from guardrail.sources.items import evidence_items
 
 HANDBOOK = "# Returns\nBikes can be returned within 30 days. The frame is covered for five years."
 LEAFLET = "# Shops\nThe shop in Bergen opens at nine. It is closed on Sundays."
@@ -79,3 +85,26 @@ def test_a_subject_is_read_under_the_name_that_the_answer_uses(answer: str, name
     evidence = prepare(facts, {"Ada Lovelace": ("Ada King",)})
     (statement,) = evidence.spoken(answer).statements
     assert (name in statement.text) if name else statement is evidence.statements[0]
+
+
+ONE = [Passage("The Fjell 3 costs 40 euros. It is green.")]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: statements_of(ONE),
+        lambda: prepare(ONE).select("It costs 40 euros."),
+        lambda: prepare(ONE).values or True,
+        lambda: evidence_items(["The Fjell 3 costs 40 euros."]),
+        lambda: Table([{"name": "Fjell 3", "price_eur": 40}]),
+        lambda: Table.from_bytes(b"name,price_eur\nFjell 3,40\n", "bikes.csv"),
+    ],
+    ids=["statements", "index", "values", "items", "table", "file"],
+)
+def test_each_long_part_looks_whether_it_was_given_up(work) -> None:
+    given_up = copy_context()
+    given_up.run(watch, lambda: True)
+    with pytest.raises(GivenUpError):
+        given_up.run(work)
+    assert work()

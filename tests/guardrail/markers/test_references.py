@@ -1,9 +1,17 @@
-"""References to sources are no part of what a sentence tells; what it lacks without them is."""
+"""References to sources, and markers that cannot be read."""
+
+from __future__ import annotations
 
 import pytest
 
 from guardrail import Guardrail, GuardrailConfig, Passage
-from guardrail.markers.grammar import parse, render, source_numbers, without_references
+from guardrail.markers.grammar import (
+    parse,
+    render,
+    source_numbers,
+    without_references,
+    without_ruins,
+)
 from tests.growth import is_linear
 
 SOURCES = 3
@@ -114,3 +122,26 @@ def test_a_number_of_a_source_that_says_something_else_is_an_error(guard) -> Non
 def test_a_false_one_stays_false(guard) -> None:
     answer = guard.check("", "The Velora 7 costs 2,190 euros [1].", evidence=EVIDENCE)
     assert "2,190" not in answer.text
+
+
+BORN = "[Ada Lovelace, place of birth: London"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"She wrote {BORN} and", ["She", "wrote"]),
+        (f"She wrote {BORN}] on.", ["She", "wrote", "on."]),
+        (f"{BORN} [x]] was there.", ["was", "there."]),
+        ("So [Q7259, born: London] it is.", ["So", "it", "is."]),
+    ],
+)
+def test_a_marker_is_blanked_to_its_end_and_offsets_stay(text, left):
+    blanked = without_ruins(text, {"Ada Lovelace"})
+    assert len(blanked) == len(text)
+    assert blanked.split() == left
+
+
+@pytest.mark.parametrize("text", ["See [Smith, page: 3] there.", "An [aside, no colon] here.", ""])
+def test_brackets_of_prose_stay(text):
+    assert without_ruins(text, {"Ada Lovelace"}) == text

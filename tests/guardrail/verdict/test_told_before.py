@@ -51,19 +51,6 @@ def test_a_condition_of_the_question_is_not_missing(guard):
     assert "typed_values" not in missing
 
 
-def test_so_it_is_in_a_stream(guard):
-    session = guard.session("", evidence=[PASSAGE])
-    sentences = [
-        sentence
-        for piece in (f"{TRUE} ", f"{FALSE} ", f"{FALSE} ")
-        if (said := session.add(piece)) is not None
-        for sentence in said.sentences
-    ]
-    rest = session.rest()
-    sentences += rest.sentences if rest else ()
-    assert [str(one.category) for one in sentences] == ["supportive"] + 2 * ["contradictory"]
-
-
 def test_a_value_of_the_answers_own_stays_missing():
     config = GuardrailConfig(graph={"location": "none"}, judge="none")
     with Guardrail(config) as guard:

@@ -1,24 +1,23 @@
-"""Verdicts as data: sentence, evidence and the judge's recorded scores, to verdict and findings.
+"""Verdicts, many values, and values in another notation."""
 
-A row of ``*.jsonl`` has ``evidence`` (triples as lists of three, passages as texts), ``sentence``,
-optionally ``question`` and ``before``, ``read`` where the judge reads the sentence in the notation
-of the evidence, ``scores`` (a ``Grounding``; null for none) and what is expected: ``category``,
-``findings`` as [check, effect, words], ``cited`` values, ``na`` and ``contradicted`` words.
-"""
+from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from guardrail.core.types import Grounding, Passage, SpanKind, Triple
+from guardrail import ANNOTATE, Guardrail, GuardrailConfig, Passage, Triple
+from guardrail.core.types import Effect, Grounding, SpanKind
 from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
+from guardrail.verdict.checks.typed_values import COMPARED
 from guardrail.verdict.claims import GroundingRequest
 from guardrail.verdict.grounder import Grounder
-from tests.guardrail.scripted import Scripted
+from tests.guardrail.scripted import Overlap, Scripted
 
 
 def rows() -> Iterator[Any]:
@@ -62,3 +61,76 @@ def test_a_sentence_gets_its_verdict(row: dict[str, Any]) -> None:
         assert one.judgement.category is one.category
     if one.judgement is not None and not one.findings:
         assert max(one.judgement.scores.values()) == one.judgement.scores[one.category]
+
+
+MANY = 2 * COMPARED
+SECONDS = 20.0  # of the processor; all with all took minutes
+TOLD = " ".join(f"{1_000 + 7 * number} km" for number in range(MANY))
+HELD = [f"{900_000 + 11 * number} km" for number in range(MANY)]
+EVIDENCE = {
+    "prose": [Passage(f"The Fjell 3 has a range of {' '.join(HELD)}.")],
+    "facts": [Triple("Fjell 3", "range", held) for held in HELD],
+}
+
+
+@pytest.fixture
+def guard():
+    with Guardrail(GuardrailConfig(graph={"location": "none"}), grounding=Overlap()) as guard:
+        yield guard
+
+
+@pytest.mark.parametrize("evidence", EVIDENCE.values(), ids=EVIDENCE)
+def test_many_values_take_bounded_time(guard, evidence):
+    begin = time.process_time()
+    guard.check("", f"The Fjell 3 has a range of {TOLD}.", evidence=evidence, policy="annotate")
+    assert time.process_time() - begin < SECONDS
+
+
+def test_values_behind_the_bound_are_missing(guard):
+    told = " ".join(f"{1_000 + 7 * number} km" for number in range(COMPARED + 2))
+    evidence = [Triple("depot", "range", value) for value in told.split(" km") if value]
+    answer = guard.check("", f"The depot has a range of {told}.", evidence=evidence)
+    (missing,) = [
+        item
+        for item in answer.sentences[0].findings
+        if item.effect is Effect.MISSING and "were not compared" in item.because
+    ]
+    assert missing.because.startswith("2 values")
+    assert answer.text[missing.start : missing.end] == told[-len("1000 km 1000 km") :].strip()
+
+
+FACTS = [Triple("Korva", "price", "2490 euros"), Triple("Korva", "range", "110 km")]
+
+
+def test_the_judge_reads_the_notation_of_the_evidence_and_a_reader_the_own_one() -> None:
+    judge = Overlap()
+    text = "Korva has the price €2,490 and the range 110,000 m in **bronze**."
+    with Guardrail(GuardrailConfig(policy=ANNOTATE), grounding=judge) as guard:
+        answer = guard.check("", text, evidence=FACTS)
+    (asked,) = judge.asked
+    assert asked.sentence == "Korva has the price 2490 euros and the range 110 km in **bronze**."
+    assert answer.text == text
+    (sentence,) = answer.sentences
+    spans = {span.text: span.kind for span in sentence.spans}
+    assert spans == {
+        "€2,490": SpanKind.SUPPORTED,
+        "110,000 m": SpanKind.SUPPORTED,
+        "bronze": SpanKind.NA,
+    }
+    assert all(text[span.start : span.end] == span.text for span in sentence.spans)
+
+
+def test_a_value_in_another_notation_is_supported_and_another_value_is_not() -> None:
+    with Guardrail(GuardrailConfig(judge="onnx")) as guard:
+        true = guard.check("", "The Korva costs €2,490.", evidence=FACTS)
+        false = guard.check("", "The Korva costs €2,190.", evidence=FACTS)
+    assert [item.category.value for item in true.sentences if item.category] == ["supportive"]
+    assert [item.category.value for item in false.judged if item.category] == ["contradictory"]
+
+
+def test_a_correction_writes_the_notation_of_the_sentence() -> None:
+    with Guardrail(GuardrailConfig(judge="onnx", policy="strict-correct")) as guard:
+        price = guard.check("", "The Korva costs €2,190.", evidence=FACTS)
+        reach = guard.check("", "The Korva has a range of 100,000 m.", evidence=FACTS)
+    assert price.text == "The Korva costs €2,490."
+    assert reach.text == "The Korva has a range of 110,000 m."

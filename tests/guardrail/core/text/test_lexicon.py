@@ -72,22 +72,6 @@ def test_no_list_of_english_words_stands_in_code(folder: Path) -> None:
     assert word_lists(folder) == []
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        'A = frozenset({"he", "she", "they"})',
-        'A = ["January", "February", "March"]',
-        'A = "von van der".split()',
-        'A = word_set("von van der")',
-        'A = re.compile(r"(?:brothers|sisters|family)")',
-        'A = {"father": 1, "mother": 2, "uncle": 3}',
-    ],
-)
-def test_a_list_in_code_would_be_seen(code: str, tmp_path: Path) -> None:
-    (tmp_path / "words.py").write_text(code)
-    assert len(word_lists(tmp_path)) == 1
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_file_says_what_it_is_for(path: Path) -> None:
     about = lexicon(path.stem)["about"]

@@ -1,3 +1,7 @@
+"""Sentences and the layout that they stand in."""
+
+from __future__ import annotations
+
 import itertools
 import time
 
@@ -5,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardrail.core.text.sentences import split_sentences
+from guardrail.core.text.sentences import Piece, laid_out, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -99,3 +103,48 @@ def test_time_is_bounded_on_hostile_text(text: str) -> None:
     begin = time.process_time()
     split_sentences(text)
     assert time.process_time() - begin < 8
+
+
+HANDBOOK = """# Storage
+
+**Opening**
+
+The desk is open daily. It closes at 5 pm.
+
+Bring:
+
+- a photo ID,
+- your card.
+
+| Plan | Price (EUR) | Term |
+|---|---|---|
+| Basic | 12 | 1 year |
+| **Plus** | 20 | |
+
+1.
+2. Shower first.
+"""
+
+
+def test_headings_labels_and_heads_are_context():
+    assert list(laid_out(HANDBOOK)) == [
+        Piece("The desk is open daily.", "Opening"),
+        Piece("It closes at 5 pm.", "Opening"),
+        Piece("Bring: a photo ID,", "Opening", label="Bring", is_item=True),
+        Piece("Bring: your card.", "Opening", label="Bring", is_item=True),
+        Piece("Basic, Price (EUR): 12.", "Opening", ("Basic", "Price (EUR)", "12")),
+        Piece("Basic, Term: 1 year.", "Opening", ("Basic", "Term", "1 year")),
+        Piece("Plus, Price (EUR): 20.", "Opening", ("Plus", "Price (EUR)", "20")),
+        Piece("Shower first.", "Opening"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "3.", "## Fees", "**Storage**", "Bring:", "| a | b |\n|--|--|"]
+)
+def test_what_only_names_is_no_statement(text):
+    assert list(laid_out(text)) == []
+
+
+def test_a_bold_sentence_is_a_statement():
+    assert [piece.text for piece in laid_out("**Dogs are welcome.**")] == ["**Dogs are welcome.**"]

@@ -1,16 +1,30 @@
-"""Typed values: what is found in a text, and what agrees with what."""
+"""Typed values of a text, contacts among them, in any notation."""
+
+from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from guardrail import Guardrail, GuardrailConfig, Passage, Triple
 from guardrail.core.text.dates import find_dates
 from guardrail.core.text.units import unit_of_label
-from guardrail.core.text.values import Agreement, compare, find_values
-from guardrail.core.types import Triple
+from guardrail.core.text.values import (
+    ISBN,
+    MAIL,
+    PHONE,
+    WEB,
+    Agreement,
+    compare,
+    find_contacts,
+    find_values,
+    values_of,
+)
 from guardrail.correction.edits import value_edit
 from guardrail.evidence.statements import statements_of
+from tests.guardrail.scripted import Overlap
 
 
 @pytest.mark.parametrize(
@@ -147,3 +161,119 @@ def test_no_text_that_is_almost_a_value_fails() -> None:
             value_edit(text, value, other, 0)
         (statement,) = statements_of([Triple("Fjell 3", "end", text)])
         assert isinstance(statement.values, tuple), text
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "written"),
+    [
+        ("Call +44 20 7946 0018.", PHONE, "+44 20 7946 0018"),
+        ("Call +442079460018 now", PHONE, "+442079460018"),
+        ("Call (020) 7946 0018.", PHONE, "(020) 7946 0018"),
+        ("Call 030/1234567, please.", PHONE, "030/1234567"),
+        ("Call (415) 555-2671.", PHONE, "(415) 555-2671"),
+        ("Call 415-555-2671.", PHONE, "415-555-2671"),
+        ("ISBN 978-3-16-148410-0", ISBN, "978-3-16-148410-0"),
+        ("Write to desk24@a.example.", MAIL, "desk24@a.example"),
+        ("See https://a.example/2024/05/06, page 3", WEB, "https://a.example/2024/05/06"),
+        ("See www.a24.example!", WEB, "www.a24.example"),
+        ("See a.example/rooms/42.", WEB, "a.example/rooms/42"),
+    ],
+)
+def test_it_is_one_value(text, form, written):
+    first = find_values(text)[0]
+    assert (first.kind, first.text) == (form, written)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-05-06", "05/06/2024", "01-02-2024 and 03-04-2024", "from 0900-1700", "2019-2024",
+        "10 000 000", "+10 000 000", "1.2.3", "10-12-14", "0.25", "+5%", "3/4", "24/7", "a@b",
+        "and/or", "km/h", "i.e./e.g.", "1,234,567", "2019-2020-2021",
+    ],
+)  # fmt: skip
+def test_it_is_none(text):
+    assert list(find_contacts(text)) == []
+
+
+ROWS = [
+    line.split("|")
+    for line in Path(__file__).with_name("notations.psv").read_text("utf-8").splitlines()
+    if not line.startswith("#")
+]
+
+
+@pytest.mark.parametrize(("held", "label", "claimed", "expected"), ROWS)
+def test_a_claimed_value_agrees_with_a_held_one(
+    held: str, label: str, claimed: str, expected: str
+) -> None:
+    found = {
+        compare(value, known).value
+        for value in find_values(claimed)
+        for known in values_of(held, label)
+    }
+    assert found <= {expected, "open"}
+    assert (expected in found) or (expected == "open")
+
+
+NUMBERS = {
+    "digits": "9" * 400,
+    "beyond what an integer may be read from": "9" * 5_000,
+    "thousands": ",".join(["999"] * 150),
+    "decimals": "0." + "1" * 400,
+    "a fraction behind": "9" * 400 + ".5",
+    "negative": "-" + "9" * 400,
+    "an exponent": "1e400",
+    "words": "nine " + "million " * 60,
+    "a scale": "9" * 400 + " million",
+    "zeros": "0" * 400,
+    "zeros beyond what an integer may be read from": "0" * 5_000,
+    "thousands of zeros": "0" + ",000" * 150,
+    "zeros and a decimal": "0" * 400 + ".5",
+    "zeros behind a point": "0." + "0" * 400,
+    "zeros and a scale": "0" * 400 + " million",
+    "zeros and a figure": "0" * 400 + "7",
+    "figures and signs": "12,0.00-" * 60 + "0" * 400,
+    "groups of zeros": " ".join(["1", *["000"] * 130]),
+    "other figures": "\u0660" * 400,
+    "largest float and a scale": "9" * 300 + " billion euros",
+}
+FORMS = (
+    "The depot holds {} seeds.",
+    "The depot costs {} euros.",
+    "It lasts {} hours per day.",
+    "Between 5 and {} percent came.",
+    "It opened on {}-01-01.",
+    "It opened in {}.",
+    "At {}:30 it closes.",
+    "${}m",
+    "version {}.1.2",
+    "It was {} \N{DEGREE SIGN}C.",
+)
+
+
+@pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
+def test_long_numbers_are_read_as_text(number: str) -> None:
+    for form in FORMS:
+        find_values(form.format(number))
+
+
+@pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
+def test_long_numbers_are_judged(number: str) -> None:
+    triples = [Triple("Depot", "seeds held", number), Triple("Depot", "opened", f"{number}-01-01")]
+    with Guardrail(GuardrailConfig(graph={"location": "none"}), grounding=Overlap()) as guard:
+        for form in FORMS:
+            told = form.format(number)
+            for evidence in (triples, [Passage(told)], [Passage("The depot holds 12 seeds.")]):
+                answer = guard.check(
+                    "How many?", f"{told} The depot holds 12 seeds.", evidence=evidence
+                )
+                assert answer.sentences
+                assert {error.part for error in answer.errors} <= {"language"}
+
+
+def test_a_zero_is_as_fine_as_its_last_figure() -> None:
+    """However many zeros write it: a wide step would let any other number pass for it."""
+    for written in ("0", "000", "0,000,000", "0" * 400):
+        quantity = find_values(f"It was {written} \N{DEGREE SIGN}C.")[0].value
+        assert (quantity.low, quantity.step) == (0.0, 1.0), written

@@ -1,12 +1,15 @@
+"""Words, and dates and numbers in words."""
+
+from __future__ import annotations
+
+import tracemalloc
+
 import pytest
 
 from guardrail.core.text.dates import Agreement, agreement, find_dates, parse_date
-from guardrail.core.text.words import (
-    number_of,
-    stem,
-    tokenise,
-    without_emphasis,
-)
+from guardrail.core.text.names import label_in
+from guardrail.core.text.units import cues
+from guardrail.core.text.words import content_stems, number_of, property_words, stem, tokenise
 
 
 @pytest.mark.parametrize(
@@ -74,5 +77,17 @@ def test_tokens_keep_their_place_and_meet_their_relatives() -> None:
     assert stem("italian") == stem("italy")
 
 
-def test_marks_of_emphasis_are_blanked_where_they_stand() -> None:
-    assert without_emphasis("**Rome** is _old_, 3 * 4 is a*b") == "  Rome   is  old , 3 * 4 is a*b"
+def test_labels_of_any_length_leave_no_memory_behind() -> None:
+    tokens = tokenise("The Fjell 3 costs 40 euros.")
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            label = f"{number} {'ab ' * 650}"
+            label_in("The Fjell 3 costs 40 euros.", tokens, label)
+            content_stems(label)
+            property_words(label)
+            cues(label)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 2_000_000
