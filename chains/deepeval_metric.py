@@ -1,4 +1,4 @@
-"""Groundedness as a metric of DeepEval: its test cases, this judge, no call of a language model.
+"""Groundedness as a DeepEval metric, without calls of a language model.
 
 >>> from deepeval import assert_test  # doctest: +SKIP
 >>> from chains.deepeval_metric import GroundednessMetric  # doctest: +SKIP
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from deepeval.metrics import BaseMetric
 from deepeval.test_case import SingleTurnParams
 
-from guardrail import Evidence, GuardedAnswer, Guardrail, JudgeError
-from guardrail.evaluation import Requirement, ajudge_answer, assess, judge_answer
+from guardrail import Evidence, Guardrail, JudgeError
+from guardrail.core.workers import run_sync
+from guardrail.evaluation import Requirement, ajudge_answer, assess
 
 if TYPE_CHECKING:
     from deepeval.test_case import LLMTestCase
@@ -24,16 +25,19 @@ __all__ = ["GroundednessMetric"]
 class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no types here
     """Share of the output's claims that its context supports.
 
-    A test case is judged by its ``retrieval_context``, else its ``context``, with what is given
-    here. An output that claims nothing scores 1. The arguments are attributes of the same
-    names, which DeepEval uses to copy the metric for each test case of an asynchronous run.
+    A test case is judged by its ``retrieval_context``, else its ``context``, and by the evidence
+    given here. An output without claims scores 1. The arguments are attributes of the same names,
+    which DeepEval uses to copy the metric for each test case of an asynchronous run.
 
     Args:
         threshold: Least share of claims that must be supported, in [0, 1].
-        contradicted: Most of them that may be contradicted, as a share in [0, 1]; above it the
-            metric fails whatever the share that is supported.
+        contradicted: Largest share of claims that may be contradicted, in [0, 1]; above it the
+            metric fails whatever the supported share.
         evidence: Triples and passages that apply to every test case.
-        guard: Judges; one of the settings in the environment where None.
+        guard: Judges the outputs; None for one with the settings of the environment.
+
+    Raises:
+        ValueError: A share is outside [0, 1].
     """
 
     _required_params = (SingleTurnParams.INPUT, SingleTurnParams.ACTUAL_OUTPUT)
@@ -50,7 +54,7 @@ class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no t
         self.contradicted = contradicted
         self.evidence = tuple(evidence)
         self.guard = guard
-        self._requirement()  # tells a share that is none now, not at the first test case
+        self._requirement()
 
     def measure(self, test_case: LLMTestCase, *args: object, **kwargs: object) -> float:
         """Judge one test case.
@@ -58,33 +62,17 @@ class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no t
         Raises:
             JudgeError: Nothing could be checked.
         """
-        said, context = self._said(test_case)
-        return self._told(judge_answer(said, context, question=test_case.input, guard=self.guard))
+        return run_sync(self.a_measure(test_case))
 
     async def a_measure(self, test_case: LLMTestCase, *args: object, **kwargs: object) -> float:
         """``measure`` as a coroutine."""
-        said, context = self._said(test_case)
-        return self._told(
-            await ajudge_answer(said, context, question=test_case.input, guard=self.guard)
-        )
-
-    def is_successful(self) -> bool:
-        """Whether the last test case met both thresholds."""
-        return bool(self.success)
-
-    @property
-    def __name__(self) -> str:
-        return "Groundedness"
-
-    def _said(self, test_case: LLMTestCase) -> tuple[str, list[Evidence | str]]:
-        """The chatbot's output and its evidence."""
         context = test_case.retrieval_context or test_case.context or ()
-        return test_case.actual_output or "", [*self.evidence, *context]
-
-    def _requirement(self) -> Requirement:
-        return Requirement(supported=self.threshold, contradicted=self.contradicted)
-
-    def _told(self, answer: GuardedAnswer) -> float:
+        answer = await ajudge_answer(
+            test_case.actual_output or "",
+            [*self.evidence, *context],
+            question=test_case.input,
+            guard=self.guard,
+        )
         found = assess(answer, self._requirement())
         if found.verdict is None:
             raise JudgeError(found.failures[0])
@@ -93,3 +81,14 @@ class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no t
         self.success = found.passed
         self.reason = "; ".join(found.failures) or f"{found.claims} claims, all as required"
         return self.score
+
+    def is_successful(self) -> bool:
+        """True if the last test case met both thresholds."""
+        return bool(self.success)
+
+    @property
+    def __name__(self) -> str:
+        return "Groundedness"
+
+    def _requirement(self) -> Requirement:
+        return Requirement(supported=self.threshold, contradicted=self.contradicted)

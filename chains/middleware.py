@@ -9,6 +9,7 @@ from typing import Any, NotRequired, TypeAlias, Unpack, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
 from langchain_core.runnables.config import RunnableConfig, ensure_config, set_config_context
 from langgraph.types import Command
@@ -28,7 +29,7 @@ from chains.inputs import question_of, with_retry, with_system_message
 from chains.messages import documents_in, guarded_message, message_with
 from chains.openai_wire import is_json_document
 from chains.structured import Document, judge_documents
-from guardrail import GuardedAnswer, Guardrail
+from guardrail import GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt
 from guardrail.core.workers import run_sync
 
@@ -85,36 +86,40 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         self, request: Request, handler: SyncHandler
     ) -> Response | ExtendedModelResponse:
         """Call the model, judge its answer, and return the guarded one."""
-
-        async def call(hidden_request: Request) -> Response:
-            # The handler blocks: it must not run on the loop that all sync callers share.
-            return await in_own_thread(partial(_called, handler, hidden_request, config))
-
         config = hidden(ensure_config())
-        return run_sync(self._call(request, call))
+
+        def called(inner: Request) -> Response:
+            with set_config_context(config) as context:
+                return context.run(handler, inner)
+
+        async def call(inner: Request) -> Response:
+            # The handler blocks: it must not run on the loop that all sync callers share.
+            return await in_own_thread(partial(called, inner))
+
+        return run_sync(self._guarded(request, call, config))
 
     async def awrap_model_call(
         self, request: Request, handler: AsyncHandler
     ) -> Response | ExtendedModelResponse:
         """``wrap_model_call`` as a coroutine."""
-
-        async def call(hidden_request: Request) -> Response:
-            with set_config_context(config) as context:
-                task = asyncio.get_running_loop().create_task(
-                    cast(Any, handler(hidden_request)), context=context
-                )
-                return cast(Response, await task)
-
         config = hidden(ensure_config())
-        return await self._call(request, call)
 
-    async def _call(self, request: Request, call: AsyncHandler) -> Response | ExtendedModelResponse:
+        async def call(inner: Request) -> Response:
+            with set_config_context(config) as context:
+                loop = asyncio.get_running_loop()
+                reply = loop.create_task(cast(Any, handler(inner)), context=context)
+                return cast(Response, await reply)
+
+        return await self._guarded(request, call, config)
+
+    async def _guarded(
+        self, request: Request, call: AsyncHandler, config: RunnableConfig
+    ) -> Response | ExtendedModelResponse:
         case = await self._case(request)
         policy = case.policy or self._policy
-        request = _without_streaming(request)
+        request = request.override(model=_without_streaming(request.model))
         inject = self._options.inject
-        text = await injected_prompt(self._guard, case.question, case.evidence, inject)
-        if text:
+        if text := await injected_prompt(self._guard, case.question, case.evidence, inject):
             system = [request.system_message] if request.system_message else []
             first = cast(SystemMessage, with_system_message(system, text)[0])
             request = request.override(system_message=first)
@@ -127,17 +132,15 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         async def same_case(responses: Sequence[Response]) -> Case:
             return case
 
-        config = hidden(ensure_config())
         best = await run_guarded(self._guard, once, _answer, same_case, policy, config)
-        return await self._judged(case, best.output, best.answer)
+        return await self._judged(case, policy, best.output, best.answer)
 
     async def _judged(
-        self, case: Case, response: Response, answer: GuardedAnswer | None
+        self, case: Case, policy: Policy, response: Response, answer: GuardedAnswer | None
     ) -> Response | ExtendedModelResponse:
         """The response with its guarded text; calls and data judged, or listed as unjudged."""
         if (place := _last_place(response)) is None:
             return response
-        policy = case.policy or self._policy
         message, data = cast(AIMessage, response.result[place]), response.structured_response
         repeats = _repeats_data(response, message)
         if answer is not None:
@@ -157,9 +160,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         if data is None and (answer is None or message.tool_calls):
             return judged
         verdict = message.response_metadata.get("guardrail", {})
-        return ExtendedModelResponse(
-            model_response=judged, command=Command(update={"guardrail": verdict})
-        )
+        return ExtendedModelResponse(judged, Command(update={"guardrail": verdict}))
 
     async def _case(self, request: Request) -> Case:
         """Question and evidence for the agent's next answer."""
@@ -172,22 +173,14 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         return await case_of(self._guard, question, found, places.mode, policy)
 
 
-def _without_streaming(request: Request) -> Request:
-    """The request with a model whose tokens no stream shows.
+def _without_streaming(model: BaseChatModel) -> BaseChatModel:
+    """A model whose tokens no stream shows.
 
     Both the tag and the field are needed, and both must be set on the model itself: tags given
     by ``with_config`` are lost once tools are bound.
     """
-    model = request.model
     tags = [*(model.tags or []), NO_STREAM_TAG]
-    return request.override(
-        model=model.model_copy(update={"disable_streaming": True, "tags": tags})
-    )
-
-
-def _called(handler: SyncHandler, request: Request, config: RunnableConfig) -> Response:
-    with set_config_context(config) as context:
-        return context.run(handler, request)
+    return model.model_copy(update={"disable_streaming": True, "tags": tags})
 
 
 def _last_place(response: Response) -> int | None:

@@ -1,4 +1,4 @@
-"""Groundedness as a metric of Ragas: its samples, this judge, no call of a language model.
+"""Groundedness as a Ragas metric, without calls of a language model.
 
 >>> from ragas import evaluate  # doctest: +SKIP
 >>> from chains.ragas_metric import Groundedness  # doctest: +SKIP
@@ -24,11 +24,11 @@ __all__ = ["Groundedness"]
 class Groundedness(SingleTurnMetric):  # type: ignore[misc]  # Ragas has no types here
     """Share of the response's claims that its retrieved contexts support, in [0, 1].
 
-    A response that claims nothing scores 1.
+    A response without claims scores 1.
 
     Args:
         evidence: Triples and passages that apply to every sample.
-        guard: Judges; one of the settings in the environment where None.
+        guard: Judges the responses; None for one with the settings of the environment.
         name: The column of the results.
     """
 
@@ -45,7 +45,7 @@ class Groundedness(SingleTurnMetric):  # type: ignore[misc]  # Ragas has no type
         self._guard = guard
 
     def init(self, run_config: RunConfig) -> None:
-        """Ragas' settings of time and retries are those of language models; none is called."""
+        """Do nothing: Ragas' timeouts and retries are for calls of a language model."""
 
     async def _single_turn_ascore(self, sample: SingleTurnSample, callbacks: object) -> float:
         answer = await ajudge_answer(

@@ -58,35 +58,30 @@ def after(said):
     ]
 
 
+def first_answer(client, evidence=ITEMS, *, stream=False):
+    asked = [{"role": "user", "content": QUESTION}]
+    return told(client, asked, stream=stream, guardrail={"evidence": evidence})
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_was_supported_may_be_said_again(client_of, stream):
     client = client_of()
-    asked = [{"role": "user", "content": QUESTION}]
-    first = told(client, asked, stream=stream, guardrail={"evidence": ITEMS})
-    assert CANARY not in first
-    again = told(client, after(first), stream=stream)
-    assert TRUE_START.rstrip(".") in again
-    assert "[NA]" not in again
-    assert CANARY not in again
-
-
-def test_it_reaches_over_several_turns(client_of):
-    client = client_of()
-    asked = [{"role": "user", "content": QUESTION}]
-    first = told(client, asked, stream=False, guardrail={"evidence": ITEMS})
-    second = told(client, after(first), stream=False)
+    first = first_answer(client, stream=stream)
+    second = told(client, after(first), stream=stream)
+    assert TRUE_START.rstrip(".") in second
     late = [
         {"role": "user", "content": SECOND},
         {"role": "assistant", "content": second},
         {"role": "user", "content": "And once more."},
     ]
-    assert "[NA]" not in told(client, late, stream=False)
+    for said in (first, second, told(client, late, stream=stream)):
+        assert "[NA]" not in said
+        assert CANARY not in said
 
 
 def test_what_was_marked_is_no_evidence_when_it_is_repeated(client_of):
     client = client_of(ANNOTATE)
-    asked = [{"role": "user", "content": QUESTION}]
-    first = told(client, asked, stream=False, guardrail={"evidence": ITEMS[:1]})
+    first = first_answer(client, ITEMS[:1])
     assert "Wollstonecraft [NA]" in first
     assert told(client, after(first), stream=False) == first
 
@@ -114,8 +109,7 @@ def test_an_answer_that_nobody_judged_here_is_no_evidence(client_of):
 
 def test_it_can_be_switched_off(client_of):
     client = client_of(ANNOTATE, earlier=0)
-    asked = [{"role": "user", "content": QUESTION}]
-    first = told(client, asked, stream=False, guardrail={"evidence": ITEMS})
+    first = first_answer(client)
     assert "[Mary Shelley," not in told(client, after(first), stream=False)
 
 
@@ -163,8 +157,7 @@ async def test_another_callers_answers_are_not_known(empty, upstream):
 @pytest.mark.parametrize("own", [[], [{"triple": ["Mary Shelley", "occupation", "writer"]}]])
 def test_what_a_request_brings_itself_is_all_that_counts(client_of, own):
     client = client_of(ANNOTATE)
-    asked = [{"role": "user", "content": QUESTION}]
-    first = told(client, asked, stream=False, guardrail={"evidence": ITEMS})
+    first = first_answer(client)
     assert "mother: Mary Wollstonecraft]" in first
     again = told(client, after(first), stream=False, guardrail={"evidence": own})
     assert "mother: Mary Wollstonecraft]" not in again

@@ -32,6 +32,7 @@ from guardrail import (
 from guardrail.log.records import open_log
 from tests.chains.conftest import scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
+from tests.chains.models import run
 
 FACTS = [Triple("Kestrel Hotel", "rooms", "42"), Triple("Kestrel Hotel", "town", "Bergen")]
 QUESTION = "How many rooms does the Kestrel Hotel have?"
@@ -91,45 +92,40 @@ class Bench:
         return ChatOpenAI(model="candidates", base_url=f"{self.url}/v1", api_key="k", max_retries=0)
 
     @property
+    def keywords(self):
+        return {"policy": self.policy, "style": "none", **self.options}
+
+    @property
     def client(self):
         client = OpenAI(base_url=f"{self.url}/v1", api_key="k", max_retries=0)
-        return guard_openai(client, self.guard, policy=self.policy, style="none", **self.options)
+        return guard_openai(client, self.guard, **self.keywords)
 
 
 def ask(bench, stream):
     return [bench.guard.ask(question=QUESTION, policy=bench.policy).text]
 
 
+def langchain(guarded, value, stream):
+    output = asyncio.run(run(guarded, value, "stream" if stream else "invoke"))
+    return [output if isinstance(output, str) else output.text]
+
+
 def runnable(bench, stream):
     chain = ChatPromptTemplate.from_template("{question}") | bench.model | StrOutputParser()
-    return _langchain(
-        GuardrailRunnable(
-            bench.guard, chain, policy=bench.policy, style="none", **bench.options
-        ),
-        {"question": QUESTION},
-        stream,
-    )  # fmt: skip
+    guarded = GuardrailRunnable(bench.guard, chain, **bench.keywords)
+    return langchain(guarded, {"question": QUESTION}, stream)
 
 
 def chat_model(bench, stream):
-    guarded = GuardedChatModel(
-        bench.guard, bench.model, policy=bench.policy, style="none", **bench.options
-    )
-    return _langchain(guarded, QUESTION, stream)
+    return langchain(GuardedChatModel(bench.guard, bench.model, **bench.keywords), QUESTION, stream)
 
 
 def middleware(bench, stream):
-    guarded = GuardrailMiddleware(bench.guard, policy=bench.policy, style="none", **bench.options)
+    guarded = GuardrailMiddleware(bench.guard, **bench.keywords)
     agent = create_agent(bench.model, [], middleware=[guarded])
-    if stream:
-        states = list(agent.stream({"messages": MESSAGES}, stream_mode="values"))
-        return [states[-1]["messages"][-1].text]
-    return [agent.invoke({"messages": MESSAGES})["messages"][-1].text]
-
-
-def _langchain(guarded, value, stream):
-    pieces = list(guarded.stream(value)) if stream else [guarded.invoke(value)]
-    return ["".join(piece if isinstance(piece, str) else piece.text for piece in pieces)]
+    asked = {"messages": MESSAGES}
+    state = [*agent.stream(asked, stream_mode="values")][-1] if stream else agent.invoke(asked)
+    return [state["messages"][-1].text]
 
 
 def openai_chat(bench, stream, **options):
@@ -222,24 +218,18 @@ def test_every_wrapper_honours_every_policy(wrapper, bench, stream, tmp_path):
     calls = bench.server.requests
     choices = 5 if wrapper is openai_choices else 1
     assert len(released) == choices
+    assert ("97" in str(released)) == (bench.policy.name == "annotate")
     if bench.policy.name == "best-of-n":
         assert len(calls) == (2 if wrapper in BY_N else 10)
         assert rows(tmp_path) == (choices, 10 - choices)
         assert released[0] == BETTER
-        assert "97" not in str(released)
         fed_back = [call for call in calls if FEEDBACK in json.dumps(call)]
         assert len(fed_back) == len(calls) // 2
         assert all("rooms: 42" in json.dumps(call) for call in fed_back)
-        return
-    assert len(calls) == 1
-    assert rows(tmp_path) == (choices, 0)
-    if bench.policy.name == "annotate":
-        assert WRONG in released
-    elif bench.policy.name == "strict":
-        assert "97" not in str(released)
     else:
-        assert RIGHT in released
-        assert "97" not in str(released)
+        assert len(calls) == 1
+        assert rows(tmp_path) == (choices, 0)
+        assert bench.policy.name != "strict-correct" or RIGHT in released
 
 
 INJECTING = [wrapper for wrapper in WRAPPERS if wrapper not in (ask, mcp_answer)]
