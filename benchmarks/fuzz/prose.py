@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 from benchmarks.fuzz.inputs import ANY_TEXT, Target, almost, repeated
-from guardrail.core.documents.sections import Page, sections_of
+from guardrail.core.documents.markdown import Page, sections_of
 from guardrail.core.text.sentences import laid_out
 from guardrail.core.text.values import find_values
 from guardrail.core.types import Entity, Subgraph, Triple

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from guardrail.core.documents.sections import Page, sections_of
+from guardrail.core.documents.markdown import Page, sections_of
 from guardrail.core.text.sentences import laid_out
 from guardrail.core.text.units import unit_of_label
 from guardrail.core.text.values import find_values

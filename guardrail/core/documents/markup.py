@@ -9,84 +9,56 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
+from xml.etree import ElementTree
 
-from guardrail.core.documents.own_process import in_own_process
-from guardrail.core.documents.tables import Cell, has_head, markdown_table, spread
-from guardrail.core.documents.word import seen_text
-from guardrail.core.errors import InputError, MissingExtraError
+from guardrail.core.documents.markdown import Cell, has_head, markdown_table, spread
+from guardrail.core.errors import InputError
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
     from markdownify import MarkdownConverter
 
-__all__ = ["docx_pages", "html_pages", "markdown_of_docx", "markdown_of_html"]
+__all__ = ["docx_pages", "html_pages", "seen_text"]
 
 MAX_UNPACKED: Final = 256 * 1024 * 1024
-"""Most bytes that a DOCX file may unpack to."""
-MAX_SECONDS: Final = 30
-"""Most time for one document; 200 KB can be written that take Python's reader of HTML as long."""
-ROLES: Final = {"main": "main", "navigation": "nav", "banner": "header", "contentinfo": "footer",
-                "complementary": "aside"}  # fmt: skip
-"""Elements that parts of a page are, which say by a role what they are (ARIA in HTML)."""
+"""Bytes that a DOCX file may unpack to."""
+ROLES: Final = {
+    "main": "main", "navigation": "nav", "banner": "header", "contentinfo": "footer",
+    "complementary": "aside",
+}  # fmt: skip
+"""Elements that parts of a page are by their role (ARIA in HTML)."""
 UNSEEN: Final = frozenset(
-    (
-        "script",
-        "style",
-        "template",
-        "noscript",
-        "nav",
-        "iframe",
-        "svg",
-        "title",
-        "del",
-        "s",
+    {
+        "script", "style", "template", "noscript", "nav", "iframe", "svg", "title", "del", "s",
         "strike",
-    )
-)
-"""Elements that are no text of the document; what is struck out is its text no more."""
+    }
+)  # fmt: skip
+"""Elements that are no text of the document; struck-out text is not, either."""
 FRAME: Final = {
     "header": ("main", "article", "section"),
     "footer": ("main", "article", "section"),
     "aside": ("main", "article"),
 }
-"""Parts of a page's frame, and in what they are text of the document instead."""
-CONTROLS: Final = frozenset(("select", "textarea", "datalist", "button"))
+"""Parts of a page's frame, and the elements inside which they are text of the document."""
+CONTROLS: Final = frozenset({"select", "textarea", "datalist", "button"})
 LABELS: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt")
-"""In what a button is a heading that opens what stands below it."""
-BLOCKS: Final = frozenset(
-    (
-        "address",
-        "aside",
-        "center",
-        "dialog",
-        "details",
-        "fieldset",
-        "figure",
-        "footer",
-        "form",
-        "header",
-        "hgroup",
-        "legend",
-        "main",
-        "search",
-        "summary",
-    )
-)
+"""Elements inside which a button is a heading that opens the text below it."""
+BLOCKS: Final = (
+    "address", "aside", "center", "dialog", "details", "fieldset", "figure", "footer", "form",
+    "header", "hgroup", "legend", "main", "search", "summary",
+)  # fmt: skip
 """Elements that begin a line, in addition to those of Markdown."""
 UNCLOSED: Final = {
-    "li": ("ul", "ol", "menu"),
-    "dt": ("dl",),
-    "dd": ("dl",),
-    "tbody": ("table",),
-    "tfoot": ("table",),
-    "tr": ("tbody", "thead", "tfoot", "table"),
-    "td": ("tr", "table"),
+    "li": ("ul", "ol", "menu"), "dt": ("dl",), "dd": ("dl",), "tbody": ("table",),
+    "tfoot": ("table",), "tr": ("tbody", "thead", "tfoot", "table"), "td": ("tr", "table"),
     "th": ("tr", "table"),
-}
-"""Elements whose end may be left out (HTML, 13.1.2.4), and in what they stand."""
-ENDED: Final = {"dt": ("dt", "dd"), "dd": ("dt", "dd"), "td": ("td", "th"), "th": ("td", "th"),
-                "tbody": ("tbody", "thead"), "tfoot": ("tbody", "thead")}  # fmt: skip
-"""What their beginning ends, where it is not one of the same name alone."""
+}  # fmt: skip
+"""Elements whose end may be omitted (HTML, 13.1.2.4), and the elements that contain them."""
+ENDED: Final = {
+    "dt": ("dt", "dd"), "dd": ("dt", "dd"), "td": ("td", "th"), "th": ("td", "th"),
+    "tbody": ("tbody", "thead"), "tfoot": ("tbody", "thead"),
+}  # fmt: skip
+"""Elements that the beginning of an element ends, if not only one of the same name."""
 WORD_STYLES: Final = "\n".join(
     ["p[style-name='Title'] => h1:fresh"]
     + [f"p[style-name='{name} {level}'] => h6:fresh" for name in ("heading", "Heading")
@@ -95,55 +67,21 @@ WORD_STYLES: Final = "\n".join(
 """Headings of Word in addition to those that mammoth knows."""
 RAISED: Final = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 BACK_TO_TEXT: Final = "↑</a>"
-"""With what mammoth leads from a note back to the text."""
+"""mammoth's link from a note back to the text."""
+W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _RAISED_FIGURE: Final = re.compile(r"\[?([+\-\u2212]?\d{1,3})\]?")
 _ITEM: Final = re.compile(r"(?:[*+-]|\d{1,4}\.)\s+")
-
-
-def markdown_of_html(data: bytes, name: str) -> str:
-    """The text of a page, with headings, lists and tables; that of its main part where it has one.
-
-    Args:
-        data: The page.
-        name: Its name, for errors.
-
-    Raises:
-        InputError: Its elements are nested too deep, or it takes more than ``MAX_SECONDS``.
-        MissingExtraError: The extra ``documents`` is not installed.
-        OverloadedError: Others are read for as long.
-    """
-    try:
-        import bs4  # noqa: F401
-        import markdownify  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("markdownify", "documents") from error
-    return in_own_process(html_pages, data, name, MAX_SECONDS)[0]
-
-
-def markdown_of_docx(data: bytes, name: str) -> str:
-    """The text of a Word document, with headings, lists and tables; images are left out.
-
-    Args:
-        data: The file's bytes.
-        name: Its name, for errors.
-
-    Raises:
-        InputError: It is no such document, unpacks to more than ``MAX_UNPACKED``, or takes more
-            than ``MAX_SECONDS``.
-        MissingExtraError: The extra ``documents`` is not installed.
-        OverloadedError: Others are read for as long.
-    """
-    try:
-        import mammoth  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("mammoth", "documents") from error
-    if _unpacked(data) > MAX_UNPACKED:
-        raise InputError(f"{name} unpacks to more than {MAX_UNPACKED // 1024**2} MB; split it")
-    return in_own_process(docx_pages, data, name, MAX_SECONDS)[0]
+_PARTS: Final = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
+_OFF: Final = ("0", "false", "off")
 
 
 def html_pages(data: bytes | str) -> list[str]:
-    """A page of HTML as Markdown, read here and now; ``markdown_of_html`` tells the file's name."""
+    """The text of an HTML page, of its main part if it has one, with headings, lists and tables.
+
+    Raises:
+        InputError: Its elements are nested too deep; the text continues after the file's name.
+    """
     try:
         soup = _page_reader()(data, "html.parser")
         _take_frame_off(soup)
@@ -165,17 +103,51 @@ def html_pages(data: bytes | str) -> list[str]:
 
 
 def docx_pages(data: bytes) -> list[str]:
-    """A Word document as Markdown, read here and now; see ``markdown_of_docx``."""
+    """The text of a Word document, with headings, lists and tables; images are left out.
+
+    Raises:
+        InputError: It is no such document, or unpacks to more than ``MAX_UNPACKED``; the text
+            continues after the file's name.
+    """
     import mammoth
 
     try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            unpacked = sum(part.file_size for part in archive.infolist())
+        if unpacked > MAX_UNPACKED:
+            raise InputError(f"unpacks to more than {MAX_UNPACKED // 1024**2} MB; split it")
         images = mammoth.images.img_element(lambda image: {})
         html = mammoth.convert_to_html(
             seen_text(data), convert_image=images, style_map=WORD_STYLES
         ).value
-    except Exception as error:  # damaged XML and archives raise what their readers please
+    except InputError:
+        raise
+    except Exception as error:  # damaged XML and archives raise any error
         raise InputError(f"is no Word document that can be read: {error}") from error
     return html_pages(html.replace(BACK_TO_TEXT, "</a>"))
+
+
+def seen_text(data: bytes) -> io.BytesIO:
+    """A Word document with its fields and formulas as plain text, and without hidden text.
+
+    Args:
+        data: The file's bytes.
+
+    Raises:
+        zipfile.BadZipFile: It is no archive.
+        ElementTree.ParseError: A part of it is no XML.
+    """
+    found = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(found, "w") as new:
+        for part in old.infolist():
+            content = old.read(part)
+            if _PARTS.fullmatch(part.filename):
+                root = ElementTree.fromstring(content)
+                _rewrite(root)
+                content = ElementTree.tostring(root, "utf-8")
+            new.writestr(part, content)
+    found.seek(0)
+    return found
 
 
 @cache
@@ -310,10 +282,43 @@ def _table(rows: Sequence[Sequence[Cell]], marked: int) -> str:
     return markdown_table(texts[1:], texts[0]) if has_head(texts) else markdown_table(texts, None)
 
 
-def _unpacked(data: bytes) -> int:
-    """Bytes that an archive says it unpacks to; 0 of what is none, which its reader will tell."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return sum(part.file_size for part in archive.infolist())
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-        return 0
+def _rewrite(element: ElementTree.Element) -> None:
+    children: list[ElementTree.Element] = []
+    for child in element:
+        if child.tag == f"{M}oMath":
+            children.append(_run(_linear(child)))
+        elif child.tag == f"{W}r" and _hidden(child):
+            continue
+        else:
+            _rewrite(child)
+            unwrapped = child.tag in (f"{W}fldSimple", f"{M}oMathPara")
+            children += list(child) if unwrapped else [child]
+    element[:] = children
+
+
+def _hidden(run: ElementTree.Element) -> bool:
+    mark = run.find(f"{W}rPr/{W}vanish")
+    return mark is not None and mark.get(f"{W}val") not in _OFF
+
+
+def _run(text: str) -> ElementTree.Element:
+    run = ElementTree.Element(f"{W}r")
+    ElementTree.SubElement(run, f"{W}t").text = text
+    return run
+
+
+def _linear(element: ElementTree.Element) -> str:
+    """A formula in one line: fractions with a slash, powers with a caret, roots by name."""
+    name = element.tag.removeprefix(M)
+    if name == "t":
+        return element.text or ""
+    parts = {part.tag.removeprefix(M): _linear(part) for part in element}
+    if name == "f":
+        return f"({parts.get('num', '')})/({parts.get('den', '')})"
+    if name == "sSup":
+        return f"{parts.get('e', '')}^{parts.get('sup', '')}"
+    if name == "sSub":
+        return f"{parts.get('e', '')}_{parts.get('sub', '')}"
+    if name == "rad":
+        return f"sqrt({parts.get('deg', '')} {parts.get('e', '')})".replace("( ", "(")
+    return "".join(map(_linear, element))

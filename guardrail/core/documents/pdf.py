@@ -8,19 +8,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from guardrail.core.documents.own_process import in_own_process
-from guardrail.core.documents.sections import Page
-from guardrail.core.documents.tables import has_head, markdown_table, own_head
-from guardrail.core.errors import InputError, MissingExtraError
+from guardrail.core.documents.markdown import has_head, markdown_table, own_head
+from guardrail.core.errors import InputError
 
 if TYPE_CHECKING:
     from pdfplumber.page import Page as Plumbed
     from pdfplumber.table import Table
 
-__all__ = ["pages_of", "pdf_pages"]
+__all__ = ["pages_of"]
 
 MAX_PAGES: Final = 2_000
-MAX_SECONDS: Final = 120
 LARGER: Final = 1.15
 """Letters larger than the usual ones by this factor make a heading."""
 HEADING_WORDS: Final = 14
@@ -28,7 +25,6 @@ HEADING_WORDS: Final = 14
 APART: Final = 0.8
 """A gap of more than this share of a line's height begins a paragraph."""
 LIST_MARK: Final = re.compile(r"[-*+•‣◦–]\s|\(?\d{1,3}[.)]\s")
-
 
 ALIGNED: Final = 2.0
 """Columns that are no further apart than this are the same, in points."""
@@ -53,29 +49,13 @@ class _Block(NamedTuple):
     grid: _Grid | None = None
 
 
-def pdf_pages(data: bytes, name: str) -> list[Page]:
-    """The pages of a PDF.
-
-    Args:
-        data: The file's bytes.
-        name: Its name, for errors.
+def pages_of(data: bytes) -> list[str]:
+    """The pages of a PDF as Markdown.
 
     Raises:
-        InputError: It is damaged, locked, has more than ``MAX_PAGES`` pages, takes more memory
-            than there is for one or more than ``MAX_SECONDS``, or has no text, as a scan has none.
-        MissingExtraError: The extra ``documents`` is not installed.
-        OverloadedError: Others are read for as long.
+        InputError: It is damaged, locked, has more than ``MAX_PAGES`` pages, or has no text, like
+            a scan; the text continues after the file's name.
     """
-    try:
-        import pdfplumber  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("pdfplumber", "documents") from error
-    pages = in_own_process(pages_of, data, name, MAX_SECONDS)
-    return [Page(text, number) for number, text in enumerate(pages, start=1)]
-
-
-def pages_of(data: bytes) -> list[str]:
-    """The pages as Markdown, read here and now; see ``pdf_pages``, which tells the file's name."""
     import pdfplumber
     from pdfminer.pdfdocument import PDFPasswordIncorrect
 

@@ -11,7 +11,7 @@ import pytest
 
 from chains.gateway import GatewaySettings, create_app, requests
 from guardrail import Guardrail, GuardrailConfig, InputError
-from guardrail.core.documents import own_process
+from guardrail.core.documents import reading
 from guardrail.core.workers import GivenUpError, stop_if_given_up
 from tests.clock import PATIENCE_S
 
@@ -35,8 +35,8 @@ async def client(guard):
 
 
 async def test_documents_that_are_waited_for_keep_no_other_call_waiting(client):
-    room = own_process._ROOM
-    taken = [room.acquire() for _ in range(own_process.AT_ONCE)]
+    room = reading._ROOM
+    taken = [room.acquire() for _ in range(reading.AT_ONCE)]
     document = ASKED | {"evidence": [{"file": PAGE}]}
     slow = [asyncio.ensure_future(client.post("/v1/checks", json=document)) for _ in range(POOL)]
     try:

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from guardrail import InputError
-from guardrail.core.documents import own_process
-from guardrail.core.documents.own_process import MAX_MEMORY, MAX_TEXT, in_own_process
+from guardrail.core.documents import reading
+from guardrail.core.documents.reading import MAX_MEMORY, MAX_TEXT, in_own_process
 from guardrail.core.errors import OverloadedError
 from tests.clock import PATIENCE_S
 
@@ -61,8 +61,8 @@ def test_reading_ends_with_its_time():
 
 
 def test_few_documents_are_read_at_once():
-    room = own_process._ROOM
-    taken = [room.acquire() for _ in range(own_process.AT_ONCE)]
+    room = reading._ROOM
+    taken = [room.acquire() for _ in range(reading.AT_ONCE)]
     try:
         with pytest.raises(OverloadedError, match=r"other documents are being read; send a.doc"):
             read(lines, seconds=0.1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guardrail.core.documents.tables import Cell, has_head, markdown_table, own_head, spread
+from guardrail.core.documents.markdown import Cell, has_head, markdown_table, own_head, spread
 
 
 @pytest.mark.parametrize(
