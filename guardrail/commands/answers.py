@@ -19,8 +19,10 @@ from guardrail.commands.options import (
     Judging,
     Output,
     Question,
+    arg,
     build_config,
     grouped,
+    opt,
     writes,
 )
 from guardrail.core.errors import ConfigError
@@ -94,7 +96,7 @@ class Links(Value):
 @grouped
 def ask(
     question: Question = None,
-    n: Annotated[int | None, typer.Option("-n", min=1, max=64, help="Answers to sample.")] = None,
+    n: Annotated[int | None, opt("-n", "Answers to sample.", min=1, max=64)] = None,
     *,
     lines: Lines,
     judging: Judging,
@@ -126,7 +128,7 @@ def ask(
 @grouped
 def check(
     question: Question = None,
-    answer: Annotated[str | None, typer.Argument(help="The answer to it.")] = None,
+    answer: Annotated[str | None, arg("The answer to it.")] = None,
     *,
     lines: Lines,
     judging: Judging,
@@ -149,8 +151,8 @@ def check(
 
 @grouped
 def explain(
-    question: Annotated[str, typer.Argument(help="A question.")],
-    answer: Annotated[str, typer.Argument(help="The answer to it.")],
+    question: Annotated[str, arg("A question.")],
+    answer: Annotated[str, arg("The answer to it.")],
     *,
     judging: Judging,
     as_json: AsJson = False,
@@ -184,7 +186,7 @@ def explain(
 @grouped
 def rank(
     question: Question = None,
-    answers: Annotated[list[str] | None, typer.Argument(help="The answers to it.")] = None,
+    answers: Annotated[list[str] | None, arg("The answers to it.")] = None,
     *,
     lines: Lines,
     judging: Judging,

@@ -18,8 +18,10 @@ from guardrail.commands.options import (
     Graph,
     Judging,
     ModelJudgeName,
+    arg,
     build_config,
     grouped,
+    opt,
 )
 from guardrail.core.errors import InputError
 from guardrail.lines.rows import json_line
@@ -50,29 +52,22 @@ class Format(StrEnum):
 
 
 Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="INPUT",
-        help="JSON lines or Parquet: a file, a folder, or an address (s3://…, gs://…).",
-    ),
+    str, arg("JSON lines or Parquet: a file, a folder, or an address (s3://…, gs://…).", "INPUT")
 ]
-Target = Annotated[
-    str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the results go, in parts.")
-]
+Target = Annotated[str, opt("--output -o", "Where the results go, in parts.", "FOLDER")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
     """Where the work is done, in which parts, and how results are printed."""
 
-    engine: Annotated[
-        Engine, typer.Option(help="local: processes; ray: actors of a Ray cluster.")
-    ] = Engine.LOCAL
+    engine: Annotated[Engine, opt("", "local: processes; ray: actors of a Ray cluster.")] = (
+        Engine.LOCAL
+    )
     workers: Annotated[
-        int | None,
-        typer.Option("--workers", "-w", min=1, help="Processes or actors. Default: one per core."),
+        int | None, opt("--workers -w", "Processes or actors. Default: one per core.", min=1)
     ] = None
-    shard_rows: Annotated[int, typer.Option(min=1, help="Rows per part.")] = SHARD_ROWS
+    shard_rows: Annotated[int, opt("", "Rows per part.", min=1)] = SHARD_ROWS
     as_json: AsJson = False
 
 
@@ -80,9 +75,7 @@ class Work:
 class Written(Work):
     """The same, and the format of the results."""
 
-    format: Annotated[
-        Format | None, typer.Option(help="Of the output. Default: that of the input.")
-    ] = None
+    format: Annotated[Format | None, opt("", "Of the output. Default: that of the input.")] = None
 
 
 @app.command()
@@ -123,7 +116,7 @@ def score(
 @app.command()
 @grouped
 def replay(
-    log: Annotated[Path, typer.Argument(help="A score log.")],
+    log: Annotated[Path, arg("A score log.")],
     target: Target,
     *,
     work: Work,

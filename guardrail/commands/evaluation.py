@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,8 +15,10 @@ from guardrail.commands.options import (
     Graph,
     JudgeName,
     StrictnessName,
+    arg,
     build_config,
     build_guard,
+    opt,
 )
 from guardrail.core.errors import InputError
 from guardrail.lines.rows import json_line
@@ -31,29 +33,26 @@ BELOW = 3
 ROWS_SHOWN = 20
 
 
-def _file(option: str, text: str) -> Any:
-    return typer.Option(*option.split(), metavar="FILE", help=text, dir_okay=False)
-
-
 def evaluate(
-    source: Annotated[str, typer.Argument(metavar="FILE|-", help="JSON lines: answers to judge.")],
+    source: Annotated[str, arg("JSON lines: answers to judge.", "FILE|-")],
     fail_under: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="Exit with 3 if a smaller share of the rows passes."),
+        opt("", "Exit with 3 if a smaller share of the rows passes.", min=0.0, max=1.0),
     ] = None,
     fail_on_worse: Annotated[
-        bool, typer.Option("--fail-on-worse", help="Exit with 3 if a row passed last time only.")
+        bool, opt("--fail-on-worse", "Exit with 3 if a row passed last time only.")
     ] = False,
     against: Annotated[
-        Path | None, _file("--against", "The last run, from --output; may be missing at first.")
+        Path | None,
+        opt("--against", "The last run, from --output; may be missing.", "FILE"),
     ] = None,
-    output: Annotated[Path | None, _file("--output -o", "Where to store this run.")] = None,
-    junit: Annotated[Path | None, _file("--junit", "Write JUnit XML.")] = None,
+    output: Annotated[Path | None, opt("--output -o", "Where to store this run.", "FILE")] = None,
+    junit: Annotated[Path | None, opt("--junit", "Write JUnit XML.", "FILE")] = None,
     supported: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Minimum share of supported claims.")
+        float, opt("", "Minimum share of supported claims.", min=0.0, max=1.0)
     ] = 1.0,
     contradicted: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Maximum share of contradicted claims.")
+        float, opt("", "Maximum share of contradicted claims.", min=0.0, max=1.0)
     ] = 0.0,
     kg: Graph = None,
     config: Config = None,

@@ -12,7 +12,7 @@ import typer
 from pydantic import BaseModel
 
 from guardrail.commands.lines import telling
-from guardrail.commands.options import AsJson, Graph, build_config
+from guardrail.commands.options import AsJson, Graph, arg, build_config, opt
 from guardrail.commands.render import print_table
 from guardrail.core.errors import ConfigError, InputError
 from guardrail.lines.rows import json_line
@@ -29,39 +29,31 @@ app = typer.Typer(help="Load, query and count knowledge graphs.", no_args_is_hel
 def load(
     file: Annotated[
         Path,
-        typer.Argument(
-            help="N-Triples, Turtle or RDF/XML, plain or .gz/.bz2; a Wikidata truthy dump; or a "
+        arg(
+            "N-Triples, Turtle or RDF/XML, plain or .gz/.bz2; a Wikidata truthy dump; or a "
             "table (CSV, TSV, JSON lines) with --subject."
         ),
     ],
-    kg: Annotated[Path, typer.Option("--kg", metavar="PATH", help="Directory of the graph.")],
+    kg: Annotated[Path, opt("--kg", "Directory of the graph.", "PATH")],
     profile: Annotated[
-        str | None,
-        typer.Option(help="Vocabulary profile, a name or a TOML file; stored with the graph."),
+        str | None, opt("", "Vocabulary profile, a name or a TOML file; stored with the graph.")
     ] = None,
-    subject: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Of a table: the column of the ids.")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Of a table: the column of the names.")
-    ] = None,
+    subject: Annotated[str | None, opt("", "Of a table: the column of the ids.", "COLUMN")] = None,
+    label: Annotated[str | None, opt("", "Of a table: the column of the names.", "COLUMN")] = None,
     link: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN[=TABLE]",
-            help="Of a table: a column of entity ids, of another table if that is named.",
+        opt(
+            "",
+            "Of a table: a column of entity ids, of another table if that is named.",
+            "COLUMN[=TABLE]",
         ),
     ] = None,
     languages: Annotated[
-        str | None, typer.Option(metavar="en,de", help="Of a Wikidata dump: languages to keep.")
+        str | None, opt("", "Of a Wikidata dump: languages to keep.", "en,de")
     ] = None,
-    properties: Annotated[
-        str | None, typer.Option(metavar="P31,P19", help="Of a dump: properties to keep.")
-    ] = None,
-    classes: Annotated[
-        str | None, typer.Option(metavar="Q5", help="Of a dump: classes of entities to keep.")
-    ] = None,
-    skip_invalid: Annotated[bool, typer.Option(help="Skip and count invalid statements.")] = False,
+    properties: Annotated[str | None, opt("", "Of a dump: properties to keep.", "P31,P19")] = None,
+    classes: Annotated[str | None, opt("", "Of a dump: classes of entities to keep.", "Q5")] = None,
+    skip_invalid: Annotated[bool, opt("", "Skip and count invalid statements.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Import a file into an on-disk graph, streaming.
@@ -113,7 +105,7 @@ def load(
 
 @app.command()
 def query(
-    sparql: Annotated[str, typer.Argument(help="SPARQL, or - to read it from stdin.")],
+    sparql: Annotated[str, arg("SPARQL, or - to read it from stdin.")],
     kg: Graph = None,
     as_json: AsJson = False,
 ) -> None:

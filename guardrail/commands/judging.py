@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from guardrail.commands.lines import run_lines
 from guardrail.commands.options import (
     CausalModel,
@@ -18,6 +16,7 @@ from guardrail.commands.options import (
     Output,
     build_config,
     build_guard,
+    opt,
     writes,
 )
 from guardrail.core.types import Category, Complexity, NLIScores, Probability, Value
@@ -145,10 +144,7 @@ def score(
     judge: ModelJudgeName = None,
     causal_lm: CausalModel = None,
     sck_weights: Annotated[
-        Path | None,
-        typer.Option(
-            "--sck-weights", metavar="FILE", help="SCK weights from training.sck_weights --out."
-        ),
+        Path | None, opt("--sck-weights", "SCK weights from training.sck_weights --out.", "FILE")
     ] = None,
 ) -> None:
     """Score answers by SCK and CONNER.

@@ -101,6 +101,8 @@ def prepare_target(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder of {path}: {error.strerror}") from error
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise InputError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
 

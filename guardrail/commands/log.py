@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from guardrail.commands.options import AsJson, Config, build_config
+from guardrail.commands.options import AsJson, Config, arg, build_config, opt
 from guardrail.core.errors import ConfigError, InputError, RecordError
 from guardrail.core.fields import in_short
 from guardrail.core.types import Action
@@ -26,16 +26,11 @@ ID_SHOWN = 12
 NAMES_FROM = 20
 """Newest records whose scores are named if a bound is on an unknown score."""
 
-LogFile = Annotated[Path, typer.Argument(metavar="LOG", help="A score log.", dir_okay=False)]
+LogFile = Annotated[Path, arg("A score log.", "LOG", dir_okay=False)]
 Since = Annotated[
-    str | None,
-    typer.Option(
-        "--since", metavar="TIME", help="From this time on: 2026-05-01T12:00, or 30m, 24h, 7d."
-    ),
+    str | None, opt("--since", "From this time on: 2026-05-01T12:00, or 30m, 24h, 7d.", "TIME")
 ]
-Until = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="Before this time, as in --since.")
-]
+Until = Annotated[str | None, opt("--until", "Before this time, as in --since.", "TIME")]
 
 
 class _ShowByDefault(TyperGroup):
@@ -54,28 +49,21 @@ app = typer.Typer(cls=_ShowByDefault, no_args_is_help=True)
 def show(
     path: LogFile,
     record: Annotated[
-        str | None,
-        typer.Option("--id", metavar="ID", help="One whole answer: its id, or the beginning."),
+        str | None, opt("--id", "One whole answer: its id, or the beginning.", "ID")
     ] = None,
-    tail: Annotated[int, typer.Option("--tail", "-n", min=1, help="Newest records shown.")] = 20,
+    tail: Annotated[int, opt("--tail -n", "Newest records shown.", min=1)] = 20,
     score: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--score", metavar="EXPR", help="Bound on a score: 'overall<0.5'; repeatable."
-        ),
+        list[str] | None, opt("--score", "Bound on a score: 'overall<0.5'; repeatable.", "EXPR")
     ] = None,
-    action: Annotated[Action | None, typer.Option(help="Answers with this action.")] = None,
+    action: Annotated[Action | None, opt("", "Answers with this action.")] = None,
     would_block: Annotated[
-        bool, typer.Option("--would-block", help="Answers that only a dry run let pass.")
+        bool, opt("--would-block", "Answers that only a dry run let pass.")
     ] = False,
-    tag: Annotated[
-        str | None, typer.Option(metavar="NAME=VALUE", help="Answers with this tag.")
-    ] = None,
+    tag: Annotated[str | None, opt("", "Answers with this tag.", "NAME=VALUE")] = None,
     since: Since = None,
     until: Until = None,
     target: Annotated[
-        Path | None,
-        typer.Option("--export", metavar="FILE", help="Write all found to .csv or .jsonl instead."),
+        Path | None, opt("--export", "Write all found to .csv or .jsonl instead.", "FILE")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -118,9 +106,7 @@ def show(
 
 def report(
     path: LogFile,
-    target: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")
-    ] = Path("report.html"),
+    target: Annotated[Path, opt("--output -o", "The page to write.", "FILE")] = Path("report.html"),
     since: Since = None,
     until: Until = None,
 ) -> None:
@@ -142,12 +128,8 @@ def report(
 
 @app.command()
 def backup(
-    log_file: Annotated[
-        Path, typer.Argument(metavar="[LOG]", help="The log; by default that of the settings.")
-    ],
-    target: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="The copy; an existing file is replaced.")
-    ] = None,
+    log_file: Annotated[Path, arg("The log; by default that of the settings.", "[LOG]")],
+    target: Annotated[Path | None, arg("The copy; an existing file is replaced.", "FILE")] = None,
     config: Config = None,
 ) -> None:
     """Copy a score log into one file, even while it is written to.

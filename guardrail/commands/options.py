@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_type_hints
 
 import typer
 from pydantic import BaseModel
@@ -33,78 +33,92 @@ __all__ = [
     "Output",
     "Question",
     "StrictnessName",
+    "arg",
     "build_config",
     "build_guard",
     "grouped",
+    "opt",
     "writes",
 ]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+
+def opt(names: str, text: str, metavar: str | None = None, **more: Any) -> Any:
+    """An option of a command.
+
+    Args:
+        names: Its names, separated by spaces; empty for that of the parameter.
+        text: Its help.
+        metavar: Placeholder of its value.
+        more: Further arguments of ``typer.Option``.
+    """
+    return typer.Option(*names.split(), metavar=metavar, help=text, **more)
+
+
+def arg(text: str, metavar: str | None = None, **more: Any) -> Any:
+    """An argument of a command; see ``opt``."""
+    return typer.Argument(metavar=metavar, help=text, **more)
+
+
 JUDGES = "onnx (shipped, default), hf:MODEL, transformers:MODEL, t5-true:MODEL or chat:MODEL"
 HELP_COLUMNS = 76
 
-Input = Annotated[str, typer.Option("--input", "-i", metavar="FILE|-", help="JSON lines to read.")]
-Output = Annotated[
-    str, typer.Option("--output", "-o", metavar="FILE|-", help="Where to write JSON lines.")
-]
-Question = Annotated[str | None, typer.Argument(help="One question; without it, rows of --input.")]
+Input = Annotated[str, opt("--input -i", "JSON lines to read.", "FILE|-")]
+Output = Annotated[str, opt("--output -o", "Where to write JSON lines.", "FILE|-")]
+Question = Annotated[str | None, arg("One question; without it, rows of --input.")]
 Graph = Annotated[
     str | None,
-    typer.Option(
+    opt(
         "--kg",
-        metavar="PATH|URL",
-        help="On-disk graph, RDF file or SPARQL endpoint. Default: that of the settings, else the "
-        "shipped people graph.",
+        "On-disk graph, RDF file or SPARQL endpoint. Default: that of the settings, "
+        "else the shipped people graph.",
+        "PATH|URL",
     ),
 ]
-Config = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.", dir_okay=False)
-]
+Config = Annotated[Path | None, opt("--config", "Settings in TOML.", "FILE", dir_okay=False)]
 JudgeName = Annotated[
-    str | None,
-    typer.Option("--judge", metavar="NAME", help=f"{JUDGES}; none for exact evidence only."),
+    str | None, opt("--judge", f"{JUDGES}; none for exact evidence only.", "NAME")
 ]
-ModelJudgeName = Annotated[str | None, typer.Option("--judge", metavar="NAME", help=f"{JUDGES}.")]
+ModelJudgeName = Annotated[str | None, opt("--judge", f"{JUDGES}.", "NAME")]
 PolicyName = Annotated[
     str | None,
-    typer.Option(
+    opt(
         "--policy",
-        metavar="NAME",
-        help="annotate, strict, strict-correct or best-of-n. Default: that of the settings, else "
-        "annotate (serve: strict).",
+        "annotate, strict, strict-correct or best-of-n. Default: that of the settings, "
+        "else annotate (serve: strict).",
+        "NAME",
     ),
 ]
 StrictnessName = Annotated[
     str | None,
-    typer.Option(
+    opt(
         "--strictness",
-        metavar="NAME",
-        help="How certain the judge must be: lenient, balanced or strict. Default: that of the "
-        "settings, else balanced.",
+        "How certain the judge must be: lenient, balanced or strict. Default: that of "
+        "the settings, else balanced.",
+        "NAME",
     ),
 ]
 EvidenceFiles = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--evidence",
-        "--passage",
-        metavar="FILE",
-        help="Evidence in place of the graph, for what has none of its own: text, Markdown, PDF, "
-        "HTML, DOCX, CSV, TSV or JSON lines. Repeatable.",
+    opt(
+        "--evidence --passage",
+        "Evidence in place of the graph, for what has none of its own: text, Markdown, "
+        "PDF, HTML, DOCX, CSV, TSV or JSON lines. Repeatable.",
+        "FILE",
         dir_okay=False,
     ),
 ]
 CausalModel = Annotated[
     str | None,
-    typer.Option(
+    opt(
         "--causal-lm",
-        metavar="NAME",
-        help="Token likelihoods for CONNER: transformers:MODEL, openai:MODEL or llama:URL.",
+        "Token likelihoods for CONNER: transformers:MODEL, openai:MODEL or llama:URL.",
+        "NAME",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON even on a terminal.")]
+AsJson = Annotated[bool, opt("--json", "Print JSON even on a terminal.")]
 
 
 @dataclass(frozen=True, kw_only=True)

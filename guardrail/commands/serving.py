@@ -8,11 +8,10 @@ from dataclasses import make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
-import typer
 from pydantic.fields import FieldInfo
 
 from chains.gateway.settings import REPEATED, GatewaySettings
-from guardrail.commands.options import Judging, grouped
+from guardrail.commands.options import Judging, grouped, opt
 from guardrail.config import GuardrailConfig, LogConfig, gateway_section
 from guardrail.core.errors import ConfigError, MissingExtraError
 from guardrail.core.fields import documented
@@ -41,9 +40,9 @@ def _option(name: str, field: FieldInfo, text: str) -> tuple[str, object, object
     if default not in (None, (), {}):
         shown = {True: "yes", False: "no"}.get(default, default) if kind is bool else default
         text = f"{text} Default: {shown}."
-    names = [f"--{REPEATED[name]}"] if name in REPEATED else []
+    names = f"--{REPEATED[name]}" if name in REPEATED else ""
     typed = list[str] | None if name in REPEATED else kind | None
-    return name, Annotated[typed, typer.Option(*names, metavar=METAVARS.get(name), help=text)], None
+    return name, Annotated[typed, opt(names, text, METAVARS.get(name))], None
 
 
 if TYPE_CHECKING:
@@ -64,9 +63,7 @@ def serve(
     *,
     gateway: GatewayOptions,
     judging: Judging,
-    log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Score log that /dashboard shows.")
-    ] = None,
+    log: Annotated[Path | None, opt("", "Score log that /dashboard shows.", "FILE")] = None,
 ) -> None:
     """Serve an OpenAI-compatible gateway that guards every answer.
 

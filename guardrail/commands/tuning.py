@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from guardrail.commands.lines import prepare_target, telling
-from guardrail.commands.options import AsJson, Config, JudgeName, build_config
+from guardrail.commands.options import AsJson, Config, JudgeName, arg, build_config, opt
 from guardrail.commands.render import print_table
 from guardrail.core.errors import ConfigError, InputError
 from guardrail.core.fields import read_toml
@@ -43,39 +43,26 @@ Setting = str | float | Sequence[float]
 
 
 def tune(
-    path: Annotated[
-        Path | None,
-        typer.Argument(metavar="LOG", help="A score log with feedback.", dir_okay=False),
-    ] = None,
+    path: Annotated[Path | None, arg("A score log with feedback.", "LOG", dir_okay=False)] = None,
     labelled: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="CSV", help="A file of labelled answers instead of a log.", dir_okay=False
-        ),
+        Path | None, opt("", "A file of labelled answers instead of a log.", "CSV", dir_okay=False)
     ] = None,
-    score: Annotated[str, typer.Option(help="The score of a log to find a threshold for.")] = (
-        "overall"
-    ),
+    score: Annotated[str, opt("", "The score of a log to find a threshold for.")] = ("overall"),
     false_pass: Annotated[
         float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Share of wrong answers that may pass. Default for a log: 0.05.",
-        ),
+        opt("", "Share of wrong answers that may pass. Default for a log: 0.05.", min=0.0, max=1.0),
     ] = None,
     config: Config = None,
     judge: JudgeName = None,
     second: Annotated[
         str | None,
-        typer.Option(
-            metavar="chat:MODEL",
-            help="Measure with --labelled whether this second judge improves on the first.",
+        opt(
+            "",
+            "Measure with --labelled whether this second judge improves on the first.",
+            "chat:MODEL",
         ),
     ] = None,
-    write: Annotated[
-        bool, typer.Option("--write", help="Write the result into the file of --config.")
-    ] = False,
+    write: Annotated[bool, opt("--write", "Write the result into the file of --config.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Choose thresholds with which at most the share --false-pass of the wrong answers passes.

@@ -6,7 +6,7 @@ when a test first uses a fixture.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from guardrail.evaluation import Assessment
     from guardrail.guard import Guardrail
 
-__all__ = ["GroundedAssertion", "assert_grounded", "guardrail"]
+__all__ = ["assert_grounded", "guardrail"]
 
 MARKER = "grounded"
 CONFIG = "guardrail_config"
@@ -104,64 +104,34 @@ def guardrail(pytestconfig: pytest.Config) -> Iterator[Guardrail]:
         yield guard
 
 
-class GroundedAssertion:
-    """``assert_grounded`` with the marker of one test.
+@pytest.fixture
+def assert_grounded(
+    guardrail: Guardrail, request: pytest.FixtureRequest
+) -> Callable[..., Assessment]:
+    """``assert_grounded(answer, evidence, question=…, supported=…, contradicted=…)``.
 
-    Args:
-        guard: The guardrail.
-        request: The test.
+    The two shares default to those of the test's marker, else to all and none; see
+    ``guardrail.evaluation.assert_grounded``.
     """
+    marker = request.node.get_closest_marker(MARKER)
+    if marker is not None and marker.args:
+        raise pytest.UsageError(f"write {MARKER}(supported=…, contradicted=…), by name")
+    marked: dict[str, float] = dict(marker.kwargs) if marker else {}
+    for name in marked.keys() - set(SHARES):
+        from guardrail.core.fields import did_you_mean
 
-    def __init__(self, guard: Guardrail, request: pytest.FixtureRequest) -> None:
-        self._guard = guard
-        marker = request.node.get_closest_marker(MARKER)
-        if marker is not None and marker.args:
-            raise pytest.UsageError(f"write {MARKER}(supported=…, contradicted=…), by name")
-        self._marked: dict[str, float] = dict(marker.kwargs) if marker else {}
-        for name in self._marked.keys() - set(SHARES):
-            from guardrail.core.fields import did_you_mean
+        raise pytest.UsageError(f"{MARKER}: there is no {name!r}; {did_you_mean(name, SHARES)}")
 
-            hint = did_you_mean(name, SHARES)
-            raise pytest.UsageError(f"{MARKER}: there is no {name!r}; {hint}")
-
-    def __call__(
-        self,
-        answer: str,
-        evidence: Sequence[Evidence | str],
-        *,
-        question: str = "",
-        supported: float | None = None,
-        contradicted: float | None = None,
+    def check(
+        answer: str, evidence: Sequence[Evidence | str], *, question: str = "", **shares: float
     ) -> Assessment:
-        """Assert that the evidence supports an answer.
-
-        Args:
-            answer: The chatbot's answer.
-            evidence: Triples, passages, texts, LangChain documents.
-            question: The question.
-            supported: Minimum share of supported claims; default: the marker's, else all.
-            contradicted: Maximum share of contradicted claims; default: the marker's, else none.
-
-        Raises:
-            AssertionError: The answer falls short.
-            JudgeError: Nothing could be checked.
-            InputError: The evidence is invalid.
-        """
         __tracebackhide__ = True
         from guardrail.evaluation.assertion import Requirement, judge_answer, require
 
-        called = {"supported": supported, "contradicted": contradicted}
-        wanted = Requirement.model_validate(
-            self._marked | {name: value for name, value in called.items() if value is not None}
-        )
-        judged = judge_answer(answer, evidence, question=question, guard=self._guard)
-        return require(judged, wanted)
+        wanted = Requirement.model_validate(marked | shares)
+        return require(judge_answer(answer, evidence, question=question, guard=guardrail), wanted)
 
-
-@pytest.fixture
-def assert_grounded(guardrail: Guardrail, request: pytest.FixtureRequest) -> GroundedAssertion:
-    """``assert_grounded(answer, evidence, question=…)``, by the test's marker."""
-    return GroundedAssertion(guardrail, request)
+    return check
 
 
 @pytest.hookimpl(wrapper=True)

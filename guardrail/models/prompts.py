@@ -9,11 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from guardrail.core.types import FailedSentence, Triple, Value
+from guardrail.core.types import FailedSentence, Triple
 from guardrail.models.base import Message, Prompt
 from guardrail.models.facts import flatten
 
-__all__ = ["DEMONSTRATION", "INSTRUCTION", "Demonstration", "answer_prompt", "system_prompt"]
+__all__ = [
+    "DEMONSTRATION_ANSWER",
+    "DEMONSTRATION_FACTS",
+    "INSTRUCTION",
+    "answer_prompt",
+    "system_prompt",
+]
 
 INSTRUCTION = (
     "Answer the question in three or four sentences. Right after each claim, cite the given "
@@ -28,56 +34,35 @@ NOTICE = (
 )
 
 
-class Demonstration(Value):
-    """One worked example: what is given, what is asked, and an answer with markers."""
-
-    triples: tuple[Triple, ...]
-    question: str
-    answer: str
-
-
-def _facts(entity: str, subject: str, facts: dict[str, str]) -> tuple[Triple, ...]:
+def _facts(entity: str, subject: str, **facts: str) -> tuple[Triple, ...]:
     return tuple(
-        Triple(subject=subject, subject_id=entity, property=name, value=value)
+        Triple(subject=subject, subject_id=entity, property=name.replace("_", " "), value=value)
         for name, value in facts.items()
     )
 
 
 # Left out on purpose: her date of birth, his birthplace, the wedding, and how he died.
-DEMONSTRATION = Demonstration(
-    triples=(
-        *_facts(
-            "Q7186",
-            "Marie Curie",
-            {
-                "occupation": "physicist",
-                "place of birth": "Warsaw",
-                "spouse": "Pierre Curie",
-                "field of work": "radioactivity",
-                "award received": "Nobel Prize in Chemistry",
-            },
-        ),
-        *_facts(
-            "Q37463",
-            "Pierre Curie",
-            {
-                "occupation": "physicist",
-                "employer": "University of Paris",
-                "date of death": "1906-04-19",
-            },
-        ),
+DEMONSTRATION_FACTS = (
+    *_facts(
+        "Q7186", "Marie Curie", occupation="physicist", place_of_birth="Warsaw",
+        spouse="Pierre Curie", field_of_work="radioactivity",
+        award_received="Nobel Prize in Chemistry",
     ),
-    question="Who was Marie Curie, and how did her marriage shape her work?",
-    answer=(
-        "Marie Curie was a physicist [Q7186, occupation: physicist] born on November 7, 1867 "
-        "[NA] in Warsaw [Q7186, place of birth: Warsaw]. In 1895 [NA] she married Pierre Curie "
-        "[Q7186, spouse: Pierre Curie], a Parisian [NA] physicist [Q37463, occupation: "
-        "physicist] at the University of Paris [Q37463, employer: University of Paris]. "
-        "Together they studied radioactivity [Q7186, field of work: radioactivity] until he "
-        "died on April 19, 1906 [Q37463, date of death: 1906-04-19] in a street accident [NA]. "
-        "She later won the Nobel Prize in Chemistry [Q7186, award received: Nobel Prize in "
-        "Chemistry]."
+    *_facts(
+        "Q37463", "Pierre Curie", occupation="physicist", employer="University of Paris",
+        date_of_death="1906-04-19",
     ),
+)  # fmt: skip
+DEMONSTRATION_QUESTION = "Who was Marie Curie, and how did her marriage shape her work?"
+DEMONSTRATION_ANSWER = (
+    "Marie Curie was a physicist [Q7186, occupation: physicist] born on November 7, 1867 "
+    "[NA] in Warsaw [Q7186, place of birth: Warsaw]. In 1895 [NA] she married Pierre Curie "
+    "[Q7186, spouse: Pierre Curie], a Parisian [NA] physicist [Q37463, occupation: "
+    "physicist] at the University of Paris [Q37463, employer: University of Paris]. "
+    "Together they studied radioactivity [Q7186, field of work: radioactivity] until he "
+    "died on April 19, 1906 [Q37463, date of death: 1906-04-19] in a street accident [NA]. "
+    "She later won the Nobel Prize in Chemistry [Q7186, award received: Nobel Prize in "
+    "Chemistry]."
 )
 
 
@@ -95,14 +80,14 @@ def answer_prompt(
         failed: What was wrong with an earlier answer, for regeneration.
     """
     task = _task(question, triples, failed)
-    shown = _task(DEMONSTRATION.question, DEMONSTRATION.triples)
+    shown = _task(DEMONSTRATION_QUESTION, DEMONSTRATION_FACTS)
     messages = (
         Message(role="system", content=INSTRUCTION),
         Message(role="user", content=shown),
-        Message(role="assistant", content=DEMONSTRATION.answer),
+        Message(role="assistant", content=DEMONSTRATION_ANSWER),
         Message(role="user", content=task),
     )
-    text = f"{INSTRUCTION}\n\n{shown}\nAnswer: {DEMONSTRATION.answer}\n\n{task}\nAnswer:"
+    text = f"{INSTRUCTION}\n\n{shown}\nAnswer: {DEMONSTRATION_ANSWER}\n\n{task}\nAnswer:"
     return Prompt(messages=messages, text=text)
 
 
@@ -116,8 +101,8 @@ def system_prompt(triples: Iterable[Triple], *, instruct: bool) -> str:
     facts = f"{NOTICE}\n<facts>\n{flatten(triples)}\n</facts>"
     if not instruct:
         return facts
-    shown = _task(DEMONSTRATION.question, DEMONSTRATION.triples)
-    return f"{INSTRUCTION}\n\nExample:\n{shown}\nAnswer: {DEMONSTRATION.answer}\n\n{facts}"
+    shown = _task(DEMONSTRATION_QUESTION, DEMONSTRATION_FACTS)
+    return f"{INSTRUCTION}\n\nExample:\n{shown}\nAnswer: {DEMONSTRATION_ANSWER}\n\n{facts}"
 
 
 def _task(question: str, triples: Iterable[Triple], failed: Sequence[FailedSentence] = ()) -> str:

@@ -107,26 +107,10 @@ class Phrase:
 class Summary:
     """The contents of a report.
 
-    Attributes:
-        records: Number of records.
-        first: Time of the oldest; None for an empty log.
-        last: Time of the newest.
-        actions: Records by action.
-        categories: Sentences by category, ``no claim`` for those without.
-        intents: The same by the question's intent, for records with a tag ``intent``.
-        scores: ``overall`` first, then by name.
-        stages: In the order of the work; ``total`` last.
-        phrases: The most frequent phrases without support.
-        unsupported: Number of phrases without support.
-        problems: Failures by part.
-        versions: Names and versions of the parts, newest last.
-        thumbs_up: Positive feedback on these records.
-        thumbs_down: Negative feedback.
-        corrections: Feedback with a correction.
-        failing: Records with the lowest overall score, lowest first, without those that passed with
-            1.0.
-        others: The newest of the other records, newest first.
-        feedback: Feedback on these records, by record id.
+    ``categories`` counts sentences, ``no claim`` included, and ``intents`` the same by the
+    question's intent. ``unsupported`` is the number of phrases without support, ``phrases`` the
+    most frequent ones. ``failing`` are the records with the lowest overall score, lowest first,
+    without those that passed with 1.0; ``others`` the newest of the rest, newest first.
     """
 
     records: int

@@ -7,7 +7,7 @@ from guardrail.markers.grammar import parse
 from guardrail.models import LangChainModel
 from guardrail.models.facts import flatten, relevant_triples
 from guardrail.models.generation import generate
-from guardrail.models.prompts import DEMONSTRATION, answer_prompt
+from guardrail.models.prompts import DEMONSTRATION_ANSWER, DEMONSTRATION_FACTS, answer_prompt
 
 
 def subgraph(entity: str, label: str, **facts: str) -> Subgraph:
@@ -25,8 +25,8 @@ BOB = subgraph("Q2", "Bob", place_of_death="London")
 
 
 def test_the_demonstration_cites_only_its_facts_and_admits_what_is_missing() -> None:
-    parsed = parse(DEMONSTRATION.answer, DEMONSTRATION.triples)
-    given = {triple.citation for triple in DEMONSTRATION.triples}
+    parsed = parse(DEMONSTRATION_ANSWER, DEMONSTRATION_FACTS)
+    given = {triple.citation for triple in DEMONSTRATION_FACTS}
     assert set(parsed.citations) == given
     assert sum(marker.na for marker in parsed.markers) == 4
 
