@@ -220,7 +220,7 @@ class Grounder:
         for draft, grounding in zip(drafts, self._ask(drafts, problems), strict=True):
             stop_if_given_up()
             looked = self._look(draft, grounding, problems, self._weighing)
-            item = draft.item(self._second.evidence_chars) if self._second else None
+            item = draft.item(self._second.judge.evidence_chars) if self._second else None
             if item and looked and grounding:
                 weighed, thresholds = looked.outcome.weighed, looked.evidence.thresholds
                 doubts[len(found)] = Doubt(draft.request, item, grounding, weighed, thresholds)
@@ -230,7 +230,7 @@ class Grounder:
             for place, opinion in zip(doubts, opinions, strict=True):
                 looked = found[place]
                 if opinion and opinion.grounding:
-                    weighing = self._second.weighing or self._weighing
+                    weighing = self._second.judge.weighing
                     looked = self._look(drafts[place], opinion.grounding, problems, weighing)
                 found[place] = looked and looked._replace(second=opinion and opinion.record)
         return found
