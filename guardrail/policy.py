@@ -20,19 +20,6 @@ from guardrail.core.types.answers import Action, Sentence
 from guardrail.core.types.judging import Category, OwnStrictness
 from guardrail.core.types.value import Seconds, Value
 
-__all__ = [
-    "ANNOTATE",
-    "BEST_OF_N",
-    "CLAIM_SCORES",
-    "STRICT",
-    "STRICT_CORRECT",
-    "Policy",
-    "Unavailable",
-    "chosen_policy",
-    "policy_named",
-]
-
-
 CLAIM_SCORES = (
     "overall",
     "supported_share",
@@ -56,35 +43,21 @@ class Unavailable(StrEnum):
     RAISE = "raise"
 
 
-def _on_a_contradiction(action: Action) -> Action:
-    if action in (Action.PASS, Action.UNVERIFIED):
-        raise PydanticCustomError(
-            "action", "choose annotate, correct, filter, regenerate or refuse"
-        )
-    return action
+def _one_of(*actions: Action, but: str = "") -> AfterValidator:
+    def check(action: Action) -> Action:
+        if action not in actions:
+            names = f"{', '.join(actions[:-1])} or {actions[-1]}"
+            raise PydanticCustomError("action", f"choose {names}{but}")
+        return action
+
+    return AfterValidator(check)
 
 
-def _on_a_sentence(action: Action) -> Action:
-    if action in (Action.PASS, Action.UNVERIFIED, Action.CORRECT):
-        raise PydanticCustomError(
-            "action",
-            "choose annotate, filter, regenerate or refuse; only what is contradicted is corrected",
-        )
-    return action
-
-
-def _on_an_answer(action: Action) -> Action:
-    if action in (Action.PASS, Action.UNVERIFIED, Action.FILTER, Action.CORRECT):
-        raise PydanticCustomError(
-            "action", "choose annotate, regenerate or refuse; filter and correct are for sentences"
-        )
-    return action
-
-
-def _at_the_end(action: Action) -> Action:
-    if action is Action.CORRECT:
-        raise PydanticCustomError("action", "choose annotate, filter or refuse")
-    return action
+_ANSWER = (Action.ANNOTATE, Action.REGENERATE, Action.REFUSE)
+_SENTENCE = (Action.ANNOTATE, Action.FILTER, Action.REGENERATE, Action.REFUSE)
+OnContradiction = Annotated[Action, _one_of(Action.ANNOTATE, Action.CORRECT, *_SENTENCE[1:])]
+OnSentence = Annotated[Action, _one_of(*_SENTENCE, but="; only contradictions are corrected")]
+OnAnswer = Annotated[Action, _one_of(*_ANSWER, but="; filter and correct are for sentences")]
 
 
 class Policy(Value):
@@ -120,15 +93,15 @@ class Policy(Value):
     """
 
     name: str
-    contradicted: Annotated[Action, AfterValidator(_on_a_contradiction)] = Action.ANNOTATE
-    uncorrected: Annotated[Action, AfterValidator(_on_a_sentence)] = Action.FILTER
+    contradicted: OnContradiction = Action.ANNOTATE
+    uncorrected: OnSentence = Action.FILTER
     correct_with: Literal["edit", "model"] = "edit"
-    unsupported: Annotated[Action, AfterValidator(_on_a_sentence)] = Action.ANNOTATE
+    unsupported: OnSentence = Action.ANNOTATE
     thresholds: Mapping[str, FiniteFloat] = Field(default_factory=dict)
-    below: Annotated[Action, AfterValidator(_on_an_answer)] = Action.ANNOTATE
-    irrelevant: Annotated[Action, AfterValidator(_on_an_answer)] = Action.ANNOTATE
+    below: OnAnswer = Action.ANNOTATE
+    irrelevant: OnAnswer = Action.ANNOTATE
     needs_support: bool = False
-    exhausted: Annotated[Action, AfterValidator(_at_the_end)] = Action.ANNOTATE
+    exhausted: OnSentence = Action.ANNOTATE
     candidates: int = Field(default=1, ge=1, le=64)
     attempts: int = Field(default=1, ge=1, le=16)
     deadline_s: Seconds | None = 60.0

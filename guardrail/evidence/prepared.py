@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.names import NO_NAMES, by_words_alone, find_names, words_of_label
@@ -176,6 +177,18 @@ class PreparedEvidence:
         """The statements that are facts about a subject, each with its place."""
         numbered = enumerate(self.statements)
         return tuple((number, item) for number, item in numbered if item.fact and item.subject)
+
+    @cached_property
+    def _facts_by_subject(self) -> dict[str, list[tuple[int, Statement]]]:
+        found: dict[str, list[tuple[int, Statement]]] = defaultdict(list)
+        for number, item in self.facts:
+            found[item.subject].append((number, item))
+        return found
+
+    def facts_of(self, subjects: Collection[str]) -> list[tuple[int, Statement]]:
+        """The facts about some subjects, each with its place."""
+        found = [pair for subject in subjects for pair in self._facts_by_subject.get(subject, ())]
+        return sorted(found, key=itemgetter(0))
 
     @cached_property
     def copies(self) -> dict[str, list[int]]:

@@ -74,9 +74,13 @@ class Positional(Value):
     _places: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *values: str, **fields: object) -> None:
-        if values:
-            fields = _placed(type(self), values, fields)
-        super().__init__(**fields)
+        if len(values) not in (0, len(self._places)):
+            names = ", ".join(self._places)
+            raise TypeError(
+                f"write {type(self).__name__}({names}), by place or by name; "
+                f"{len(values)} came by place"
+            )
+        super().__init__(**dict(zip(self._places, values, strict=False)), **fields)
 
 
 class TableRow(Value, extra="ignore"):
@@ -259,23 +263,6 @@ class Subgraph(Value):
     triples: tuple[Triple, ...] = ()
     incoming: tuple[Triple, ...] = ()
     truncated: bool = False
-
-
-def _placed(
-    kind: type[Positional], values: tuple[str, ...], fields: dict[str, object]
-) -> dict[str, object]:
-    """Fields given by place, by their names.
-
-    Raises:
-        TypeError: They are more or fewer than the places, or given by name as well.
-    """
-    places = kind._places
-    if len(values) != len(places) or set(places) & set(fields):
-        raise TypeError(
-            f"write {kind.__name__}({', '.join(places)}), each once, by place or by name; "
-            f"{len(values)} came by place"
-        )
-    return {**dict(zip(places, values, strict=True)), **fields}
 
 
 def _first_written(*values: object) -> str | None:

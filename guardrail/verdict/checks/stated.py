@@ -53,33 +53,32 @@ class Stated:
         if not evidence.subjects or claim.text.rstrip().endswith("?"):
             return ()
         reading = _Reading(claim, evidence)
-        against = [item for item in reading.facts if not item.agrees]
-        if not reading.facts or len(against) > 1 or reading.is_split() or reading.left_over():
+        facts = reading.facts
+        several = sum(not item.agrees for item in facts) > 1
+        if not facts or several or reading.is_split() or reading.left_over():
             return ()
-        timely = [item for item in reading.facts if applies(claim, item.statement)]
-        if not timely:
-            because = f"at another time: {reading.facts[0].statement.text}"
+
+        def found(
+            effect: Effect, span: Span, because: str, *facts: _Fact, instead: str | None = None
+        ) -> Sequence[Finding]:
+            numbers = tuple(dict.fromkeys(item.number for item in facts))
             return (
                 finding(
-                    self.name, Effect.MISSING, claim, reading.facts[0].span, because, decides=True
+                    self.name, effect, claim, span, because, numbers, instead=instead, decides=True
                 ),
             )
-        against, stated = ([item for item in timely if item.agrees is way] for way in (False, True))
-        if against:
-            fact = against[0]
+
+        timely = [item for item in facts if applies(claim, item.statement)]
+        if not timely:
+            because = f"at another time: {facts[0].statement.text}"
+            return found(Effect.MISSING, facts[0].span, because)
+        if fact := next((item for item in timely if not item.agrees), None):
             span = fact.span if fact.statement.yes is None else (0, len(claim.text))
             because = f"{claim.text[slice(*fact.span)]} differs from {fact.statement.text}"
-            return (
-                finding(
-                    self.name, Effect.CONTRADICTS, claim, span, because, (fact.number,),
-                    instead=fact.instead, decides=True,
-                ),
-            )  # fmt: skip
-        texts = "; ".join(dict.fromkeys(item.statement.text for item in stated))
-        numbers = tuple(dict.fromkeys(item.number for item in stated))
-        span = min(item.span[0] for item in stated), max(item.span[1] for item in stated)
-        because = f"states {texts}"
-        return (finding(self.name, Effect.CARRIES, claim, span, because, numbers, decides=True),)
+            return found(Effect.CONTRADICTS, span, because, fact, instead=fact.instead)
+        texts = "; ".join(dict.fromkeys(item.statement.text for item in timely))
+        span = min(item.span[0] for item in timely), max(item.span[1] for item in timely)
+        return found(Effect.CARRIES, span, f"states {texts}", *timely)
 
 
 class _Fact(NamedTuple):
@@ -97,12 +96,7 @@ class _Reading:
 
     def __init__(self, claim: Claim, evidence: Premises) -> None:
         self.claim, self.evidence = claim, evidence
-        self.text, self.tokens = claim.plain, claim.tokens
-        self.about = [
-            (number, statement)
-            for number, statement in evidence.indexed.facts
-            if statement.subject in evidence.subjects
-        ]
+        self.tokens, self.about = claim.tokens, evidence.indexed.facts_of(evidence.subjects)
         self.named_at = [*self._subject_spans()]
         self.values = [v for v in claim.values if not meets((v.start, v.end), self.named_at)]
         self.words = [t for t in self.tokens if not meets((t.start, t.end), self.named_at)]
@@ -122,9 +116,9 @@ class _Reading:
         named = {
             subject
             for subject in self.evidence.subjects
-            if label_in(self.text, self.tokens, subject)
+            if label_in(self.claim.plain, self.tokens, subject)
         }
-        return len(named) > 1 or (self.denied and (split or several or "," in self.text))
+        return len(named) > 1 or (self.denied and (split or several or "," in self.claim.plain))
 
     def left_over(self) -> bool:
         """True if the sentence says more than the facts: a word, value, condition or denial."""
@@ -145,7 +139,7 @@ class _Reading:
             stem
             for _, item in self.about
             if (stem := _kind_of(item))
-            and (truth or item.stands_in(self.text, self.tokens, self.values))
+            and (truth or item.stands_in(self.claim.plain, self.tokens, self.values))
         }
         timed = any(item.statement.validity is not None for item in self.facts)
         dates = [(v.start, v.end) for v in self.values if v.kind == "date" and timed]
@@ -164,11 +158,13 @@ class _Reading:
 
     def _subject_spans(self) -> Iterator[Span]:
         for subject in self.evidence.subjects:
-            if (start := self.text.find(subject)) >= 0:
+            if (start := self.claim.plain.find(subject)) >= 0:
                 yield start, start + len(subject)
             names = {n for _, s in self.about if s.subject == subject for n in s.names}
             spans = [
-                s for name in (subject, *names) for s in label_in(self.text, self.tokens, name)
+                s
+                for name in (subject, *names)
+                for s in label_in(self.claim.plain, self.tokens, name)
             ]
             yield from spans or part_of_name_in(self.tokens, subject)
 
@@ -258,9 +254,9 @@ class _Reading:
     def _standing(self, statement: Statement) -> list[Span]:
         """Span of a fact's value in the sentence, without the time at which it holds."""
         if statement.validity is None:
-            found = statement.stands_in(self.text, self.tokens, self.values)
+            found = statement.stands_in(self.claim.plain, self.tokens, self.values)
         else:
-            found = label_in(self.text, self.tokens, timeless(statement.value_text).strip())
+            found = label_in(self.claim.plain, self.tokens, timeless(statement.value_text).strip())
         return [span for span in found if not meets(span, self.named_at)]
 
     def _yes_or_no(self) -> Iterator[_Fact]:
