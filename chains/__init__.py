@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from chains.messages import WithheldError
     from chains.middleware import GuardrailMiddleware
     from chains.openai_client import guard_openai
+    from chains.options import MarkerStyle, StreamMode
     from chains.runnable import GuardrailRunnable
-    from chains.styles import MarkerStyle, StreamMode
 
 __all__ = [
     "EvidenceMode",
@@ -36,7 +36,7 @@ _HOMES = {
     "chains.messages": "WithheldError",
     "chains.middleware": "GuardrailMiddleware",
     "chains.runnable": "GuardrailRunnable",
-    "chains.styles": "MarkerStyle StreamMode",
+    "chains.options": "MarkerStyle StreamMode",
     "chains.openai_client": "guard_openai",
 }
 _EXTRAS = {"langchain": "langchain", "langchain_core": "langchain", "langgraph": "langchain"}

@@ -11,7 +11,7 @@ from guardrail.core.errors import GuardrailError
 from guardrail.core.types import Problem, Value
 
 if TYPE_CHECKING:
-    from chains.evidence.items import RequestField
+    from chains.evidence.base import RequestField
 
 __all__ = ["CallerRights", "NotAllowedError", "wants_json"]
 

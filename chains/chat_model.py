@@ -15,7 +15,7 @@ from langchain_core.runnables.utils import Output
 from langchain_core.tools import BaseTool
 from pydantic import ConfigDict, PrivateAttr
 
-from chains.evidence.items import FIELD
+from chains.evidence.base import FIELD
 from chains.guarded_run import GuardFields, ModelOptions
 from chains.runnable import GuardrailRunnable
 from guardrail import Guardrail

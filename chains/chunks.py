@@ -12,7 +12,7 @@ from langchain_core.runnables.utils import AddableDict
 
 from chains.messages import annotation, judged_metadata
 from chains.openai_wire import few_enough_bytes
-from chains.outputs import Path, answer_at, answer_path, calls_tools, named_path, with_answer
+from chains.payloads import Path, answer_at, answer_path, calls_tools, named_path, with_answer
 from chains.rendering import details
 from chains.streaming import Release
 from guardrail import Action, GuardedAnswer

@@ -23,10 +23,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, Marks
 from chains.evidence.langchain import EvidencePlace
-from chains.injection import Inject
 from chains.openai_wire import MOST_REPLY_BYTES
-from chains.outputs import has_text, is_answer, output_text
-from chains.styles import MarkerStyle, StreamMode
+from chains.options import Inject, MarkerStyle, StreamMode
+from chains.payloads import has_text, is_answer, output_text
 from guardrail import STRICT, GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt, best_answers
 from guardrail.policy import policy_named

@@ -19,9 +19,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from chains.evidence.items import request_field
+from chains.evidence.base import request_field
+from chains.options import MarkerStyle
 from chains.rendering import details, render
-from chains.styles import MarkerStyle
 from guardrail import ANNOTATE, GuardedAnswer, Guardrail, Verdict
 from guardrail.core.errors import GuardrailError
 from guardrail.core.incoming import read_clean_json

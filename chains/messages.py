@@ -10,10 +10,10 @@ from langchain_core.messages.content import create_citation, create_text_block
 from pydantic import BaseModel
 
 from chains.evidence.base import Case
-from chains.outputs import calls_tools
+from chains.options import MarkerStyle
+from chains.payloads import calls_tools
 from chains.rendering import PlacedCitation, cited, details, render
 from chains.structured import Document, Verdicts, call_name, judge_documents
-from chains.styles import MarkerStyle
 from guardrail import Guardrail, Policy
 from guardrail.core.errors import GuardrailError
 from guardrail.core.types import Action, GuardedAnswer

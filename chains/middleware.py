@@ -24,10 +24,10 @@ from chains.guarded_run import (
     in_own_thread,
     run_guarded,
 )
-from chains.injection import injected_prompt
-from chains.inputs import question_of, with_retry, with_system_message
 from chains.messages import documents_in, guarded_message, message_with
 from chains.openai_wire import is_json_document
+from chains.options import injected_prompt
+from chains.payloads import question_of, with_retry, with_system_message
 from chains.structured import Document, judge_documents
 from guardrail import GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from chains.evidence.parts import text_of
+from chains.evidence.openai import text_of
 from chains.openai_fields import CHOICE, COMPLETION, MESSAGE, fitting
 from chains.openai_reply import (
     Outcome,

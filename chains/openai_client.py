@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chains.evidence.base import EvidenceSettings
-from chains.injection import Inject
 from chains.openai_exchange import Exchange, GuardedReply, ReplyStream
 from chains.openai_request import GuardSettings
 from chains.openai_wire import (
@@ -31,7 +30,7 @@ from chains.openai_wire import (
     request_body,
     safe_headers,
 )
-from chains.styles import MarkerStyle, StreamMode
+from chains.options import Inject, MarkerStyle, StreamMode
 from guardrail import STRICT, Guardrail, Policy
 from guardrail.core.errors import ConfigError, GuardrailError, InputError
 from guardrail.core.workers import run_sync

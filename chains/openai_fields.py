@@ -27,7 +27,7 @@ from openai.types.responses import (
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 from pydantic import BaseModel
 
-from chains.evidence.parts import text_of
+from chains.evidence.openai import text_of
 from chains.openai_wire import JSON, clean_error
 
 __all__ = [

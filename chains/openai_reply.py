@@ -17,9 +17,9 @@ from chains.openai_wire import (
     few_enough_bytes,
     is_json_document,
 )
+from chains.options import StreamMode
 from chains.rendering import PlacedCitation, cited, details, render
 from chains.streaming import SentenceGate
-from chains.styles import StreamMode
 from guardrail import GuardedAnswer
 from guardrail.core.types import Action, Problem
 from guardrail.log.records import tagged

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from chains.caller import CallerRights, wants_json
 from chains.conversation import standalone_question
-from chains.evidence.base import Case, EvidenceSettings, Found, Source, case_of
+from chains.evidence.base import (
+    FIELD,
+    Case,
+    EvidenceSettings,
+    Found,
+    Source,
+    case_of,
+    request_field,
+)
 from chains.evidence.earlier import (
     EarlierAnswers,
     grounds_of,
@@ -15,14 +23,11 @@ from chains.evidence.earlier import (
     keys_of_turns,
     reply_key,
 )
-from chains.evidence.items import FIELD, request_field
-from chains.evidence.openai import request_evidence, request_turns
-from chains.evidence.parts import plain_body
-from chains.injection import Inject, injected_prompt
+from chains.evidence.openai import plain_body, request_evidence, request_turns
 from chains.openai_fields import MESSAGE_CALLS, NAMED_ITEMS, fitting
 from chains.openai_wire import JSON, MOST_REPLY_BYTES, Endpoint, is_json_document
+from chains.options import Inject, MarkerStyle, StreamMode, injected_prompt
 from chains.structured import Document, call_name
-from chains.styles import MarkerStyle, StreamMode
 from guardrail import ANNOTATE, STRICT, Guardrail, Policy
 from guardrail.candidates import Attempt
 from guardrail.core.errors import InputError, KnowledgeGraphError

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from chains.styles import MarkerStyle
+from chains.options import MarkerStyle
 from guardrail.core.types import (
     Action,
     Citation,

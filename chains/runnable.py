@@ -16,8 +16,7 @@ from langchain_core.runnables.utils import Input, Output
 from pydantic import ConfigDict, PrivateAttr
 
 from chains.chunks import Chunks, as_chunk
-from chains.evidence.base import Case, Found, case_of
-from chains.evidence.items import RequestField
+from chains.evidence.base import Case, Found, RequestField, case_of
 from chains.evidence.langchain import (
     EvidencePlace,
     StepsSeen,
@@ -33,12 +32,18 @@ from chains.guarded_run import (
     run_guarded,
     trace_checks,
 )
-from chains.injection import Inject, injected_prompt
-from chains.inputs import question_of, with_retry, with_system
 from chains.messages import guarded_output, has_data, with_judged_data
-from chains.outputs import Path, answer_at, answer_path, with_answer
+from chains.options import Inject, StreamMode, injected_prompt
+from chains.payloads import (
+    Path,
+    answer_at,
+    answer_path,
+    question_of,
+    with_answer,
+    with_retry,
+    with_system,
+)
 from chains.streaming import Release, SentenceGate, guard_stream, guard_stream_sync
-from chains.styles import StreamMode
 from guardrail import GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt
 from guardrail.core.workers import run_sync

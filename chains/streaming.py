@@ -13,8 +13,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 from typing import TYPE_CHECKING, NamedTuple
 
 from chains.evidence.base import Case
+from chains.options import MarkerStyle, StreamMode
 from chains.rendering import Notes, PlacedCitation, Rendition, render, render_sentences
-from chains.styles import MarkerStyle, StreamMode
 from guardrail import Policy
 from guardrail.core.incoming import ReasoningFilter
 from guardrail.core.types import Action, GuardedAnswer, Sentence

@@ -7,8 +7,16 @@ message; ``openai`` and ``langchain`` find all of these in a request of their ho
 
 from __future__ import annotations
 
-from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, Found, Source, case_of
-from chains.evidence.items import RequestField, request_field
+from chains.evidence.base import (
+    Case,
+    EvidenceMode,
+    EvidenceSettings,
+    Found,
+    RequestField,
+    Source,
+    case_of,
+    request_field,
+)
 from guardrail.sources.items import evidence_items
 
 __all__ = [

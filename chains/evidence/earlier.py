@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from chains.conversation import Turn
+from chains.options import MarkerStyle
 from chains.rendering import Notes, render, render_sentences
-from chains.styles import MarkerStyle
 from guardrail import GuardedAnswer
 from guardrail.core.types import Category, Evidence, Passage
 from guardrail.markers.grammar import parse

@@ -14,9 +14,8 @@ from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import patch_config
 
-from chains.evidence.base import EvidenceSettings, Found, Source
-from chains.evidence.items import FIELD, RequestField, request_field
-from chains.evidence.parts import marked_evidence, parts_of_messages
+from chains.evidence.base import FIELD, EvidenceSettings, Found, RequestField, Source, request_field
+from chains.evidence.openai import marked_evidence, parts_of_messages
 from chains.evidence.tools import ToolResult, evidence_of_tools
 from guardrail.core.errors import InputError
 from guardrail.core.types import Evidence

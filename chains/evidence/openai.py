@@ -1,27 +1,35 @@
-"""Evidence and question of a request to the chat completions, responses or messages endpoint."""
+"""Evidence and question of a request to the chat completions, responses or messages endpoint.
+
+Content parts mark sources and questions in the forms of several hosts:
+
+LiteLLM: ``{"type": "grounding_source", "text": …}`` and ``{"type": "query", "text": …}``.
+Bedrock: ``{"guardContent": {"text": {"text": …, "qualifiers": ["grounding_source"]}}}``, and in
+``converse`` ``{"searchResult": {"source", "title", "content"}}`` and ``{"document": …}``.
+Azure: ``groundingSources`` in a part or at the top level of the request.
+Anthropic: ``{"type": "document", "source": …, "title": …}`` and ``search_result``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
 from chains.conversation import Turn
-from chains.evidence.base import EvidenceSettings, Found, Source
-from chains.evidence.parts import (
-    marked_evidence,
-    parts_of_messages,
-    sources_of_body,
-    text_of,
-    visible_parts,
-    without_marked,
-)
+from chains.evidence.base import EvidenceSettings, Found, RequestField, Source
 from chains.evidence.tools import ToolResult, evidence_of_tools
 from guardrail.core.types import Evidence, Passage
+from guardrail.sources.tables import few_enough
 
-if TYPE_CHECKING:
-    from chains.evidence.items import RequestField
-
-__all__ = ["request_evidence", "request_turns", "search_results"]
+__all__ = [
+    "marked_evidence",
+    "parts_of_messages",
+    "plain_body",
+    "request_evidence",
+    "request_turns",
+    "search_results",
+    "text_of",
+    "visible_parts",
+    "without_marked",
+]
 
 JSON = dict[str, object]
 ROLES = {"user": "user", "assistant": "assistant"}
@@ -76,13 +84,13 @@ def request_evidence(
 def search_results(item: Mapping[str, object]) -> Iterator[Evidence]:
     """The passages of a file search, in a request's input or in the reply's own output."""
     for result in _objects(item.get("results")):
-        text, attributes = _text(result.get("text")), result.get("attributes")
+        text, attributes = _text(result, "text"), result.get("attributes")
         if text and text.strip():
             yield Passage(
                 text=text,
-                id=_text(result.get("file_id")),
-                title=_text(result.get("filename")),
-                url=_text(attributes.get("url")) if isinstance(attributes, dict) else None,
+                id=_text(result, "file_id"),
+                title=_text(result, "filename"),
+                url=_text(attributes, "url") if isinstance(attributes, dict) else None,
             )
 
 
@@ -130,7 +138,7 @@ def _results(item: JSON, names: Mapping[str, str]) -> Iterator[ToolResult]:
     elif kind == "file_search_call":
         yield ToolResult(None, documents=search_results(item))
     elif item.get("role") in ("tool", "function"):
-        yield ToolResult(content, _text(item.get("name")) or name(item.get("tool_call_id")))
+        yield ToolResult(content, _text(item, "name") or name(item.get("tool_call_id")))
     else:
         for part in _objects(content):
             if part.get("type") == "tool_result":
@@ -141,5 +149,170 @@ def _objects(value: object) -> list[JSON]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _text(value: object) -> str | None:
+# --- content parts -----------------------------------------------------------------------
+
+GROUNDING, QUERY = MARKED = ("grounding_source", "query")
+"""Roles of a part, as LiteLLM and Bedrock call them."""
+
+
+def parts_of_messages(messages: Iterable[Mapping[str, object]]) -> Found:
+    """Sources and the question that the content parts of messages mark, oldest first."""
+    contents = (message.get("content") for message in messages)
+    marked = [
+        found
+        for content in contents
+        if isinstance(content, list)
+        for part in content
+        for found in _marked(part)
+    ]
+    passages = [passage for role, passage in marked if role == GROUNDING]
+    few_enough(len(passages), "the content parts")
+    questions = [passage.text for role, passage in marked if role == QUERY]
+    found = Found.of(Source.PARTS, passages or None)
+    return found._replace(question=questions[-1] if questions else None)
+
+
+def sources_of_body(body: Mapping[str, object]) -> Found:
+    """Azure's ``groundingSources``, with its ``qna.query``, at the top level of a request."""
+    if not isinstance(body.get("groundingSources"), list):
+        return Found()
+    request = body.get("qna")
+    question = _text(request, "query") if isinstance(request, Mapping) else None
+    return Found.of(Source.PARTS, _grounding_sources(body))._replace(question=question)
+
+
+def _grounding_sources(fields: Mapping[str, object]) -> list[Passage]:
+    sources = fields.get("groundingSources")
+    sources = sources if isinstance(sources, list) else []
+    few_enough(len(sources), "groundingSources")
+    return [Passage(text=source) for source in sources if isinstance(source, str)]
+
+
+def visible_parts(content: object) -> object:
+    """A message's content without its sources, to read the question from."""
+    if not isinstance(content, list):
+        return content
+    visible: list[object] = []
+    for part in content:
+        marked = list(_marked(part))
+        visible += [passage.text for role, passage in marked if role == QUERY] if marked else [part]
+    return visible
+
+
+def text_of(content: object) -> str:
+    """The text of a message's content: a string, or the texts of its parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return " ".join(text for text in texts if isinstance(text, str) and text)
+
+
+def plain_body(body: dict[str, object]) -> dict[str, object]:
+    """A request with marked parts as plain text, which any server accepts.
+
+    Azure's ``groundingSources`` are removed: they are for the guardrail, not for the model.
+    """
+    if "groundingSources" in body:
+        body = {key: value for key, value in body.items() if key not in ("groundingSources", "qna")}
+    for key, kind in (("messages", "text"), ("input", "input_text")):
+        messages = body.get(key)
+        if isinstance(messages, list):
+            body = body | {key: [_plain_message(message, kind) for message in messages]}
+    return body
+
+
+def _plain_message(message: object, kind: str) -> object:
+    if not isinstance(message, Mapping) or not isinstance(content := message.get("content"), list):
+        return message
+    parts: list[object] = []
+    for part in content:
+        block = _guarded_block(part)
+        marked = [block["text"]] if block else [passage.text for _, passage in _marked(part)]
+        text = "\n\n".join(dict.fromkeys(map(str, marked)))
+        parts.append({"type": kind, "text": text} if marked else part)
+    return {**message, "content": parts}
+
+
+def _marked(part: object) -> Iterator[tuple[str, Passage]]:
+    """The marked texts of one part, each with its role."""
+    if not isinstance(part, Mapping):
+        return
+    kind, block = part.get("type"), _guarded_block(part)
+    if kind in MARKED and isinstance(part.get("text"), str):
+        yield str(kind), _passage(part["text"], part)
+    if block is not None:
+        qualifiers = block.get("qualifiers")
+        for role in qualifiers if isinstance(qualifiers, list) else []:
+            if role in MARKED:
+                yield role, _passage(str(block["text"]), block)
+    documents = [part] if kind in ("document", "search_result") else []
+    documents += [part[name] for name in ("document", "searchResult") if name in part]
+    for passage in (
+        *_grounding_sources(part),
+        *(passage for document in documents for passage in _document(document)),
+    ):
+        yield GROUNDING, passage
+
+
+def _guarded_block(part: object) -> Mapping[str, object] | None:
+    """Bedrock's block of text in a part; None where there is none."""
+    guarded = part.get("guardContent") if isinstance(part, Mapping) else None
+    block = guarded.get("text") if isinstance(guarded, Mapping) else None
+    return block if isinstance(block, Mapping) and isinstance(block.get("text"), str) else None
+
+
+def _document(part: object) -> Iterator[Passage]:
+    """A document or search result of Anthropic or Bedrock: plain text, or blocks of text."""
+    if not isinstance(part, Mapping):
+        return
+    source, content = part.get("source"), part.get("content")
+    if isinstance(source, Mapping):
+        content = source.get("data" if source.get("type") == "text" else "content")
+        content = source["text"] if content is None and "text" in source else content
+    blocks = content if isinstance(content, list) else [content]
+    few_enough(len(blocks), "the content of a document")
+    fields = {"url": source, "title": part.get("name"), **part}
+    for block in blocks:
+        text = block.get("text") if isinstance(block, Mapping) else block
+        if isinstance(text, str) and text.strip():
+            yield _passage(text, fields)
+
+
+def _passage(text: str, fields: Mapping[str, object]) -> Passage:
+    return Passage(text=text, **{key: _text(fields, key) for key in ("id", "title", "url")})
+
+
+def _text(fields: Mapping[str, object], key: str) -> str | None:
+    value = fields.get(key)
     return value if isinstance(value, str) else None
+
+
+def marked_evidence(texts: Iterable[str], settings: EvidenceSettings) -> Found:
+    """The marked spans of texts (``<context>…</context>``), each a passage."""
+    if settings.marks is None:
+        return Found()
+    spans = [span for text in texts for span in _split(text, settings.marks)[1]]
+    few_enough(len(spans), "the marked text")
+    passages = [Passage(text=span.strip()) for span in spans if span.strip()]
+    return Found.of(Source.MARKED, passages if spans else None)
+
+
+def without_marked(text: str, settings: EvidenceSettings) -> str:
+    """A text without its marked spans, to read the question from."""
+    return text if settings.marks is None else _split(text, settings.marks)[0]
+
+
+def _split(text: str, marks: tuple[str, str]) -> tuple[str, list[str]]:
+    """The text outside the marks, and the spans inside; unclosed spans do not count."""
+    opening, closing = marks
+    outside, inside = [], []
+    position = 0
+    while (start := text.find(opening, position)) >= 0:
+        end = text.find(closing, start + len(opening))
+        if end < 0:
+            break
+        outside.append(text[position:start])
+        inside.append(text[start + len(opening) : end])
+        position = end + len(closing)
+    return "".join([*outside, text[position:]]), inside

@@ -12,8 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from chains.evidence.base import Case, Found, Source, case_of
-from chains.evidence.items import HandedOver, RequestField
+from chains.evidence.base import Case, Found, HandedOver, RequestField, Source, case_of
 from chains.gateway.requests import JSON_TYPE, in_reader_thread
 from chains.openai_request import GuardSettings
 from guardrail import GuardedAnswer, Policy

@@ -14,17 +14,16 @@ from dataclasses import replace
 from pydantic import TypeAdapter
 
 from chains.conversation import standalone_question
-from chains.evidence.base import Case, Found, case_of
-from chains.evidence.items import RequestField, request_field
+from chains.evidence.base import Case, Found, RequestField, case_of, request_field
 from chains.evidence.openai import request_evidence, request_turns
 from chains.gateway.protocols import Protocol, ProtocolReply, object_at, refusal_text
 from chains.gateway.requests import in_reader_thread
 from chains.openai_fields import scalar, sealed, tree
 from chains.openai_request import GuardSettings, calls_in, documents_of_calls
 from chains.openai_wire import JSON, is_json_document
+from chains.options import MarkerStyle
 from chains.rendering import Notes, render, render_sentences
 from chains.structured import Document, judge_documents
-from chains.styles import MarkerStyle
 from guardrail import Action, GuardedAnswer
 from guardrail.core.errors import GuardrailError, InputError
 from guardrail.core.types import Problem

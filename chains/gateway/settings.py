@@ -24,9 +24,8 @@ from pydantic_core import PydanticCustomError
 
 from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
-from chains.injection import Inject
 from chains.openai_wire import MOST_REPLY_BYTES
-from chains.styles import MarkerStyle, StreamMode
+from chains.options import Inject, MarkerStyle, StreamMode
 from guardrail import STRICT, Policy
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import did_you_mean, in_short, plainly

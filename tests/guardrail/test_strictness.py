@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from chains.evidence.items import request_field
+from chains.evidence.base import request_field
 from guardrail import (
     ANNOTATE,
     STRICT,

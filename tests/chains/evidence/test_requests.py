@@ -13,7 +13,7 @@ from chains.conversation import standalone_question
 from chains.evidence import EvidenceSettings, RequestField, Source
 from chains.evidence.langchain import chain_evidence, config_field
 from chains.evidence.openai import request_evidence, request_turns
-from chains.inputs import question_of
+from chains.payloads import question_of
 from guardrail import InputError, Passage, Triple
 
 SETTINGS = EvidenceSettings()

@@ -1,4 +1,4 @@
-"""Facts for the model: what was retrieved for a question, added to the system prompt."""
+"""Options of every wrapper: marker style, stream mode, and the evidence shown to the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,28 @@ from guardrail.models.prompts import system_prompt
 if TYPE_CHECKING:
     from guardrail import Guardrail
 
-__all__ = ["Inject", "injected_prompt"]
+__all__ = ["Inject", "MarkerStyle", "StreamMode", "injected_prompt"]
+
+
+class MarkerStyle(StrEnum):
+    """How citations appear in the text that a host receives.
+
+    ``kalma``: triples as ``[Q212657, place of birth: Rome]``, with the label in place of an id that
+    is an IRI; passages as numbered notes, whose list with title and address stands at the end, and
+    ``[NA]``; ``footnotes``: all as numbered notes; ``none``: clean text, citations in the host's
+    own fields only. The first two mark words that the guardrail wrote by ``[corrected]``.
+    """
+
+    KALMA = "kalma"
+    FOOTNOTES = "footnotes"
+    NONE = "none"
+
+
+class StreamMode(StrEnum):
+    """When judged text leaves."""
+
+    SENTENCE = "sentence"
+    BUFFER = "buffer"
 
 
 class Inject(StrEnum):
