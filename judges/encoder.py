@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +13,8 @@ from pydantic import Field
 from guardrail.core.errors import JudgeError
 from judges.batching import distinct, spans
 from judges.folder import Card, OnnxFolder
-from judges.session import Segments, open_session, softmax
+from judges.service import MicroBatcher
+from judges.session import WEIGHTS, Segments, open_session, softmax
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -26,12 +23,10 @@ __all__ = [
     "SHIPPED_ENCODER",
     "EncoderCard",
     "OnnxEncoder",
-    "OutputMemory",
-    "Outputs",
     "create_encoder",
 ]
 
-SHIPPED_ENCODER = Path(__file__).parent / "weights" / "encoder"
+SHIPPED_ENCODER = WEIGHTS / "encoder"
 """Folder of the encoder that comes with the package."""
 
 FRAME = 2
@@ -40,11 +35,8 @@ FRAME = 2
 MAX_SENTENCES = 64
 """Most sentences of a text in its coherence, which compares all pairs."""
 
-REMEMBERED = 2048
+CACHED = 2048
 """Texts whose outputs are cached, 6 kB each: several batches of answers and descriptions."""
-
-REMEMBERED_CHARS = 1000
-"""Longest text whose outputs are cached, in characters."""
 
 Outputs = Mapping[str, NDArray[np.float64]]
 """Every output of the model for one text, by name."""
@@ -69,7 +61,7 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
 
     One model serves as ``SentenceEncoder``, ``DiscourseModel``, ``RelevanceModel`` and intent
     classifier. A text longer than its context is encoded in overlapping windows, whose outputs are
-    averaged by length. One pass computes all outputs of a text; those of recent texts are cached.
+    averaged by length. One pass computes all outputs of a text; threads share passes and a cache.
 
     Every method raises ``JudgeError`` if the model cannot be loaded, lacks the head or has no
     finite output.
@@ -85,11 +77,13 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         place = SHIPPED_ENCODER if folder is None else Path(folder)
         super().__init__(place, EncoderCard)
         self._discourse: InferenceSession | None = None
-        self._memory = OutputMemory(REMEMBERED)
+        self._batches: MicroBatcher[str, Outputs] = MicroBatcher(
+            self._computed, key=lambda: self._what, cache_size=CACHED
+        )
 
     def read_ahead(self, texts: Sequence[str]) -> None:
         """Encode n texts in one batch and cache their outputs."""
-        self._outputs(texts)
+        self._batches.call(texts)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed n texts; shape [n, d], rows of unit length."""
@@ -170,23 +164,9 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
             raise JudgeError(f"the encoder in {self._folder} has no output {output!r}")
         if not texts:
             return np.zeros((0, 0))
-        found = self._outputs(texts)
-        return np.stack([found[text][output] for text in texts])
+        return np.stack([found[output] for found in self._batches.call(texts)])
 
-    def _outputs(self, texts: Sequence[str]) -> dict[str, Outputs]:
-        """Outputs of the distinct texts among n; waits for those that another thread encodes."""
-        known, awaited, wanted = self._memory.claim(texts)
-        try:
-            new = self._computed(wanted)
-        except BaseException as error:
-            self._memory.give_up(wanted, error)
-            raise
-        self._memory.keep(new)
-        return known | new | {text: task.result() for text, task in awaited.items()}
-
-    def _computed(self, texts: Sequence[str]) -> dict[str, Outputs]:
-        if not texts:
-            return {}
+    def _computed(self, texts: Sequence[str]) -> list[Outputs]:
         self.warm_up()
         room = self.card.max_length - FRAME
         sequences: list[Segments] = []
@@ -202,59 +182,4 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
             sums = np.zeros((len(texts), values.shape[1]))
             np.add.at(sums, owners, values.astype(np.float64) * weights[:, None])
             means[name] = sums / totals[:, None]
-        return {
-            text: {name: rows[i].copy() for name, rows in means.items()}
-            for i, text in enumerate(texts)
-        }
-
-
-class OutputMemory:
-    """Cache of outputs for threads that share a model; each text is computed by one thread."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._rows: OrderedDict[str, Outputs] = OrderedDict()
-        self._begin()
-
-    def _begin(self) -> None:
-        self._process = os.getpid()
-        self._lock = threading.Lock()
-        self._tasks: dict[str, Future[Outputs]] = {}
-
-    def claim(
-        self, texts: Iterable[str]
-    ) -> tuple[dict[str, Outputs], dict[str, Future[Outputs]], list[str]]:
-        """Split texts into cached ones, those in work elsewhere, and those for the caller.
-
-        The caller must finish the last with ``keep`` or ``give_up``.
-        """
-        if self._process != os.getpid():  # a fork does not copy the working threads
-            self._begin()
-        known, awaited, wanted = {}, {}, []
-        with self._lock:
-            for text in dict.fromkeys(texts):
-                if text in self._rows:
-                    self._rows.move_to_end(text)
-                    known[text] = self._rows[text]
-                elif text in self._tasks:
-                    awaited[text] = self._tasks[text]
-                else:
-                    self._tasks[text] = Future()
-                    wanted.append(text)
-        return known, awaited, wanted
-
-    def keep(self, rows: Mapping[str, Outputs]) -> None:
-        """Publish claimed outputs and cache them in place of the oldest."""
-        with self._lock:
-            for text, row in rows.items():
-                self._tasks.pop(text).set_result(row)
-                if len(text) <= REMEMBERED_CHARS:
-                    self._rows[text] = row
-            while len(self._rows) > self._size:
-                self._rows.popitem(last=False)
-
-    def give_up(self, texts: Iterable[str], error: BaseException) -> None:
-        """Pass an error on to the threads that wait for claimed texts."""
-        with self._lock:
-            for text in texts:
-                self._tasks.pop(text).set_exception(error)
+        return [{name: rows[i].copy() for name, rows in means.items()} for i in range(len(texts))]

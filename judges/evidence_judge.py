@@ -1,13 +1,13 @@
 """The judge that encodes evidence once: grounding, NLI and attribution with one network.
 
 Evidence becomes windows that are encoded on their own and cached; a sentence costs only its own
-tokens. Windows are a set: their order and duplicates change nothing.
+tokens. Windows are a set: their order and duplicates change nothing. Small heads with two layers,
+the probes, read what the network gives for a claim; ``python -m training publish`` fits them.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -15,30 +15,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardrail.core.errors import JudgeError
-from guardrail.core.types import (
-    Category,
-    Complexity,
-    Grounding,
-    Judgement,
-    NLIScores,
-    StatementScore,
-    WordScore,
-)
+from guardrail.core.types import Grounding, Judgement, NLIScores, StatementScore, WordScore
 from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
 from judges.batching import distinct
 from judges.calibration import Calibration
-from judges.folder import OnnxFolder
-from judges.grounding_pass import unknown_words
-from judges.heads import JudgeCard
-from judges.lifting import supported_shares
-from judges.probes import Probe, read_probes, statement_features, word_features
+from judges.folder import JudgeCard, OnnxFolder
+from judges.grounding_pass import statement_scores, unknown_words, word_scores
+from judges.lifting import NEUTRAL, Attribution, attributed, attribution_pair, nli_scores
 from judges.selection import choose, split_sentences
-from judges.sequences import IDS, Claim, claims_of, windows_of
 from judges.session import softmax
-from judges.window_reader import OnnxReader, Reader, Reading, canonical
+from judges.window_reader import (
+    IDS,
+    Claim,
+    OnnxReader,
+    Reading,
+    canonical,
+    claims_of,
+    windows_of,
+)
 
-__all__ = ["PAIRS", "EvidenceJudge"]
+__all__ = [
+    "PAIRS",
+    "PROBES",
+    "EvidenceJudge",
+    "Probe",
+    "statement_features",
+    "word_features",
+    "write_probes",
+]
 
 EVIDENCE = 1_024
 """Most tokens of evidence within reach of a sentence."""
@@ -46,8 +51,12 @@ EVIDENCE = 1_024
 PAIRS = "pairs"
 """Kind of evidence of NLI pairs and attributions, for their calibration."""
 
-_WORD = re.compile(r"\S+")
-_NOTHING = NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
+PROBES_FILE = "probes.npz"
+
+PROBES: Mapping[str, int] = {"statements": 3, "words": 3, "attribution": 4, "complexity": 4}
+"""Probes and their number of labels, in the order of ``judges.folder``."""
+
+Array = NDArray[np.float32]
 _UNGROUNDED = Grounding(supported=0.0, unsupported=1.0, contradicted=0.0, no_claim=0.0)
 
 
@@ -75,21 +84,16 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
     Args:
         folder: Holds ``judge.onnx``, its weights, ``tokenizer.json`` and ``judge.json``.
         threads: Passes computed at the same time; all cores by default.
-        reader: Runs the network; the folder's ONNX graph by default.
     """
 
     _what = "judge"
     _text_model = OnnxReader
     _model: OnnxReader
     traits: ClassVar[NLITraits] = NLITraits(premise_chars=4_000, evidence_chars=4_000)
-    grounds: ClassVar[bool] = True
 
-    def __init__(
-        self, folder: Path | str, *, threads: int | None = None, reader: Reader | None = None
-    ) -> None:
+    def __init__(self, folder: Path | str, *, threads: int | None = None) -> None:
         super().__init__(Path(folder), JudgeCard, threads=threads)
-        self._reader: Reader = reader or self._model
-        self._found_probes: dict[str, Probe] | None = None
+        self._probes: dict[str, Probe] | None = None
 
     @property
     def weighing(self) -> Weighing | None:
@@ -99,9 +103,9 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
     @property
     def probes(self) -> dict[str, Probe]:
         """Its small heads by name."""
-        if self._found_probes is None:
-            self._found_probes = read_probes(self._folder)
-        return self._found_probes
+        if self._probes is None:
+            self._probes = _read_probes(self._folder)
+        return self._probes
 
     def warm_up(self) -> None:
         """Load the model and its small heads; later calls do nothing."""
@@ -111,7 +115,7 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
     @property
     def cached(self) -> tuple[int, int]:
         """Tokens and bytes of the encoded evidence in the cache."""
-        return self._model.held_tokens, self._model.held
+        return self._model.cached
 
     def forget(self) -> None:
         """Empty the cache of encoded evidence."""
@@ -121,72 +125,55 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         """Judge n pairs; see ``NLIJudge``."""
         self.warm_up()
         wanted, inverse = distinct(pairs)
-        found = [
-            _NOTHING if row is None else _nli_scores(row[0]) for row in self._read_pairs(wanted)
-        ]
+        rows = self._read_pairs(wanted)
+        found = [NEUTRAL if row is None else nli_scores(row[0]) for row in rows]
         return [found[i] for i in inverse]
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
-        """Judge n items (CAQA 3.2, 3.3); see ``AttributionJudge``.
+        """Judge n items; see ``AttributionJudge`` and ``lifting.attributed``.
 
         Raises:
             JudgeError: The folder has no probes for attribution, or the model failed.
         """
         self.warm_up()
-        if "attribution" not in self.probes:
+        probe, complexity = self.probes.get("attribution"), self.probes.get("complexity")
+        if probe is None:
             raise JudgeError(f"the judge in {self._folder} has no probe for attribution")
         wanted, inverse = distinct(items)
-        rows = self._read_pairs(
-            [
-                Pair(" ".join(item.evidence), f"{item.question} {item.answer}")
-                if item.answer.strip()
-                else Pair("", "")
-                for item in wanted
-            ]
-        )
-        scores = [None if row is None else self._categories(row[1]) for row in rows]
-        categories = [
-            Category.IRRELEVANT if one is None else tuple(Category)[int(one.argmax())]
-            for one in scores
-        ]
-        partial = [
-            i
-            for i, category in enumerate(categories)
-            if category in (Category.PARTIALLY_SUPPORTIVE, Category.CONTRADICTORY)
-        ]
-        shares = dict(
-            zip(partial, supported_shares(self, [wanted[i] for i in partial]), strict=True)
-        )
-        judgements = [
-            Judgement(
-                category=category,
-                scores={c: float(c is category) for c in Category}
-                if one is None
-                else dict(zip(Category, one.tolist(), strict=True)),
-                complexity=None if row is None else self._complexity(row[1]),
-                supported_share=shares.get(i, float(category is Category.SUPPORTIVE)),
+        told = []
+        for row in self._read_pairs([attribution_pair(item) for item in wanted]):
+            features = None if row is None else row[1].features[None]
+            told.append(
+                Attribution()
+                if features is None
+                else Attribution(probe(features)[0], complexity and complexity(features)[0])
             )
-            for i, (row, one, category) in enumerate(zip(rows, scores, categories, strict=True))
-        ]
+        judgements = attributed(self, wanted, told)
         return [judgements[i] for i in inverse]
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences; see ``GroundingJudge``."""
-        self.warm_up()
         wanted, inverse = distinct(items)
-        plans = self._plans(wanted)
-        readings = self._readings(plans)
         offsets = self._model.offsets([item.sentence for item in wanted])
         found = [
             self._grounding(item, plan, rows, places) if rows else _UNGROUNDED
-            for item, plan, rows, places in zip(wanted, plans, readings, offsets, strict=True)
+            for item, (plan, rows), places in zip(wanted, self.plan(wanted), offsets, strict=True)
         ]
         return [found[i] for i in inverse]
 
     def plan(self, items: Sequence[GroundingItem]) -> list[tuple[_Plan, list[Reading]]]:
         """What is read for n sentences and what the network gives, to fit probes on."""
         self.warm_up()
-        plans = self._plans(items)
+        ids = self._model.ids(
+            text for item in items for text in (*item.statements, item.sentence, item.context)
+        )
+        plans = []
+        for item in items:
+            parts = [ids[text] for text in item.statements]
+            groups = _groups(item) if item.sentence.strip() else []
+            windows, places = self._windows(parts, groups, item.structured)
+            claims = claims_of(ids[item.context], ids[item.sentence], end=self._model.ends[1])
+            plans.append(_Plan(windows, claims, places))
         return list(zip(plans, self._readings(plans), strict=True))
 
     def features(self, pairs: Sequence[Pair]) -> list[Reading | None]:
@@ -197,31 +184,12 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
     def _readings(self, plans: Sequence[_Plan]) -> list[list[Reading]]:
         """Readings of the parts of each sentence; none where there is nothing to read."""
         tasks = [
-            (number, plan.windows, claim)
-            for number, plan in enumerate(plans)
+            (plan.windows, claim)
+            for plan in plans
             for claim in (plan.claims if plan.windows else ())
         ]
-        rows: list[list[Reading]] = [[] for _ in plans]
-        results = self._reader.read([(windows, claim) for _, windows, claim in tasks])
-        for (number, _, _), reading in zip(tasks, results, strict=True):
-            rows[number].append(reading)
-        return rows
-
-    def _plans(self, items: Sequence[GroundingItem]) -> list[_Plan]:
-        texts = dict.fromkeys(
-            text for item in items for text in (*item.statements, item.sentence, item.context)
-        )
-        ids = dict(zip(texts, self._model.tokenize(list(texts)), strict=True))
-        _, end = self._model.ends
-        plans = []
-        for item in items:
-            parts = [ids[text] for text in item.statements]
-            blank = not item.sentence.strip()
-            groups = [] if blank else _groups(item)
-            windows, places = self._windows(parts, groups, item.structured)
-            claims = claims_of(ids[item.context], ids[item.sentence], end=end)
-            plans.append(_Plan(windows, claims, places))
-        return plans
+        results = iter(self._model.read(tasks))
+        return [[next(results) for _ in plan.claims if plan.windows] for plan in plans]
 
     def _windows(
         self, parts: Sequence[Sequence[int]], groups: Sequence[Sequence[int]], closed: bool
@@ -256,12 +224,11 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
     ) -> list[tuple[NDArray[np.float64], Reading] | None]:
         """Calibrated probabilities and the reading of each pair's weakest part."""
         sentences = [split_sentences(pair.premise) for pair in pairs]
-        texts = dict.fromkeys(
+        ids = self._model.ids(
             text
             for pair, parts in zip(pairs, sentences, strict=True)
             for text in (*parts, pair.hypothesis)
         )
-        ids = dict(zip(texts, self._model.tokenize(list(texts)), strict=True))
         plans = []
         for pair, parts in zip(pairs, sentences, strict=True):
             blank = not parts or not pair.hypothesis.strip()
@@ -272,26 +239,12 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
             windows, places = self._windows([ids[part] for part in parts], group, True)
             claims = claims_of([], ids[pair.hypothesis], end=self._model.ends[1])
             plans.append(_Plan(windows, claims, places))
+        calibration = self.card.grounding.get(PAIRS, Calibration())
         found: list[tuple[NDArray[np.float64], Reading] | None] = []
         for rows in self._readings(plans):
-            scored = [(self._probabilities(row, PAIRS)[0], row) for row in rows]
+            scored = [(_verdict(row, calibration), row) for row in rows]
             found.append(min(scored, key=lambda one: float(one[0][0]), default=None))
         return found
-
-    def _probabilities(self, reading: Reading, kind: str) -> tuple[NDArray[np.float64], float]:
-        """Probabilities of supported, unsupported and contradicted, and that of no claim."""
-        calibration = self.card.grounding.get(kind, Calibration())
-        bias = np.array(calibration.bias)
-        verdict = softmax(reading.labels[:3] + bias, calibration.temperature)
-        return verdict, float(softmax(reading.labels)[3])
-
-    def _categories(self, reading: Reading) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = self.probes["attribution"](reading.features[None])[0]
-        return found
-
-    def _complexity(self, reading: Reading) -> Complexity | None:
-        probe = self.probes.get("complexity")
-        return probe and tuple(Complexity)[int(probe(reading.features[None])[0].argmax())]
 
     def _grounding(
         self,
@@ -300,57 +253,39 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         readings: Sequence[Reading],
         offsets: Sequence[tuple[int, int]],
     ) -> Grounding:
-        kind = "triples" if item.structured else "passages"
-        scored = [(*self._probabilities(reading, kind), reading) for reading in readings]
+        calibration = self.card.calibration(structured=item.structured)
+        scored = [
+            (_verdict(reading, calibration), float(softmax(reading.labels)[3]), reading)
+            for reading in readings
+        ]
         verdict, none, reading = min(
             scored, key=lambda one: float(one[0][0] * (1 - one[1]) + one[1])
         )
         supported, unsupported, contradicted = (verdict * (1 - none)).tolist()
         tokens = [token for claim in plan.claims for token in claim.ids[claim.start : -1]]
+        words: tuple[WordScore, ...] = ()
+        if (probe := self.probes.get("words")) is not None and offsets:
+            parts = zip(readings, plan.claims, strict=True)
+            rows = probe(np.concatenate([word_features(*part) for part in parts]))
+            words = word_scores(item.sentence, offsets, rows)
+        statements: tuple[StatementScore | None, ...] = ()
+        if (probe := self.probes.get("statements")) is not None and reading.attention.size:
+            rows = probe(statement_features(reading, list(plan.places.values())))
+            statements = statement_scores(item, list(plan.places), rows)
         return Grounding(
             supported=supported,
             unsupported=unsupported,
             contradicted=contradicted,
             no_claim=none,
-            words=tuple(self._words(item, plan, readings, offsets)),
-            statements=self._statements(item, plan, reading),
-            unread=tuple(unknown_words(self._model, item, tokens, list(offsets))),
+            words=words,
+            statements=statements,
+            unread=tuple(unknown_words(self._model, item, tokens, offsets)),
         )
 
-    def _statements(
-        self, item: GroundingItem, plan: _Plan, reading: Reading
-    ) -> tuple[StatementScore | None, ...]:
-        probe = self.probes.get("statements")
-        if probe is None or not reading.attention.size:
-            return ()
-        rows = probe(statement_features(reading, list(plan.places.values())))
-        scores = {
-            number: StatementScore(carries=carries, conflicts=conflicts)
-            for number, (_, carries, conflicts) in zip(plan.places, rows.tolist(), strict=True)
-        }
-        return tuple(scores.get(number) for number in range(len(item.statements)))
 
-    def _words(
-        self,
-        item: GroundingItem,
-        plan: _Plan,
-        readings: Sequence[Reading],
-        offsets: Sequence[tuple[int, int]],
-    ) -> Iterator[WordScore]:
-        """Scores of the sentence's words: the mean over the tokens of each."""
-        probe = self.probes.get("words")
-        if probe is None or not offsets:
-            return
-        parts = zip(plan.claims, readings, strict=True)
-        rows = probe(np.concatenate([word_features(reading, claim) for claim, reading in parts]))
-        starts = np.array([start for start, _ in offsets])
-        for match in _WORD.finditer(item.sentence):
-            inside = rows[(starts >= match.start()) & (starts < match.end())]
-            if len(inside):
-                _, missing, contradicted = inside.mean(0).tolist()
-                yield WordScore(
-                    start=match.start(), end=match.end(), missing=missing, contradicted=contradicted
-                )
+def _verdict(reading: Reading, calibration: Calibration) -> NDArray[np.float64]:
+    """Probabilities of supported, unsupported and contradicted, given that there is a claim."""
+    return softmax(reading.labels[:3] + np.array(calibration.bias), calibration.temperature)
 
 
 def _groups(item: GroundingItem) -> list[list[int]]:
@@ -358,22 +293,94 @@ def _groups(item: GroundingItem) -> list[list[int]]:
 
     Triples of one entity are a set: they are sorted, and duplicates read once.
     """
+    texts = item.statements
     keys: list[object] = list(item.windows)
     if not keys:
-        keys = [text.partition(", ")[0] if item.structured else 0 for text in item.statements]
+        keys = [text.partition(", ")[0] if item.structured else 0 for text in texts]
     groups: dict[object, list[int]] = {}
-    for number in item.priority or range(len(item.statements)):
+    for number in item.priority or range(len(texts)):
         groups.setdefault(keys[number], []).append(number)
     if not item.structured:
         return [sorted(group) for group in groups.values()]
-    return [
-        sorted(
-            {item.statements[i]: i for i in sorted(group)}.values(), key=item.statements.__getitem__
-        )
-        for group in groups.values()
-    ]
+    sets = [{texts[i]: i for i in sorted(group)}.values() for group in groups.values()]
+    return [sorted(group, key=texts.__getitem__) for group in sets]
 
 
-def _nli_scores(probabilities: NDArray[np.float64]) -> NLIScores:
-    entailment, neutral, contradiction = probabilities.tolist()
-    return NLIScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
+# --- Probes -------------------------------------------------------------------------------------
+
+
+class Probe(NamedTuple):
+    """softmax(tanh(((x - mean) / scale) · first + first_bias) · second + second_bias).
+
+    Attributes:
+        mean: Of each feature, [features].
+        scale: Standard deviation of each feature, [features].
+        first: [features, hidden].
+        first_bias: [hidden].
+        second: [hidden, labels].
+        second_bias: [labels].
+    """
+
+    mean: Array
+    scale: Array
+    first: Array
+    first_bias: Array
+    second: Array
+    second_bias: Array
+
+    def __call__(self, features: Array) -> NDArray[np.float64]:
+        """Probabilities [n, labels] of features [n, features]."""
+        inner = np.tanh((features - self.mean) / self.scale @ self.first + self.first_bias)
+        return softmax(inner @ self.second + self.second_bias)
+
+
+def statement_features(reading: Reading, spans: Sequence[tuple[int, int]]) -> Array:
+    """Features of statements, [n, layers · heads + 4].
+
+    The logarithm of the attention of the sentence to each statement by head, less that to the
+    statement with most of it, and the logits of the sentence.
+
+    Args:
+        reading: What the network gave for the sentence.
+        spans: Tokens of each statement among those of the evidence.
+    """
+    attended = np.stack([reading.attention[:, a:b].sum(1) for a, b in spans])
+    logs = np.log(attended + 1e-4)
+    most = logs.max(0, keepdims=True)
+    labels = np.broadcast_to(reading.labels, (len(spans), len(reading.labels)))
+    return np.concatenate([logs - most, logs[:, ::4], labels], axis=1).astype(np.float32)
+
+
+def word_features(reading: Reading, claim: Claim) -> Array:
+    """Features of the tokens of a sentence, [n, width]."""
+    return reading.states[claim.start : claim.start + claim.length]
+
+
+def _read_probes(folder: Path) -> dict[str, Probe]:
+    """The probes of a judge's folder; empty if it has none.
+
+    Raises:
+        JudgeError: The file cannot be read.
+    """
+    path = folder / PROBES_FILE
+    if not path.is_file():
+        return {}
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {
+                name: Probe(*(stored[f"{name}.{part}"] for part in Probe._fields))
+                for name in PROBES
+                if f"{name}.mean" in stored
+            }
+    except (OSError, ValueError, KeyError) as error:
+        raise JudgeError(f"{path} cannot be read: {error}") from error
+
+
+def write_probes(folder: Path, probes: Mapping[str, Probe]) -> None:
+    """Write the probes of a judge's folder."""
+    arrays = {
+        f"{name}.{part}": values
+        for name, probe in probes.items()
+        for part, values in zip(Probe._fields, probe, strict=True)
+    }
+    np.savez(folder / PROBES_FILE, **arrays)  # type: ignore[arg-type]

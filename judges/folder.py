@@ -1,10 +1,10 @@
-"""A shipped model as a folder: ONNX file, tokenizer, and a description in JSON."""
+"""A shipped model as a folder: its description in JSON, and a model loaded on first use."""
 
 from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar, cast
@@ -12,26 +12,51 @@ from typing import ClassVar, Generic, TypeVar, cast
 from pydantic import ConfigDict, Field, FiniteFloat
 
 from guardrail.core.errors import JudgeError
-from guardrail.core.types import Value
-from judges.session import OnnxTextModel
-from judges.sums import SUMS
+from guardrail.core.types import Category, Complexity, Value
+from guardrail.core.types.judging import Weighing
+from judges.calibration import Calibration
+from judges.session import SUMS, OnnxTextModel
 
-__all__ = ["Card", "OnnxFolder"]
-
+__all__ = [
+    "HEADS",
+    "STATEMENT_MARK",
+    "TOKEN_HEADS",
+    "Card",
+    "Ensemble",
+    "JudgeCard",
+    "OnnxFolder",
+]
 
 DIGITS = 16
 """Hexadecimal digits of a hash."""
 
+HEADS: Mapping[str, tuple[str, ...]] = {
+    "nli": ("entailment", "neutral", "contradiction"),
+    "attribution": tuple(Category),
+    "complexity": tuple(Complexity),
+    "claim": ("claim", "no_claim"),
+}
+"""The heads a judge may have, which read a whole pair; the first label stands for full support."""
+
+TOKEN_HEADS: Mapping[str, tuple[str, ...]] = {
+    "words": ("carried", "missing", "contradicted"),
+    "statements": ("neither", "carries", "conflicts"),
+}
+"""Heads that read one token: a word piece of the sentence, or the mark before a statement."""
+
+STATEMENT_MARK = "[unused0]"
+"""The token that stands before each numbered statement of the evidence."""
+
 
 class Card(Value):
-    """What a folder's description says of its model.
+    """A model's description.
 
     Attributes:
         name: Name of the model.
         version: Its version.
         max_length: Most tokens of one sequence, special ones included.
         labels: Labels of each head, in the order of its logits.
-        temperature: What the logits of a head are divided by, from calibration.
+        temperature: Divides the logits of a head, from calibration.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
@@ -41,6 +66,40 @@ class Card(Value):
     max_length: int = Field(ge=16)
     labels: dict[str, tuple[str, ...]]
     temperature: dict[str, FiniteFloat] = Field(default_factory=dict)
+
+
+class Ensemble(Value):
+    """How two models are pooled.
+
+    Attributes:
+        share: Weight of the larger model; that of the smaller one is the rest.
+        pairs: The same for NLI of a pair.
+        sure: Probability of a verdict from which the smaller model decides alone.
+        grounding: Calibration of the pooled verdicts by kind of evidence.
+    """
+
+    share: float = Field(default=0.5, ge=0, le=1)
+    pairs: float = Field(default=0.3, ge=0, le=1)
+    sure: float = Field(default=1.01, ge=0)
+    grounding: dict[str, Calibration] = Field(default_factory=dict)
+
+
+class JudgeCard(Card):
+    """The description in ``judge.json``.
+
+    Attributes:
+        grounding: Calibration of verdicts by kind of evidence, ``triples`` and ``passages``.
+        weighing: How much its probabilities and the findings of checks weigh in a verdict.
+        ensemble: How it is pooled with the larger model in its folder, if there is one.
+    """
+
+    grounding: dict[str, Calibration] = Field(default_factory=dict)
+    weighing: Weighing | None = None
+    ensemble: Ensemble = Ensemble()
+
+    def calibration(self, *, structured: bool) -> Calibration:
+        """Calibration of verdicts on triples or on passages."""
+        return self.grounding.get("triples" if structured else "passages", Calibration())
 
 
 CardKind = TypeVar("CardKind", bound=Card)
@@ -69,7 +128,7 @@ class OnnxFolder(Generic[CardKind]):
 
     @property
     def card(self) -> CardKind:
-        """What the model's description says.
+        """The model's description.
 
         Raises:
             JudgeError: The file is missing or malformed.
@@ -97,7 +156,11 @@ class OnnxFolder(Generic[CardKind]):
         return hashlib.sha256(sums).hexdigest()[:DIGITS]
 
     def warm_up(self) -> None:
-        """Load the model; later calls do nothing."""
+        """Load the model; later calls do nothing.
+
+        Raises:
+            JudgeError: A file is missing, cannot be read, or is not what its checksum says.
+        """
         _ = self.card
         self._model.warm_up()
 

@@ -1,4 +1,4 @@
-"""One pass of the shipped judge over evidence, sentence and context, and what its heads say.
+"""One pass of the small shipped model over evidence, sentence and context.
 
 The sequence is ``[CLS] mark statement mark statement … [SEP] sentence [SEP] context [SEP]``. The
 heads of the whole pair give the verdict; the head of words reads the sentence's tokens, the head
@@ -8,7 +8,7 @@ of statements the marks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
@@ -19,11 +19,10 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.text.words import is_writing
 from guardrail.core.types import Grounding, StatementScore, WordScore
 from judges.base import GroundingItem
-from judges.calibration import Calibration
-from judges.heads import HEADS, STATEMENT_MARK, TOKEN_HEADS, JudgeCard
+from judges.folder import HEADS, STATEMENT_MARK, TOKEN_HEADS, JudgeCard
 from judges.session import OnnxTextModel, Running, Segments, softmax
 
-__all__ = ["GROUNDING_HEADS", "GroundingPasses"]
+__all__ = ["GROUNDING_HEADS", "GroundingPasses", "statement_scores", "unknown_words", "word_scores"]
 
 GROUNDING_HEADS = frozenset({"nli", "claim", *TOKEN_HEADS})
 """Names of the outputs that a model needs."""
@@ -35,17 +34,17 @@ SPECIAL_TOKENS = 3
 """[CLS], and [SEP] after evidence and sentence."""
 
 UNKNOWN = "[UNK]"
-"""The token that stands for what is not in a vocabulary."""
+"""The token of what is not in a vocabulary."""
 
 NATIVE = 4
-"""Chinese and Japanese signs that are not known tell a name in its own writing, where they are at
-most one in this many of a sentence's letters: *Beijing (北京)*. They count as read."""
+"""Unknown Chinese and Japanese signs give a name in its own writing, where they are at most one in
+this many of a sentence's letters: *Beijing (北京)*. They count as read."""
 
 _WORD = re.compile(r"\S+")
 _SPELT = re.compile(r"(?<!\S)[^\W\d_](?:\s+[^\W\d_]){3,}(?!\S)")
 """Single letters in a row, which no judge reads as words: *P a r i s*."""
 
-Offsets = list[tuple[int, int]]
+Offsets = Sequence[tuple[int, int]]
 
 
 class _Plan(NamedTuple):
@@ -66,13 +65,6 @@ class _Plan(NamedTuple):
     unread: tuple[tuple[int, int], ...]
 
 
-class Started(NamedTuple):
-    """Items on their way through the model."""
-
-    running: Running
-    plans: list[_Plan]
-
-
 class GroundingPasses:
     """Turns items into sequences, and outputs into groundings."""
 
@@ -84,31 +76,29 @@ class GroundingPasses:
             raise JudgeError(f"the tokenizer in {model.folder} has no token {STATEMENT_MARK}")
         self._mark = mark
 
-    def start(self, items: Sequence[GroundingItem]) -> Started:
+    def start(self, items: Sequence[GroundingItem]) -> tuple[Running, list[_Plan]]:
         """Tokenise items and hand them to the model."""
-        texts = dict.fromkeys(
+        ids = self._model.ids(
             text for item in items for text in (*item.statements, item.sentence, item.context)
         )
-        ids = dict(zip(texts, self._model.tokenize(list(texts)), strict=True))
         offsets = self._model.offsets([item.sentence for item in items])
         planned = [
             self._plan(item, ids, places) for item, places in zip(items, offsets, strict=True)
         ]
-        return Started(
-            self._model.start([segments for segments, _ in planned]), [plan for _, plan in planned]
-        )
+        running = self._model.start([segments for segments, _ in planned])
+        return running, [plan for _, plan in planned]
 
-    def finish(self, started: Started) -> Iterator[Grounding]:
+    def finish(self, running: Running, plans: Sequence[_Plan]) -> Iterator[Grounding]:
         """Groundings of what was started, in order.
 
         Raises:
             JudgeError: The model failed or gave numbers that are not finite.
         """
-        for outputs, plan in zip(started.running.rows(), started.plans, strict=True):
+        for outputs, plan in zip(running.rows(), plans, strict=True):
             yield self._grounding(outputs, plan)
 
     def _plan(
-        self, item: GroundingItem, ids: dict[str, list[int]], offsets: Offsets
+        self, item: GroundingItem, ids: Mapping[str, list[int]], offsets: Offsets
     ) -> tuple[Segments, _Plan]:
         longest = self._card.max_length
         sentence = ids[item.sentence][: longest // 2]
@@ -134,53 +124,70 @@ class GroundingPasses:
         unread += [(stop, end)] if stop < end else []
         return segments, _Plan(item, marks, len(evidence) + 2, offsets, tuple(unread))
 
-    def _grounding(self, outputs: dict[str, NDArray[np.float32]], plan: _Plan) -> Grounding:
+    def _grounding(self, outputs: Mapping[str, NDArray[np.float32]], plan: _Plan) -> Grounding:
         temperature = self._card.temperature
         labels = self._card.labels
-        kind = "triples" if plan.item.structured else "passages"
-        calibration = self._card.grounding.get(kind, Calibration())
+        item = plan.item
+        calibration = self._card.calibration(structured=item.structured)
         nli = softmax(outputs["nli"] + np.array(calibration.bias), calibration.temperature)
         claim = softmax(outputs["claim"], temperature.get("claim", 1.0))
         entailed, neutral, contradicted = (
             float(nli[labels["nli"].index(name)]) for name in HEADS["nli"]
         )
         none = float(claim[labels["claim"].index("no_claim")])
-        words = softmax(outputs["words"], temperature.get("words", 1.0))
+        words = softmax(outputs["words"], temperature.get("words", 1.0))[plan.sentence :]
         marks = softmax(outputs["statements"], temperature.get("statements", 1.0))
         return Grounding(
             supported=entailed * (1.0 - none),
             unsupported=neutral * (1.0 - none),
             contradicted=contradicted * (1.0 - none),
             no_claim=none,
-            words=tuple(self._words(words, plan)),
-            statements=tuple(
-                _statement(marks[plan.marks[place]]) if place in plan.marks else None
-                for place in range(len(plan.item.statements))
-            ),
+            words=word_scores(item.sentence, plan.offsets, words),
+            statements=statement_scores(item, list(plan.marks), marks[list(plan.marks.values())]),
             unread=plan.unread,
         )
 
-    def _words(self, rows: NDArray[np.float64], plan: _Plan) -> Iterator[WordScore]:
-        """Scores of the sentence's words: the mean over the tokens of each."""
-        token = 0
-        for match in _WORD.finditer(plan.item.sentence):
-            inside = []
-            while token < len(plan.offsets) and plan.offsets[token][0] < match.end():
-                inside.append(plan.sentence + token)
-                token += 1
-            if inside:
-                _, missing, contradicted = rows[inside].mean(axis=0).tolist()
-                yield WordScore(
-                    start=match.start(),
-                    end=match.end(),
-                    missing=missing,
-                    contradicted=contradicted,
-                )
+
+def statement_scores(
+    item: GroundingItem, places: Sequence[int], rows: NDArray[np.float64]
+) -> tuple[StatementScore | None, ...]:
+    """Scores of an item's statements; None for those that were not read.
+
+    Args:
+        item: The item.
+        places: Which statements were read.
+        rows: Probabilities of ``TOKEN_HEADS["statements"]`` for each, [n, 3].
+    """
+    scores = {
+        place: StatementScore(carries=carries, conflicts=conflicts)
+        for place, (_, carries, conflicts) in zip(places, rows.tolist(), strict=True)
+    }
+    return tuple(scores.get(place) for place in range(len(item.statements)))
 
 
-def _statement(row: NDArray[np.float64]) -> StatementScore:
-    _, carries, conflicts = row.tolist()
-    return StatementScore(carries=carries, conflicts=conflicts)
+def word_scores(
+    sentence: str, offsets: Offsets, rows: NDArray[np.float64]
+) -> tuple[WordScore, ...]:
+    """Scores of a sentence's words: the mean over the tokens of each.
+
+    Args:
+        sentence: The sentence.
+        offsets: Offsets of its tokens.
+        rows: Probabilities of ``TOKEN_HEADS["words"]`` for each token, [n, 3].
+    """
+    found = []
+    token = 0
+    for match in _WORD.finditer(sentence):
+        inside = []
+        while token < len(offsets) and offsets[token][0] < match.end():
+            inside.append(token)
+            token += 1
+        if inside:
+            _, missing, contradicted = rows[inside].mean(axis=0).tolist()
+            start, end = match.span()
+            word = WordScore(start=start, end=end, missing=missing, contradicted=contradicted)
+            found.append(word)
+    return tuple(found)
 
 
 def unknown_words(
@@ -193,7 +200,7 @@ def unknown_words(
 ) -> Iterator[tuple[int, int]]:
     """Words of a sentence that are spelt, or in letters that no known token covers.
 
-    Words that the evidence writes alike are known; see ``NATIVE`` for names. What stands from the
+    Words that the evidence writes alike are known; see ``NATIVE`` for names. The text from the
     offset ``stop`` on is left out.
     """
     unknown = model.token(UNKNOWN)

@@ -23,8 +23,9 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import NLIScores
 from judges.base import NLITraits, Pair
 from judges.batching import distinct, even_chunks, pair_windows, sentence_chunks
+from judges.letters import readable
 from judges.pretrained import config_of, load_alignscore, load_hhem, load_pretrained
-from judges.session import readable, softmax
+from judges.session import softmax
 from judges.span_marker import SpanMarker
 from judges.torch_model import Options, Prepared, TorchModel
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 
-from guardrail.core.text.words import FLAG
+from guardrail.core.text.words import FLAG, is_writing
 
-__all__ = ["plain_letters"]
+__all__ = ["plain_letters", "readable", "without_unknown_symbols"]
 
 FOREIGN = re.compile(r"[^\x00-\xff]")
 NUMBERED = re.compile(r"\s*(\d\ufe0f?\u20e3|[^\x00-\xff])\s")
@@ -19,6 +20,13 @@ SHOWN = re.compile(r"LETTER (\w)$")
 
 RAISED = ("<super>", "<sub>")
 """Forms that tell something else than the plain sign: *m²*, *H₂O*."""
+
+SIGNS = re.compile(r"[^\x00-\xff\w\s]+")
+SYMBOLS = frozenset({"Cn", "Sc", "Sk", "Sm", "So"})
+"""Categories of symbols; what is not assigned is a new emoji, or nothing that can be read."""
+
+UNSEEN = "\u200b"
+"""What a tokenizer passes over, within a word, too: for circles drawn round the letter before."""
 
 
 def plain_letters(text: str) -> str:
@@ -31,6 +39,40 @@ def plain_letters(text: str) -> str:
     if item is not None and _is_whole_number(item[1][0]):
         text = " " * item.end() + text[item.end() :]
     return FOREIGN.sub(lambda match: _plain(match.group()), text)
+
+
+def readable(text: str) -> str:
+    """Write what a reader sees as letters in plain ones; offsets stay.
+
+    Lone surrogates, which no tokenizer can read, become U+FFFD.
+    """
+    if text.isascii():
+        return text
+    return plain_letters(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def without_unknown_symbols(text: str, knows: Callable[[str], bool]) -> str:
+    """A readable text whose unknown symbols are spaces where they touch a word; offsets stay.
+
+    Else the word would not be known either.
+
+    Args:
+        text: The text.
+        knows: Whether the tokenizer knows a sign.
+    """
+
+    def sign(one: str) -> str:
+        kind = unicodedata.category(one)
+        if kind == "Me":
+            return UNSEEN
+        return " " if kind in SYMBOLS and not is_writing(one) and not knows(one) else one
+
+    def apart(found: re.Match[str]) -> str:
+        start, end = found.span()
+        touching = text[max(0, start - 1) : start].isalnum() or text[end : end + 1].isalnum()
+        return "".join(map(sign, found.group())) if touching else found.group()
+
+    return SIGNS.sub(apart, text)
 
 
 def _is_whole_number(sign: str) -> bool:

@@ -10,14 +10,27 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.lexicon import lexicon
-from guardrail.core.types import Category, Judgement, NLIScores
+from guardrail.core.types import Category, Complexity, Judgement, NLIScores
 from judges.base import AttributionItem, JudgeAround, NLIJudge, Pair
 from judges.selection import sentence_ends
 
-__all__ = ["LiftedJudge", "sub_facts", "supported_shares"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "NEUTRAL",
+    "PHRASE_WORDS",
+    "Attribution",
+    "LiftedJudge",
+    "attributed",
+    "attribution_pair",
+    "nli_scores",
+    "sub_facts",
+]
 
 _LIST_JOINT = re.compile(r",\s+(?:and\s+)?|\s+and\s+")
 
@@ -58,21 +71,85 @@ def _clause_end() -> re.Pattern[str]:
     )
 
 
-def supported_shares(
-    judge: NLIJudge,
-    items: Sequence[AttributionItem],
-    known: Mapping[Pair, NLIScores] = MappingProxyType({}),
-) -> list[float]:
-    """Share of each answer's sub-facts that the evidence entails; 0 where there is none.
+NEUTRAL = NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
+"""Scores of a pair with a blank text."""
+
+
+def nli_scores(probabilities: NDArray[np.float64]) -> NLIScores:
+    """Scores from the probabilities of entailment, neutral and contradiction, [3]."""
+    entailment, neutral, contradiction = probabilities.tolist()
+    return NLIScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
+
+
+def attribution_pair(item: AttributionItem) -> Pair:
+    """Evidence and answered question as a pair, blank where there is no answer."""
+    answered = bool(item.answer.strip())
+    return Pair(" ".join(item.evidence), f"{item.question} {item.answer}") if answered else BLANK
+
+
+BLANK = Pair("", "")
+
+
+class Attribution(NamedTuple):
+    """What a judge's heads tell of an item.
+
+    Attributes:
+        categories: Probabilities in the order of ``Category``, [4]; None for a blank text.
+        complexity: Probabilities in the order of ``Complexity``, [4]; None if not told.
+        known: NLI of the whole pair, if the judge read it at once.
+    """
+
+    categories: NDArray[np.float64] | None = None
+    complexity: NDArray[np.float64] | None = None
+    known: NLIScores | None = None
+
+
+def attributed(
+    judge: NLIJudge, items: Sequence[AttributionItem], rows: Sequence[Attribution]
+) -> list[Judgement]:
+    """Judgements of n items from a judge's heads (CAQA 3.2, 3.3).
+
+    The share of supported sub-facts is 1 for supportive and 0 for irrelevant items; for the others
+    each sub-fact of the answer is judged by NLI. The category has the last word: of the n sub-facts
+    of a contradictory answer at most n - 1 are supported.
 
     Args:
         judge: Judges evidence against each sub-fact.
         items: The answers and their evidence.
-        known: What the judge said of pairs already; they are not asked for again.
+        rows: What the heads tell of each.
     """
+    certain = {category: float(category is Category.IRRELEVANT) for category in Category}
+    scores = [
+        certain
+        if row.categories is None
+        else dict(zip(Category, row.categories.tolist(), strict=True))
+        for row in rows
+    ]
+    categories = [max(score, key=score.__getitem__) for score in scores]
+    shares = [float(category is Category.SUPPORTIVE) for category in categories]
+    open_ = (Category.PARTIALLY_SUPPORTIVE, Category.CONTRADICTORY)
+    partial = [i for i, category in enumerate(categories) if category in open_]
+    known: dict[Pair, NLIScores] = {}
+    for i in partial:
+        if (told := rows[i].known) is not None:
+            premise, hypothesis = attribution_pair(items[i])
+            known[Pair(premise, hypothesis.strip())] = told
+    for i, found in zip(
+        partial, _judge_facts(judge, [items[i] for i in partial], known), strict=True
+    ):
+        supported = sum(score.label == "entailment" for score in found)
+        most = len(found) - (categories[i] is Category.CONTRADICTORY)
+        shares[i] = min(supported, most) / len(found) if found else 0.0
     return [
-        sum(score.label == "entailment" for score in scores) / len(scores) if scores else 0.0
-        for scores in _judge_facts(judge, items, known)
+        Judgement(
+            category=category,
+            scores=score,
+            complexity=None
+            if row.complexity is None
+            else tuple(Complexity)[int(row.complexity.argmax())],
+            supported_share=share,
+        )
+        for category, score, row, share in zip(categories, scores, rows, shares, strict=True)
     ]
 
 

@@ -1,33 +1,45 @@
-"""The shipped judge: one small encoder that answers NLI and attribution on a CPU, offline."""
+"""The shipped judge: small encoders that answer NLI and attribution on a CPU, offline.
+
+A small cross-encoder sees sentence and evidence together; where it is unsure, a larger encoder,
+which encodes evidence once, reads them too. Their logarithmic opinion pool judges better than the
+smaller one alone (``benchmarks/RESULTS.md``).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardrail.core.errors import JudgeError
-from guardrail.core.types import Category, Complexity, Grounding, Judgement, NLIScores
+from guardrail.core.types import Grounding, Judgement, NLIScores
 from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.batching import distinct, pair_windows
-from judges.folder import OnnxFolder
+from judges.calibration import LEAST, Calibration
+from judges.evidence_judge import EvidenceJudge
+from judges.folder import HEADS, JudgeCard, OnnxFolder
 from judges.grounding_pass import GROUNDING_HEADS, GroundingPasses
-from judges.heads import HEADS, JudgeCard
-from judges.lifting import PHRASE_WORDS, sub_facts, supported_shares
+from judges.lifting import (
+    NEUTRAL,
+    PHRASE_WORDS,
+    Attribution,
+    attributed,
+    attribution_pair,
+    nli_scores,
+)
 from judges.selection import choose, split_sentences
-from judges.session import Running, Segments, softmax
+from judges.session import WEIGHTS, Running, Segments, softmax
+from judges.window_reader import GRAPH
 
-if TYPE_CHECKING:
-    from judges.evidence_judge import EvidenceJudge
+__all__ = ["SECOND", "SHIPPED", "EnsembleJudge", "OnnxJudge", "most_of", "open_judge"]
 
-__all__ = ["SECOND", "SHIPPED", "OnnxJudge", "open_judge"]
-
-SHIPPED = Path(__file__).parent / "weights" / "judge"
+SHIPPED = WEIGHTS / "judge"
 """Folder of the judge that comes with the package."""
 
 SECOND = "second"
@@ -46,9 +58,6 @@ longer evidence the sentences that bear on the answer are read."""
 LEAST_READ = 64
 """Tokens of evidence that are read together with the longest question and answer."""
 
-NOTHING_SAID = NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
-"""Of a pair with a blank text."""
-
 
 class OnnxJudge(OnnxFolder[JudgeCard]):
     """NLI and attribution with an ONNX cross-encoder; both share one loaded model.
@@ -56,8 +65,8 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
     Texts longer than the model reads are judged in overlapping windows: a pair gets the result
     of the premise window that decides most (lowest ``neutral``), and of its weakest part where
     the hypothesis itself needs several. Of long evidence of an answer the sentences that bear on
-    it are judged together. A blank premise or hypothesis
-    is neutral, blank evidence or a blank answer irrelevant, with certainty.
+    it are judged together. A blank premise or hypothesis is neutral, blank evidence or a blank
+    answer irrelevant, with certainty.
 
     Args:
         folder: Holds ``model.onnx``, ``tokenizer.json`` and ``judge.json``; the shipped judge
@@ -74,27 +83,23 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         """Judge n pairs; see ``NLIJudge``."""
         wanted, inverse = distinct(pairs)
         rows = self._probabilities("nli", wanted)
-        scores = [NOTHING_SAID if row is None else _nli_scores(row.main) for row in rows]
+        scores = [NEUTRAL if row is None else nli_scores(row.main) for row in rows]
         return [scores[i] for i in inverse]
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
-        """Judge n items (CAQA 3.2, 3.3); see ``AttributionJudge``.
-
-        The share of supported sub-facts is 1 for supportive and 0 for irrelevant items; for
-        the others each sub-fact of the answer is judged by the NLI head, which has spoken
-        already where the whole answer is one sub-fact. The category has the last word: of the n
-        sub-facts of a contradictory answer at most n - 1 are supported.
-        """
+        """Judge n items; see ``AttributionJudge`` and ``lifting.attributed``."""
         wanted, inverse = distinct(items)
         wanted = self.read(wanted)
-        pairs = [
-            Pair(" ".join(item.evidence), f"{item.question} {item.answer}")
-            if item.answer.strip()
-            else Pair("", "")
-            for item in wanted
-        ]
+        pairs = [attribution_pair(item) for item in wanted]
         rows = self._probabilities("attribution", pairs, also=("complexity", "nli"))
-        judgements = self._judgements(wanted, pairs, rows)
+        told = []
+        for row in rows:
+            nli = row.also.get("nli") if row and row.windows == 1 else None
+            known = None if nli is None else nli_scores(nli)
+            told.append(
+                Attribution(row.main, row.also.get("complexity"), known) if row else Attribution()
+            )
+        judgements = attributed(self, wanted, told)
         return [judgements[i] for i in inverse]
 
     @property
@@ -115,7 +120,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         starts = [
             passes.start(wanted[first : first + CHUNK]) for first in range(0, len(wanted), CHUNK)
         ]
-        groundings = [item for start in starts for item in passes.finish(start)]
+        groundings = [item for start in starts for item in passes.finish(*start)]
         return [groundings[i] for i in inverse]
 
     @property
@@ -154,38 +159,6 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
                 raise JudgeError(f"{path}: head {head!r} must have the labels {', '.join(labels)}")
         return card
 
-    def _judgements(
-        self, items: Sequence[AttributionItem], pairs: Sequence[Pair], rows: Sequence[_Row | None]
-    ) -> list[Judgement]:
-        scores = [_category_scores(row) for row in rows]
-        categories = [max(score, key=score.__getitem__) for score in scores]
-        partial = [
-            i
-            for i, category in enumerate(categories)
-            if category in (Category.PARTIALLY_SUPPORTIVE, Category.CONTRADICTORY)
-        ]
-        known = {
-            Pair(pairs[i].premise, pairs[i].hypothesis.strip()): _nli_scores(row.also["nli"])
-            for i in partial
-            if (row := rows[i]) is not None and row.windows == 1 and "nli" in row.also
-        }
-        found = supported_shares(self, [items[i] for i in partial], known)
-        shares = {
-            i: min(share, _most(items[i].answer))
-            if categories[i] is Category.CONTRADICTORY
-            else share
-            for i, share in zip(partial, found, strict=True)
-        }
-        return [
-            Judgement(
-                category=category,
-                scores=score,
-                complexity=None if row is None else _complexity(row.also.get("complexity")),
-                supported_share=shares.get(i, float(category is Category.SUPPORTIVE)),
-            )
-            for i, (row, score, category) in enumerate(zip(rows, scores, categories, strict=True))
-        ]
-
     def _probabilities(
         self, head: str, pairs: Sequence[Pair], also: Sequence[str] = ()
     ) -> list[_Row | None]:
@@ -208,9 +181,9 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
                 for name in also
                 if name in outputs and name in self.card.labels
             }
-            for pair, group in groupby(range(len(owners)), key=lambda k: owners[k].pair):
+            for pair, group in groupby(range(len(owners)), key=lambda k: owners[k][0]):
                 places = list(group)
-                best = _deciding(main, places, [owners[k].part for k in places], HEADS[head])
+                best = _deciding(main, places, [owners[k][1] for k in places], HEADS[head])
                 there = {name: values[best] for name, values in others.items()}
                 rows[number * CHUNK + pair] = _Row(main[best], there, len(places))
         return rows
@@ -227,36 +200,30 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         order = [labels.index(label) for label in HEADS[head]]
         return softmax(outputs[head], self.card.temperature.get(head, 1.0))[:, order]
 
-    def _start(self, pairs: Sequence[Pair]) -> tuple[Running, list[_Owner]]:
-        """Run the model on the windows of pairs; also returns the owner of each sequence."""
-        texts, places = distinct([text for pair in pairs for text in pair])
-        ids = self._model.tokenize(texts)
+    def _start(self, pairs: Sequence[Pair]) -> tuple[Running, list[tuple[int, int]]]:
+        """Run the model on the windows of pairs.
+
+        Also returns the pair, and the part of its hypothesis, of each sequence.
+        """
+        ids = self._model.ids(text for pair in pairs for text in pair)
         capacity = self.card.max_length - SPECIAL_TOKENS
         sequences: list[Segments] = []
-        owners: list[_Owner] = []
-        for i, pair in enumerate(pairs):
-            if not pair.premise.strip() or not pair.hypothesis.strip():
+        owners: list[tuple[int, int]] = []
+        for i, (premise, hypothesis) in enumerate(pairs):
+            if not premise.strip() or not hypothesis.strip():
                 continue
-            premise, hypothesis = ids[places[2 * i]], ids[places[2 * i + 1]]
-            for window in pair_windows(premise, hypothesis, capacity):
+            for window in pair_windows(ids[premise], ids[hypothesis], capacity):
                 sequences.append(Segments(window.premise, window.hypothesis))
-                owners.append(_Owner(i, window.part))
+                owners.append((i, window.part))
         return self._model.start(sequences), owners
 
 
 class _Row(NamedTuple):
-    """What heads say of a pair's deciding window, one of several; in the order of ``HEADS``."""
+    """Probabilities of a pair's deciding window, one of several; in the order of ``HEADS``."""
 
     main: NDArray[np.float64]
     also: Mapping[str, NDArray[np.float64]]
     windows: int
-
-
-class _Owner(NamedTuple):
-    """Which pair of a chunk, and which part of its hypothesis, a window belongs to."""
-
-    pair: int
-    part: int
 
 
 def _deciding(
@@ -267,8 +234,6 @@ def _deciding(
     Per part of the hypothesis that is the premise window which leaves least open; over the
     parts, the one with the least support, as a text holds only where all of it does.
     """
-    if len(places) == 1:
-        return places[0]
     undecided = labels.index("neutral" if "neutral" in labels else "irrelevant")
     best: dict[int, int] = {}
     for place, part in zip(places, parts, strict=True):
@@ -277,25 +242,86 @@ def _deciding(
     return min(best.values(), key=lambda place: float(rows[place, 0]))
 
 
-def _nli_scores(probabilities: NDArray[np.float64]) -> NLIScores:
-    entailment, neutral, contradiction = probabilities.tolist()
-    return NLIScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
+class EnsembleJudge(OnnxJudge):
+    """Pools verdicts and NLI of two models; all else is the smaller one's.
+
+    The probabilities of supported, unsupported and contradicted are multiplied, each to the power
+    of its model's share, and calibrated (Genest and Zidek 1986, "Combining Probability
+    Distributions"). Sentences that the smaller model is sure about are not read by the larger one.
+
+    Args:
+        folder: Folder of the smaller model, with that of the larger one, ``second``, in it. Its
+            ``judge.json`` has the shares, as ``ensemble``.
+        threads: Passes computed at the same time; all cores by default.
+    """
+
+    def __init__(self, folder: Path, *, threads: int | None = None) -> None:
+        super().__init__(folder, threads=threads)
+        self._second = EvidenceJudge(folder / SECOND, threads=threads)
+
+    @property
+    def name(self) -> str:
+        """Names and versions of both, for the score log."""
+        return f"{super().name}+{self._second.name}"
+
+    @property
+    def snapshot(self) -> str | None:
+        """Hashes of the files of both; None if some cannot be read."""
+        found = super().snapshot, self._second.snapshot
+        return "+".join(filter(None, found)) if all(found) else None
+
+    def warm_up(self) -> None:
+        """Load both models; later calls do nothing."""
+        super().warm_up()
+        self._second.warm_up()
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        """Judge n pairs by both models; see ``NLIJudge``."""
+        share = self.card.ensemble.pairs
+        both = zip(super().judge(pairs), self._second.judge(pairs), strict=True)
+        return [nli_scores(np.array(_product(_nli(a), _nli(b), share))) for a, b in both]
+
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        """Judge n sentences; see ``GroundingJudge``."""
+        found = super().ground(items)
+        unsure = [i for i, one in enumerate(found) if most_of(one) < self.card.ensemble.sure]
+        second = self._second.ground([items[i] for i in unsure])
+        for i, other in zip(unsure, second, strict=True):
+            found[i] = self._pooled(found[i], other, structured=items[i].structured)
+        return found
+
+    def _pooled(self, one: Grounding, other: Grounding, *, structured: bool) -> Grounding:
+        kind = "triples" if structured else "passages"
+        calibration = self.card.ensemble.grounding.get(kind, Calibration())
+        pooled = _product(_shares(one), _shares(other), self.card.ensemble.share)
+        claims = 1.0 - one.no_claim
+        names = ("supported", "unsupported", "contradicted")
+        shares = (share * claims for share in calibration.shares(pooled))
+        return one.model_copy(update=dict(zip(names, shares, strict=True)))
 
 
-def _category_scores(row: _Row | None) -> dict[Category, float]:
-    if row is None:
-        return {category: float(category is Category.IRRELEVANT) for category in Category}
-    return dict(zip(Category, row.main.tolist(), strict=True))
+def _product(one: Sequence[float], other: Sequence[float], share: float) -> list[float]:
+    """Probabilities of two models multiplied, each to the power of its share; their sum is 1."""
+    found = [
+        math.exp((1 - share) * math.log(max(LEAST, a)) + share * math.log(max(LEAST, b)))
+        for a, b in zip(one, other, strict=True)
+    ]
+    return [value / sum(found) for value in found]
 
 
-def _most(answer: str) -> float:
-    """The largest share of an answer's sub-facts that can hold where one of them does not."""
-    facts = max(1, len(sub_facts(answer)))
-    return (facts - 1) / facts
+def _nli(one: NLIScores) -> tuple[float, float, float]:
+    return one.entailment, one.neutral, one.contradiction
 
 
-def _complexity(probabilities: NDArray[np.float64] | None) -> Complexity | None:
-    return None if probabilities is None else tuple(Complexity)[int(probabilities.argmax())]
+def _shares(one: Grounding) -> tuple[float, float, float]:
+    """Supported, unsupported and contradicted, given that something is claimed."""
+    claims = max(LEAST, 1.0 - one.no_claim)
+    return one.supported / claims, one.unsupported / claims, one.contradicted / claims
+
+
+def most_of(one: Grounding) -> float:
+    """Probability of the likeliest verdict."""
+    return max(*_shares(one), one.no_claim)
 
 
 def open_judge(
@@ -307,10 +333,6 @@ def open_judge(
         folder: Holds the graph, ``tokenizer.json`` and ``judge.json``; the shipped judge if None.
         threads: Passes computed at the same time; all cores by default.
     """
-    from judges.ensemble import EnsembleJudge
-    from judges.evidence_judge import EvidenceJudge
-    from judges.window_reader import GRAPH
-
     path = SHIPPED if folder is None else Path(folder)
     if (path / GRAPH).is_file():
         return EvidenceJudge(path, threads=threads)

@@ -8,14 +8,12 @@ single-threaded passes keeps all cores busy without waiting at barriers.
 
 from __future__ import annotations
 
+import hashlib
 import os
-import re
 import threading
-import unicodedata
 import weakref
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -24,19 +22,37 @@ from numpy.typing import NDArray
 
 from guardrail.core.cpus import usable_cpus
 from guardrail.core.errors import JudgeError
-from guardrail.core.secrets import get_logger
-from guardrail.core.text.words import is_writing
-from judges.exactness import SAFE_WEIGHT, has_exact_kernel, largest_weight
-from judges.letters import plain_letters
-from judges.sums import check_sums
+from judges.letters import readable, without_unknown_symbols
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-__all__ = ["OnnxTextModel", "Segments", "open_session", "readable", "softmax"]
+__all__ = [
+    "SAFE_WEIGHT",
+    "SUMS",
+    "WEIGHTS",
+    "OnnxTextModel",
+    "Segments",
+    "check_sums",
+    "open_session",
+    "softmax",
+    "write_sums",
+]
 
-logger = get_logger(__name__)
+WEIGHTS = Path(__file__).resolve().parent / "weights"
+"""Folder of the models that come with the package."""
+
+SAFE_WEIGHT = 63
+"""Largest 8-bit weight of the shipped files. On x86 processors without VNNI onnxruntime multiplies
+unsigned activations by signed weights two at a time and adds both products in signed 16 bits:
+2 · 255 · 63 = 32,130 fits, larger weights may saturate."""
+
+SUMS = "SHA256SUMS"
+"""Name of the file with a folder's checksums, in the form that ``sha256sum --check`` reads."""
+
+LEFT_OUT = (SUMS, "README.md")
+"""Files that no verdict depends on."""
 
 GROUP_TOKENS = 512
 """Tokens per task of the pool: large enough that the cost of scheduling is negligible,
@@ -45,12 +61,7 @@ small enough that all cores finish together."""
 ERRORS_ONLY = 3
 """onnxruntime's log level: its warnings on graph clean-up are of no use to a user."""
 
-SIGNS = re.compile(r"[^\x00-\xff\w\s]+")
-SYMBOLS = frozenset({"Cn", "Sc", "Sk", "Sm", "So"})
-"""Categories of symbols; what is not assigned is a new emoji, or nothing that can be read."""
-
-UNSEEN = "\u200b"
-"""What a tokenizer passes over, within a word, too: for circles drawn round the letter before."""
+Arrays = list[NDArray[np.float32]]
 
 
 class Segments(NamedTuple):
@@ -67,16 +78,6 @@ class Segments(NamedTuple):
         return len(self.first) + 2 + sum(more)
 
 
-def readable(text: str) -> str:
-    """Write what a reader sees as letters in plain ones; offsets stay.
-
-    Lone surrogates, which no tokenizer can read, become U+FFFD.
-    """
-    if text.isascii():
-        return text
-    return plain_letters(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-
-
 def softmax(
     logits: NDArray[np.float32] | NDArray[np.float64], temperature: float = 1.0
 ) -> NDArray[np.float64]:
@@ -91,8 +92,9 @@ def softmax(
 def open_session(path: Path) -> InferenceSession:
     """Open an ONNX file for single-threaded passes on the CPU.
 
-    8-bit products are added up exactly on every processor, at some cost in speed where the file's
-    weights need it on this one; see ``judges.exactness``.
+    Products of 8-bit numbers are added exactly on every processor. Files that do not come with
+    the package may have weights beyond ``SAFE_WEIGHT``; processors whose kernel would saturate
+    take a slower one for them.
 
     Raises:
         JudgeError: The file is missing or cannot be read.
@@ -106,33 +108,12 @@ def open_session(path: Path) -> InferenceSession:
     options.inter_op_num_threads = 1
     options.log_severity_level = ERRORS_ONLY
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    if _needs_exact_path(path):
+    if not path.resolve().is_relative_to(WEIGHTS):
         options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise JudgeError(f"the model {path} cannot be read: {error}") from error
-
-
-@lru_cache(maxsize=32)
-def _needs_exact_path(path: Path) -> bool:
-    """Whether this processor's 8-bit kernel would saturate with a file's weights; logged once."""
-    if has_exact_kernel():
-        return False
-    try:
-        most = largest_weight(path)
-    except (OSError, ValueError) as error:
-        raise JudgeError(f"the model {path} cannot be read: {error}") from error
-    if most <= SAFE_WEIGHT:
-        return False
-    logger.warning(
-        "%s holds 8-bit weights up to %d; beyond %d this processor does not multiply them exactly, "
-        "so a slower exact path is used. A judge that python -m training writes stays within.",
-        path,
-        most,
-        SAFE_WEIGHT,
-    )
-    return True
 
 
 _models: weakref.WeakSet[OnnxTextModel] = weakref.WeakSet()
@@ -182,49 +163,43 @@ class OnnxTextModel:
         self.warm_up()
         return tuple(self._outputs)
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Ids of the tokens that start and end a sequence."""
+        self.warm_up()
+        return self._ends
+
     def token(self, text: str) -> int | None:
         """Id of a token by its text; None where the vocabulary lacks it."""
-        self.warm_up()
-        assert self._tokenizer is not None
-        found: int | None = self._tokenizer.token_to_id(text)
+        found: int | None = self._loaded_tokenizer().token_to_id(text)
         return found
 
     def offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Where the tokens of n texts stand: offsets of first characters and past the last."""
-        self.warm_up()
-        assert self._tokenizer is not None
-        encodings = self._tokenizer.encode_batch(
+        """Offsets of the tokens of n texts: of first characters and past the last."""
+        tokenizer = self._loaded_tokenizer()
+        encodings = tokenizer.encode_batch(
             [self.readable(text) for text in texts], add_special_tokens=False
         )
         return [encoding.offsets for encoding in encodings]
 
-    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+    def tokenize(self, texts: Iterable[str]) -> list[list[int]]:
         """Token ids of n texts, without special tokens and without truncation."""
-        self.warm_up()
-        assert self._tokenizer is not None
-        encodings = self._tokenizer.encode_batch_fast(
+        tokenizer = self._loaded_tokenizer()
+        encodings = tokenizer.encode_batch_fast(
             [self.readable(text) for text in texts], add_special_tokens=False
         )
         return [encoding.ids for encoding in encodings]
 
+    def ids(self, texts: Iterable[str]) -> dict[str, list[int]]:
+        """Token ids of the distinct texts among n, by text."""
+        different = dict.fromkeys(texts)
+        return dict(zip(different, self.tokenize(different), strict=True))
+
     def readable(self, text: str) -> str:
-        """What is read of a text, sign by sign.
-
-        Symbols that are not known go where they touch a word: else it would not be known either.
-        """
-        return text if text.isascii() else SIGNS.sub(self._apart, readable(text))
-
-    def _apart(self, found: re.Match[str]) -> str:
-        text, (start, end) = found.string, found.span()
-        touching = text[max(0, start - 1) : start].isalnum() or text[end : end + 1].isalnum()
-        return "".join(map(self._known, found.group())) if touching else found.group()
-
-    def _known(self, sign: str) -> str:
-        kind = unicodedata.category(sign)
-        if kind == "Me":
-            return UNSEEN
-        symbol = kind in SYMBOLS and not is_writing(sign)
-        return " " if symbol and self.token(sign) is None else sign
+        """What is read of a text; offsets stay."""
+        if text.isascii():
+            return text
+        return without_unknown_symbols(readable(text), lambda sign: self.token(sign) is not None)
 
     def run(self, sequences: Sequence[Segments]) -> dict[str, NDArray[np.float32]]:
         """Run n sequences; raw outputs of whole sequences by name, [n, width].
@@ -245,10 +220,10 @@ class OnnxTextModel:
         ]
         return Running(self, len(sequences), tasks)
 
-    def _run_group(self, group: Sequence[Segments]) -> list[list[NDArray[np.float32]]]:
+    def _run_group(self, group: Sequence[Segments]) -> list[Arrays]:
         return [self._run_one(sequence) for sequence in group]
 
-    def _run_one(self, sequence: Segments) -> list[NDArray[np.float32]]:
+    def _run_one(self, sequence: Segments) -> Arrays:
         start, end = self._ends
         ids = [start, *sequence.first, end]
         types = np.zeros((1, sequence.length), np.int64)
@@ -262,8 +237,13 @@ class OnnxTextModel:
             "token_type_ids": types,
         }
         assert self._session is not None
-        outputs: list[NDArray[np.float32]] = self._session.run(self._outputs, feed)
+        outputs: Arrays = self._session.run(self._outputs, feed)
         return outputs
+
+    def _loaded_tokenizer(self) -> Tokenizer:
+        self.warm_up()
+        assert self._tokenizer is not None
+        return self._tokenizer
 
     def _load(self) -> None:
         from tokenizers import Tokenizer
@@ -312,11 +292,11 @@ class Running:
         self,
         model: OnnxTextModel,
         count: int,
-        tasks: Iterable[tuple[list[int], Future[list[list[NDArray[np.float32]]]]]],
+        tasks: Sequence[tuple[list[int], Future[list[Arrays]]]],
     ) -> None:
         self._model = model
         self._count = count
-        self._tasks = list(tasks)
+        self._tasks = tasks
 
     def result(self) -> dict[str, NDArray[np.float32]]:
         """Wait for the outputs of whole sequences, by name, [n, width], in the order of the input.
@@ -336,7 +316,7 @@ class Running:
         Raises:
             JudgeError: The model failed or gave numbers that are not finite.
         """
-        rows: list[list[NDArray[np.float32]]] = [[] for _ in range(self._count)]
+        rows: list[Arrays] = [[] for _ in range(self._count)]
         try:
             for group, task in self._tasks:
                 for index, outputs in zip(group, task.result(), strict=True):
@@ -346,15 +326,15 @@ class Running:
         finally:
             for _, task in self._tasks:
                 task.cancel()
-        names = self._model.outputs
-        for row in rows:
-            for name, values in zip(names, row, strict=True):
+        named = [dict(zip(self._model.outputs, row, strict=True)) for row in rows]
+        for row in named:
+            for name, values in row.items():
                 if not np.isfinite(values).all():
                     raise JudgeError(
                         f"the model in {self._model.folder} gave numbers that are not finite "
                         f"in {name!r}; its file may be damaged"
                     )
-        return [{name: item[0] for name, item in zip(names, row, strict=True)} for row in rows]
+        return [{name: values[0] for name, values in row.items()} for row in named]
 
 
 def _groups(
@@ -378,3 +358,49 @@ def _cores() -> int:
     """Processors this process may use, or as many as ``OMP_NUM_THREADS`` allows."""
     cores, allowed = usable_cpus(), os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(allowed))) if allowed.isdecimal() else cores
+
+
+# --- Checksums ----------------------------------------------------------------------------------
+
+
+def check_sums(folder: Path) -> None:
+    """Compare the files of a folder with its checksums.
+
+    Raises:
+        JudgeError: The folder has no checksums, they leave a file out, or a file is missing,
+            cannot be read, or is not the one that was written.
+    """
+    sums = folder / SUMS
+    write = f"if the files are right, write their checksums: cd {folder} && sha256sum * > {SUMS}"
+    if not sums.is_file():
+        raise JudgeError(f"the model in {folder} has no {SUMS}, so it is not loaded; {write}")
+    try:
+        lines = sums.read_text("ascii").splitlines()
+        wanted = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+        wanted.pop(SUMS, None)
+        unnamed = [name for name in _files(folder) if name not in wanted]
+        wrong = [name for name, digest in wanted.items() if _digest(folder / name) != digest]
+    except (OSError, UnicodeDecodeError) as error:
+        raise JudgeError(f"the files that {sums} names cannot be read: {error}") from error
+    if unnamed or wrong:
+        raise JudgeError(
+            f"{folder / (wrong or unnamed)[0]} is not the file that {SUMS} names: it is damaged or "
+            f"was changed; install it again, or {write}"
+        )
+
+
+def write_sums(folder: Path) -> None:
+    """Write the checksums of a folder's files, once they are all written."""
+    lines = "".join(f"{_digest(folder / name)}  {name}\n" for name in _files(folder))
+    (folder / SUMS).write_text(lines, encoding="ascii")
+
+
+def _files(folder: Path) -> list[str]:
+    """Names of the files that verdicts depend on."""
+    names = (item.name for item in folder.iterdir() if item.is_file())
+    return sorted(name for name in names if name not in LEFT_OUT and not name.startswith("."))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

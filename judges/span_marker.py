@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from guardrail.core.types import Grounding, NLIScores, WordScore
 from judges.base import GroundingItem, NLITraits, Pair
 from judges.grounding import NOTHING
+from judges.letters import readable
 from judges.pretrained import load_pretrained
-from judges.session import readable, softmax
+from judges.session import softmax
 from judges.torch_model import Options, Prepared, TorchModel
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from guardrail.core.errors import JudgeError
 from judges.batching import token_batches
+from judges.letters import readable
 from judges.pretrained import chosen_dtype
-from judges.session import readable
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,7 +1,10 @@
-"""Reads claims against windows of evidence; each window is encoded once and kept.
+"""Reads claims against windows of evidence; each window is encoded once and cached.
 
-``OnnxReader`` runs on the CPU: a window or a claim has a forward pass of its own, so that a result
-depends on neither the batch nor the cache. ``training.torch_reader`` does the same with PyTorch.
+A window holds the triples of one entity or neighbouring sentences of one passage; its positions
+start at 0. A claim block holds the question, the previous sentences and the sentence; its positions
+start at ``OFFSET``. ``OnnxReader`` runs on the CPU: a window or a claim has a forward pass of its
+own, so that a result depends on neither the batch nor the cache. ``training.torch_reader`` does the
+same with PyTorch.
 """
 
 from __future__ import annotations
@@ -11,33 +14,124 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardrail.core.errors import JudgeError
-from judges.sequences import IDS, OFFSET, Claim
 from judges.session import OnnxTextModel
 
-__all__ = ["CACHE_BYTES", "GRAPH", "OnnxReader", "Reader", "Reading", "canonical"]
+__all__ = [
+    "BLOCK",
+    "CACHE_BYTES",
+    "GRAPH",
+    "IDS",
+    "OFFSET",
+    "WINDOW",
+    "Claim",
+    "OnnxReader",
+    "Reading",
+    "canonical",
+    "claims_of",
+    "windows_of",
+]
 
 GRAPH = "judge.onnx"
 """Name of the graph; a judge's folder that has it encodes evidence once."""
 
 CACHE_BYTES = 256 * 2**20
-"""Bytes of encoded windows that are kept: some 14,000 tokens of a network of 12 × 768."""
+"""Bytes of encoded windows in the cache: some 14,000 tokens of a network of 12 × 768."""
 
+WINDOW, BLOCK, OFFSET = 200, 110, 256
+"""Most tokens of a window and of a claim block; position of the first token of a block."""
+
+QUESTION, PREVIOUS = 24, 36
+"""Tokens of the context that are kept at its start (the question) and its end."""
+
+SENTENCE = BLOCK - 5
+"""Most tokens of a sentence in one block; a longer sentence is judged in parts."""
+
+IDS = tuple[int, ...]
 Floats = NDArray[np.float32]
+
+
+class Claim(NamedTuple):
+    """A claim block.
+
+    Attributes:
+        ids: Token ids.
+        start: Index of the first token of the sentence; the tokens from there on are pooled.
+        length: Tokens of the sentence, the end token after it not counted.
+    """
+
+    ids: IDS
+    start: int
+    length: int
+
+
 Task = tuple[tuple[IDS, ...], Claim]
 
 
+def windows_of(
+    parts: Sequence[Sequence[int]], *, start: int, end: int, closed: bool
+) -> list[tuple[IDS, tuple[tuple[int, int], ...]]]:
+    """Pack statements into windows of at most ``WINDOW`` tokens.
+
+    Args:
+        parts: Token ids of the statements of one entity or passage; longer ones are cut.
+        start: Id of the token that starts a window.
+        end: Id of the token that ends it.
+        closed: Whether ``end`` also follows each statement, as for triples and NLI premises.
+
+    Returns:
+        Ids of each window, and the span (start, end) of each of its statements.
+    """
+    made: list[tuple[IDS, tuple[tuple[int, int], ...]]] = []
+    ids: list[int] = [start]
+    spans: list[tuple[int, int]] = []
+    for part in parts:
+        piece = ([*part, end] if closed else list(part))[: WINDOW - 2]
+        if spans and len(ids) + len(piece) > WINDOW:
+            made.append(((*ids, end), tuple(spans)))
+            ids, spans = [start], []
+        spans.append((len(ids), len(ids) + len(piece)))
+        ids += piece
+    return [*made, ((*ids, end), tuple(spans))]
+
+
+def claims_of(context: Sequence[int], sentence: Sequence[int], *, end: int) -> list[Claim]:
+    """The blocks of a sentence: one, or several of equal length where it is longer than a block.
+
+    Args:
+        context: Token ids of the question and the previous sentences.
+        sentence: Token ids of the sentence.
+        end: Id of the token that separates the parts.
+    """
+    before = list(context)
+    if len(before) > QUESTION + PREVIOUS:
+        before = [*before[:QUESTION], *before[-PREVIOUS:]]
+    count = max(1, -(-len(sentence) // SENTENCE))
+    size = -(-len(sentence) // count)
+    claims = []
+    for at in range(0, max(1, len(sentence)), max(1, size)):
+        part = sentence[at : at + size]
+        shown = before[max(0, len(before) - (BLOCK - 3 - len(part))) :]
+        claims.append(Claim((end, *shown, end, *part, end), len(shown) + 2, len(part)))
+    return claims
+
+
+def canonical(windows: Iterable[IDS]) -> tuple[IDS, ...]:
+    """The distinct windows in a fixed order, so that the order of evidence cannot matter."""
+    return tuple(sorted(set(windows)))
+
+
 class Reading(NamedTuple):
-    """What the network gives for a claim.
+    """Outputs of the network for a claim.
 
     Attributes:
         labels: Logits, [4].
-        features: What the head reads, [2 · width].
+        features: Input of the heads, [2 · width].
         states: Final states of the block's tokens, [n, width].
         attention: Attention of the sentence to each evidence token, [layers · heads, p]; the
             windows follow each other in canonical order.
@@ -49,32 +143,11 @@ class Reading(NamedTuple):
     attention: Floats
 
 
-class Reader(Protocol):
-    """Runs the network over claims and their windows."""
-
-    def read(self, tasks: Sequence[Task]) -> list[Reading]:
-        """Read n claims, each with its windows in canonical order.
-
-        Raises:
-            JudgeError: The model failed or gave numbers that are not finite.
-        """
-        ...
-
-
-def canonical(windows: Iterable[IDS]) -> tuple[IDS, ...]:
-    """The distinct windows in a fixed order, so that the order of evidence cannot matter."""
-    return tuple(sorted(set(windows)))
-
-
 class _Encoded(NamedTuple):
     """Keys [layers, heads, d, n] and values [layers, heads, n, d] of a window."""
 
     keys: NDArray[np.int8]
     values: NDArray[np.int8]
-
-    @property
-    def size(self) -> int:
-        return self.keys.nbytes + self.values.nbytes
 
 
 class OnnxReader(OnnxTextModel):
@@ -83,37 +156,22 @@ class OnnxReader(OnnxTextModel):
     Args:
         folder: Holds ``judge.onnx``, its weights and ``tokenizer.json``.
         threads: Passes run at the same time; all cores by default.
-        cache_bytes: Bytes of encoded windows to keep, least recently used dropped first.
     """
 
     _graph = GRAPH
     end_tokens = ("<s>", "</s>")
 
-    def __init__(
-        self, folder: Path, *, threads: int | None = None, cache_bytes: int = CACHE_BYTES
-    ) -> None:
+    def __init__(self, folder: Path, *, threads: int | None = None) -> None:
         super().__init__(folder, threads=threads)
-        self._cache_bytes = cache_bytes
         self._cache: OrderedDict[IDS, _Encoded] = OrderedDict()
         self._guard = threading.Lock()
-        self._held = self.hits = self.misses = 0
+        self._held = 0
 
     @property
-    def ends(self) -> tuple[int, int]:
-        """Ids of the tokens that start and end a sequence."""
-        self.warm_up()
-        return self._ends
-
-    @property
-    def held(self) -> int:
-        """Bytes of encoded windows in the cache."""
-        return self._held
-
-    @property
-    def held_tokens(self) -> int:
-        """Tokens of the windows in the cache."""
+    def cached(self) -> tuple[int, int]:
+        """Tokens and bytes of the windows in the cache."""
         with self._guard:
-            return sum(map(len, self._cache))
+            return sum(map(len, self._cache)), self._held
 
     def forget(self) -> None:
         """Empty the cache."""
@@ -126,7 +184,11 @@ class OnnxReader(OnnxTextModel):
         self._guard = threading.Lock()
 
     def read(self, tasks: Sequence[Task]) -> list[Reading]:
-        """Read n claims; see ``Reader``."""
+        """Read n claims, each with its windows in canonical order.
+
+        Raises:
+            JudgeError: The model failed or gave numbers that are not finite.
+        """
         self.warm_up()
         assert self._pool is not None
         groups: dict[tuple[IDS, ...], list[int]] = {}
@@ -162,14 +224,11 @@ class OnnxReader(OnnxTextModel):
             known = {ids: self._cache[ids] for ids in windows if ids in self._cache}
             for ids in known:
                 self._cache.move_to_end(ids)
-            self.hits += len(known)
-            self.misses += len(windows) - len(known)
         new = sorted((ids for ids in windows if ids not in known), key=len, reverse=True)
         for ids, encoded in zip(new, self._pool.map(self._encode, new), strict=True):
             known[ids] = encoded
             self._keep(ids, encoded)
-        nothing = self._nothing()
-        parts = [known[ids] for ids in windows] or [nothing]
+        parts = [known[ids] for ids in windows] or [self._nothing()]
         return {
             "keys": np.concatenate([part.keys for part in parts], axis=3),
             "values": np.concatenate([part.values for part in parts], axis=2),
@@ -180,10 +239,10 @@ class OnnxReader(OnnxTextModel):
         with self._guard:
             if ids not in self._cache:
                 self._cache[ids] = encoded
-                self._held += encoded.size
-            while self._held > self._cache_bytes:
+                self._held += encoded.keys.nbytes + encoded.values.nbytes
+            while self._held > CACHE_BYTES:
                 _, dropped = self._cache.popitem(last=False)
-                self._held -= dropped.size
+                self._held -= dropped.keys.nbytes + dropped.values.nbytes
 
     def _nothing(self) -> _Encoded:
         """Keys and values of no evidence."""
@@ -196,14 +255,12 @@ class OnnxReader(OnnxTextModel):
         return _Encoded(*empty)
 
     def _encode(self, ids: IDS) -> _Encoded:
-        nothing = self._nothing()
         feed = {
             "ids": np.array(ids, np.int64),
             "first": np.zeros(1, np.int64),
             "start": np.zeros(1, np.int64),
             "places": np.zeros(0, np.int64),
-            "keys": nothing.keys,
-            "values": nothing.values,
+            **self._nothing()._asdict(),
         }
         assert self._session is not None
         return _Encoded(*self._session.run(["own_keys", "own_values"], feed))

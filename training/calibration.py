@@ -37,10 +37,9 @@ from guardrail.verdict.claims import GroundingRequest
 from guardrail.verdict.grounder import Grounder
 from judges.base import Pair
 from judges.calibration import Calibration
-from judges.ensemble import most_of
 from judges.evidence_judge import PAIRS, EvidenceJudge
-from judges.onnx import SECOND, OnnxJudge, open_judge
-from judges.sums import write_sums
+from judges.onnx import SECOND, OnnxJudge, most_of, open_judge
+from judges.session import write_sums
 from training.data import load_nli
 from training.grounding import KINDS, calibrated, fit_calibration, fit_calibrations
 from training.rows import Row

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from benchmarks.caqa.build import build_rows
 from benchmarks.caqa.graph import FactGraph
 from benchmarks.caqa.rows import CAQARow, Split
-from judges.heads import HEADS
+from judges.folder import HEADS
 from training.rows import Row
 
 __all__ = ["attribution_rows", "caqa_rows"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from judges.heads import HEADS
+from judges.folder import HEADS
 from training.rows import Row, nli_row
 
 __all__ = ["claim_rows"]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
-from judges.exactness import SAFE_WEIGHT
+from judges.session import SAFE_WEIGHT
 from training.window_model import LABELS, Packed, Sizes, WindowModel, bucket
 
 __all__ = ["GRAPH", "LAYERS_FILE", "WORDS_FILE", "Ranges", "measure_ranges", "write_graph"]

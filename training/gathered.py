@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.data import measures, read_jsonl
 from guardrail.core.types import Triple
-from judges.heads import HEADS
+from judges.folder import HEADS
 from judges.selection import split_sentences
 from training.data import Split, clean
 from training.relations import readable

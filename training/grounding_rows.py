@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from benchmarks.data import held_out, read_jsonl
 from guardrail.core.types import Triple, Verdict
-from judges.heads import HEADS
+from judges.folder import HEADS
 from training.forms import mentions, near_miss, same_value
 from training.relations import MIXED_UP, readable
 from training.rows import NO_LABEL, Row

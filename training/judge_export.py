@@ -22,7 +22,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from judges.exactness import SAFE_WEIGHT
+from judges.session import SAFE_WEIGHT
 
 __all__ = ["write_cross_encoder"]
 
@@ -31,7 +31,7 @@ Array = NDArray[Any]
 MICROSOFT = "com.microsoft"
 OPSET = 20
 LEVELS = SAFE_WEIGHT
-"""Largest magnitude of a symmetric 8-bit weight; see ``judges.exactness``."""
+"""Largest magnitude of a symmetric 8-bit weight; see ``judges.session``."""
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 

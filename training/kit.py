@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from judges.sequences import IDS, Claim
+from judges.window_reader import IDS, Claim
 from training.window_model import Sizes
 
 __all__ = [

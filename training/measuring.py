@@ -15,7 +15,7 @@ from benchmarks.caqa.sources import assemble
 from benchmarks.classification import area
 from guardrail.core.types import Grounding, Verdict
 from judges.base import AttributionItem, Pair
-from judges.heads import HEADS
+from judges.folder import HEADS
 from judges.onnx import SECOND, open_judge
 from training.data import load_nli
 from training.gathered import load_gathered

@@ -10,10 +10,9 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from guardrail.core.types import Verdict
+from judges.letters import readable
 from judges.selection import split_sentences
-from judges.sequences import claims_of, windows_of
-from judges.session import readable
-from judges.window_reader import OnnxReader
+from judges.window_reader import OnnxReader, claims_of, windows_of
 from training.data import load_nli
 from training.gathered import load_gathered
 from training.kit import ROOM, Item, Kit, write_kit

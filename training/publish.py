@@ -23,10 +23,15 @@ from tokenizers import Tokenizer
 from benchmarks.caqa.sources import assemble
 from guardrail.core.types import Verdict
 from judges.base import GroundingItem, Pair
-from judges.evidence_judge import EvidenceJudge
-from judges.probes import PROBES, Probe, statement_features, word_features, write_probes
-from judges.session import softmax
-from judges.sums import write_sums
+from judges.evidence_judge import (
+    PROBES,
+    EvidenceJudge,
+    Probe,
+    statement_features,
+    word_features,
+    write_probes,
+)
+from judges.session import softmax, write_sums
 from judges.window_reader import OnnxReader, canonical
 from training.caqa_rows import caqa_rows
 from training.export import measure_ranges, write_graph

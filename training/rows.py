@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from judges.heads import HEADS
+from judges.folder import HEADS
 
 __all__ = [
     "NOT_CONTRADICTION",

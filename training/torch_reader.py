@@ -8,8 +8,7 @@ import numpy as np
 import torch
 
 from guardrail.core.errors import JudgeError
-from judges.sequences import IDS, Claim
-from judges.window_reader import Reading, Task
+from judges.window_reader import IDS, Claim, Reading, Task
 from training.window_model import WindowModel, pack
 
 __all__ = ["TorchReader"]

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from judges.sequences import IDS, OFFSET, Claim
+from judges.window_reader import IDS, OFFSET, Claim
 
 __all__ = ["LABELS", "Packed", "Sizes", "WindowModel", "bucket", "pack"]
 

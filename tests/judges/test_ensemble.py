@@ -10,10 +10,9 @@ import pytest
 
 from guardrail.core.types import Grounding
 from judges.base import GroundingItem, Pair
-from judges.ensemble import EnsembleJudge
 from judges.evidence_judge import EvidenceJudge
-from judges.onnx import SECOND, SHIPPED, OnnxJudge, open_judge
-from judges.sums import write_sums
+from judges.onnx import SECOND, SHIPPED, EnsembleJudge, OnnxJudge, open_judge
+from judges.session import write_sums
 from tests.judges.tiny_windows import write_base, write_judge
 
 SURE = "Ada Lovelace was born in London."

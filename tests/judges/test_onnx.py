@@ -15,7 +15,7 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import Category, NLIScores
 from judges.base import AttributionItem, Pair
 from judges.onnx import OnnxJudge
-from judges.sums import write_sums
+from judges.session import write_sums
 from tests.judges.tiny import WORDS, write_judge
 
 words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=30).map(" ".join)

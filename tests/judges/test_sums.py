@@ -9,7 +9,7 @@ from guardrail.core.errors import JudgeError
 from judges.base import Pair
 from judges.encoder import SHIPPED_ENCODER
 from judges.onnx import SECOND, SHIPPED, OnnxJudge
-from judges.sums import SUMS, check_sums, write_sums
+from judges.session import SUMS, check_sums, write_sums
 from tests.judges.tiny import write_judge
 
 

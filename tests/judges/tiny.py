@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from judges.heads import HEADS
-from judges.sums import write_sums
+from judges.folder import HEADS
+from judges.session import write_sums
 from training.judge_export import write_cross_encoder
 
 HIDDEN, INNER, LAYERS = 32, 64, 2

@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from judges.probes import PROBES, Probe, write_probes
-from judges.sequences import claims_of, windows_of
-from judges.sums import write_sums
+from judges.evidence_judge import PROBES, Probe, write_probes
+from judges.session import write_sums
+from judges.window_reader import claims_of, windows_of
 from tests.judges.tiny import LETTERS, WORDS
 from training.export import measure_ranges, write_graph
 from training.kit import Item, Kit

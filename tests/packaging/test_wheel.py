@@ -6,7 +6,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from judges.sums import SUMS
+from judges.session import SUMS
 from tests.packaging.wheels import ROOT, built
 
 EPOCH = "1760000000"
