@@ -22,10 +22,10 @@ SLOW = (
     "chains/test_event_loop.py", "chains/test_middleware.py", "chains/test_odd_requests.py",
     "chains/test_openai_canary.py", "chains/test_openai_examples.py",
     "guardrail/bulk", "guardrail/commands", "guardrail/core/documents",
-    "guardrail/core/text/test_tagging.py", "guardrail/engine/test_agreement.py",
-    "guardrail/evaluation/test_pytest_plugin.py", "guardrail/models", "guardrail/test_report.py",
-    "judges/test_conner.py", "judges/test_sck.py", "judges/test_benchmark.py", "judges/test_causal_lm.py",
-    "judges/test_causal_transformers.py", "judges/test_exactness.py", "judges/test_hf.py",
+    "guardrail/core/text/test_tagging.py", "guardrail/evaluation/test_pytest_plugin.py",
+    "guardrail/models", "guardrail/test_report.py",
+    "judges/test_benchmark.py", "judges/test_causal_lm.py", "judges/test_causal_transformers.py",
+    "judges/test_conner.py", "judges/test_exactness.py", "judges/test_hf.py", "judges/test_sck.py",
     "kg/test_hubs.py", "kg/test_quoting.py",
 )  # fmt: skip
 """What only ``make test-all`` runs: browsers, programs and servers in processes of their own, what

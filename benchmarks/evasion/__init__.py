@@ -5,6 +5,6 @@
 Each form has 8 false claims and 8 true ones in near wording, each in an answer of its own. What
 counts is what a reader gets: a false claim without a mark, or a true one taken away.
 
-``later`` holds ten more forms, four claims of each kind in each, which were written after the engine
-and measured once; nothing was tuned on them.
+``later`` holds ten more forms, four claims of each kind in each, which were written after the
+engine and measured once; nothing was tuned on them.
 """

@@ -8,10 +8,10 @@ pytest.importorskip("starlette", reason="the extra 'server' is not installed")
 pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 
 from benchmarks.faults.facts import CANARY, RIGHT, Case
-from benchmarks.faults.seen import seen_answers, seen_error, seen_reply
+from benchmarks.faults.seen import seen_answers
 from benchmarks.faults.server import serving
 from benchmarks.faults.ways import Ways
-from guardrail import Action, GuardedAnswer, JudgeError, Sentence
+from guardrail import Action, GuardedAnswer, Sentence
 from guardrail.core.types import Category, Score, ScoreCard
 
 SOUND = Case("check", "none", "none")
@@ -37,17 +37,6 @@ def test_what_should_not_have_left_is_counted() -> None:
     assert seen_answers(SOUND, [answer(f"She {RIGHT}.", Category.SUPPORTIVE)]).unjudged == 0
     blind = seen_answers(BLIND, [answer(f"She {RIGHT}.", Category.SUPPORTIVE)])
     assert (blind.unjudged, blind.wrong) == (2 * len(RIGHT), 1)
-
-
-def test_errors_are_told_apart() -> None:
-    assert seen_error(JudgeError("gone")).outcome == "typed error"
-    assert seen_error(KeyError("x")).bad
-    assert seen_reply(SOUND, 502, '{"error": {"message": "x"}}').outcome == "typed error"
-    assert seen_reply(SOUND, 500, '{"error": {"message": "x"}}').bad
-    assert seen_reply(SOUND, 200, "").bad
-    assert seen_reply(SOUND, 200, "", whole=False).outcome == "broken off"
-    stream = f'data: {{"choices": [{{"delta": {{"content": "She {RIGHT}."}}}}]}}\n\n'
-    assert seen_reply(SOUND, 200, stream).outcome == "delivered"
 
 
 async def test_faults_are_met_on_the_way(tmp_path) -> None:

@@ -38,12 +38,3 @@ def test_the_upstreams_times_are_taken_off() -> None:
     assert [item.first_ms for item in added] == [12.5, 100.0, 880.0]
     assert [item.p50_ms for item in added] == [30.0, 400.0, 1200.0]
     assert [item.p99_ms for item in added] == [25.0, 999.0, 1000.0]
-
-
-def test_requests_per_core_are_those_of_the_fastest_step_that_adds_less_than_a_second() -> None:
-    assert [item.per_core for item in report().added] == [50.0, 40.0, 50.0]
-    assert report().per_core == 40.0
-    failing = [THROUGH[0], THROUGH[1].model_copy(update={"errors": 1}), THROUGH[2]]
-    assert report(failing).per_core == 50.0
-    late = [item.model_copy(update={"p99_ms": 5000.0}) for item in THROUGH]
-    assert report(late).per_core is None

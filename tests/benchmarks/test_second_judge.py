@@ -4,13 +4,10 @@ import gzip
 import json
 from pathlib import Path
 
-import pytest
-
-from benchmarks.second_judge import curve, judged_by_both, main
+from benchmarks.second_judge import main
 from benchmarks.verdicts.cases import Case
 from guardrail.core.types import NLIScores, Passage, Verdict
 from judges.base import NLITraits
-from judges.second_opinion import SecondJudge
 
 MILL = (Passage("Three floors make up the building."),)
 BARN = (Passage("Red paint covers it."),)
@@ -63,25 +60,6 @@ class Right(Unsure):
             else NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
             for pair in pairs
         ]
-
-
-@pytest.fixture
-def judged():
-    second = SecondJudge(Right(), "right")
-    yield judged_by_both(CASES, Unsure(), second, 0.3)
-    second.close()
-
-
-def test_each_share_is_of_the_sentences_about_one_piece_of_evidence(judged):
-    points = curve(judged, (0.0, 0.2, 0.4, 1.0))
-    # There is one sentence about the barn: rounded up it is one at any share.
-    assert [(point.share, point.asked) for point in points] == [(0, 0), (0.2, 2), (0.4, 3), (1, 4)]
-    assert [point.balanced for point in points] == [
-        pytest.approx(value) for value in (1 / 3, 2 / 3, 5 / 6, 1.0)
-    ]
-    assert points[-1].auc == 1.0 > points[0].auc
-    assert points[0].seconds == 0.0
-    assert points[3].seconds >= points[1].seconds
 
 
 def test_the_command_prints_the_curve_of_any_judge(tmp_path: Path, capsys):

@@ -182,19 +182,6 @@ def test_a_value_may_be_written_in_another_form(
     assert WrittenFormAligner().entails([pair]) == [in_any_form]
 
 
-def test_nothing_to_average_over_is_no_number() -> None:
-    got = report(score_rows([ScoreRow(marked="Ann sang [NA].")]))
-    assert got.micro.correctness is None
-    assert got.macro.f1 is None
-    assert got.reasons["micro.correctness"] == "no citations"
-    assert report(score_rows([])).alignment_containment is None
-    # Correctness needs the graph alone; precision needs a minimum set as well.
-    got = report(score_rows([ScoreRow(marked=ANSWERS[0][0], graph=GRAPH)]))
-    assert got.micro.correctness == 1
-    assert got.micro.precision is None
-    assert got.reasons["macro.precision"] == "no minimum sets"
-
-
 def cite(name: str, value: str) -> Citation:
     return Citation(entity="Q1", property=name, value=value)
 

@@ -27,7 +27,7 @@ from benchmarks.caqa.prompts import (
     read_category,
 )
 from benchmarks.caqa.rows import CAQARow
-from benchmarks.caqa.run import KeptRuns, evaluate, read_labels, run
+from benchmarks.caqa.run import KeptRuns, evaluate, run
 from benchmarks.caqa.transfer import transfer
 from guardrail.core.errors import ConfigError, InputError
 from guardrail.core.types import Category, Judgement, NLIScores
@@ -221,22 +221,6 @@ def test_judges_that_are_done_are_not_asked_again(unseen: list[CAQARow], tmp_pat
     KeptRuns(file, resume=False)
     assert not file.exists()
     assert file.with_name("judges.jsonl.old").exists()
-
-
-def test_a_persons_labels_are_compared_with_the_construction(
-    unseen: list[CAQARow], tmp_path: Path
-) -> None:
-    register("containment", lambda model=None, **options: ContainmentJudge())
-    file = tmp_path / "labels.jsonl"
-    lines = [{"id": row.id, "category": row.category} for row in unseen[:7]]
-    lines.append({"id": unseen[7].id, "category": "irrelevant"})
-    file.write_text("\n".join(map(json.dumps, lines)))
-    labels = read_labels(file)
-    found = run(["containment", "autois:containment"], {"test": unseen}, labels=labels).human
-    assert found is not None
-    assert found.agreement.n == 8
-    assert found.agreement.micro_f1 >= 7 / 8
-    assert set(found.human) == {"containment", "autois:containment"}
 
 
 @pytest.mark.parametrize(

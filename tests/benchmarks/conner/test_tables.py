@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pytest
-
 from benchmarks.conner.generation import Generator, Plan, Scored, Setting, read_scored
-from benchmarks.conner.tables import figure_2, human, means
+from benchmarks.conner.tables import means
 from benchmarks.conner.trials import Text
 from benchmarks.provenance import Provenance
-from guardrail.core.errors import InputError
 from guardrail.core.types import NLIScores, Score
 from guardrail.models import open_model
 from judges.conner import (
@@ -106,25 +102,3 @@ def test_means_stand_above_the_paper_s_rows() -> None:
     )
     assert lines[6].endswith("| 1.000 |")
     assert any(line.startswith("| paper: ChatGPT | zero-shot | 500 | 0.836 |") for line in lines)
-
-
-def test_ratings_of_people_are_joined_by_question(tmp_path: Path) -> None:
-    file = tmp_path / "ratings.jsonl"
-    ratings = [
-        {"model": "m", "setting": "zero-shot", "query": str(n), "factuality": n // 4, "validity": 2}
-        for n in range(1, 9)
-    ]
-    file.write_text("\n".join(map(json.dumps, ratings)))
-    table = human(ROWS, file, ORIGIN)
-    assert "| factuality | fact-cons | 8 | 1.00† |" in table
-    assert "| validity | EM | 8 | – |" in table  # everybody gave the same rating
-    with pytest.raises(InputError):
-        human(ROWS, tmp_path / "missing.jsonl", ORIGIN)
-
-
-def test_factuality_by_length_and_by_page_views(tmp_path: Path) -> None:
-    views = tmp_path / "views.jsonl"
-    views.write_text('{"topic": "Ada", "views": 123456}\n')
-    frequency, length = figure_2(ROWS, views, ORIGIN)
-    assert "| 10^5 | 8 | 0.450 | 0.550 | 0.000 |" in frequency
-    assert "| 2 | 8 | 0.450 | 0.550 | 0.000 |" in length

@@ -1,15 +1,6 @@
 from __future__ import annotations
 
-from training.encoder_data import Text, hold_out, split_sentences
-
-
-def test_sentences_split_at_their_ends_and_keep_fragments_with_the_one_before() -> None:
-    text = "The Odyssey is a poem . It was written in Greek , long ago . Yes ! He read it twice ."
-    assert split_sentences(text) == (
-        "The Odyssey is a poem .",
-        "It was written in Greek , long ago . Yes !",
-        "He read it twice .",
-    )
+from training.encoder_data import Text, hold_out
 
 
 def test_texts_of_one_group_stay_on_one_side() -> None:
