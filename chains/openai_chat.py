@@ -1,7 +1,7 @@
 """Chat completions under the guardrail: whole replies, and streams of chunks.
 
 Only fields of the protocol are returned. Everything else that a server adds (reasoning,
-transcripts, token probabilities of replaced text) is unjudged text. Reasoning within the answer is
+transcripts, token probabilities) is unjudged text. Reasoning within the answer is
 removed as well.
 """
 
@@ -18,6 +18,7 @@ from chains.openai_reply import (
     ReplyStream,
     StreamedText,
     annotation,
+    judge_data,
     left_out,
     write_answer,
 )
@@ -31,7 +32,7 @@ from chains.openai_wire import (
     error_in,
     is_json_document,
 )
-from chains.structured import Document, call_name, judge_documents, named_unjudged
+from chains.structured import Document, call_name, named_unjudged
 from guardrail import GuardedAnswer
 from guardrail.core.incoming import without_reasoning
 
@@ -114,8 +115,8 @@ def _choices(body: JSON, asked: GuardedRequest) -> Iterator[JSON]:
         message |= asked.tools.of_message(calls_in(given))
         if message["content"]:
             message["content"] = without_reasoning(message["content"])
-        scores = {"logprobs": choice["logprobs"]} if "logprobs" in choice else {}
         head = {"finish_reason": None} | _ended(fitting(choice, CHOICE), message)
+        scores = {"logprobs": None} if "logprobs" in choice else {}
         yield head | scores | {"message": message}
 
 
@@ -140,8 +141,6 @@ async def _guard(asked: GuardedRequest, choice: JSON, answer: GuardedAnswer | No
     raw = message["content"]
     if raw:
         message.pop("refusal", None)  # a reply is an answer or a refusal, never both
-    if "logprobs" in choice:
-        choice["logprobs"] = token_scores(choice["logprobs"], raw or "")
     if answer is not None:
         calls = bool(CALLS & message.keys())
         await write_answer(asked, message, "content", answer, calls=calls)
@@ -152,38 +151,13 @@ async def _guard(asked: GuardedRequest, choice: JSON, answer: GuardedAnswer | No
         message["refusal"] = await asked.guarding.refusal(case, message["refusal"])
 
 
-def token_scores(logprobs: object, text: str) -> JSON | None:
-    """Log-probabilities of a text's own tokens; None where they are those of another text.
-
-    Likely alternatives to a token are text that nobody judged.
-    """
-    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    if not isinstance(tokens, list) or not all(
-        isinstance(item, dict)
-        and isinstance(item.get("token"), str)
-        and isinstance(item.get("logprob"), int | float)
-        for item in tokens
-    ):
-        return None
-    if "".join(item["token"] for item in tokens) != text:
-        return None
-    own = ({"token": item["token"], "logprob": item["logprob"]} for item in tokens)
-    return {"content": [item | {"bytes": None, "top_logprobs": []} for item in own]}
-
-
 async def _judge_data(asked: GuardedRequest, choice: JSON) -> tuple[GuardedAnswer, ...]:
-    """Judge a choice's JSON and tool calls if the policy asks for it; withhold what fails.
-
-    The message's field ``guardrail`` lists the verdicts as ``structured``, and as ``unjudged`` the
-    names of what has none.
-    """
-    message, guarding = choice["message"], asked.guarding
+    """Judge JSON and tool calls as the policy says; withhold what fails."""
+    message = choice["message"]
     documents = documents_of_calls(message)
     if asked.data and is_json_document(message["content"] or ""):
         documents.append(Document.read("content", "answer", message["content"]))
-    verdicts = await judge_documents(guarding.guard, guarding.policy, await asked.case(), documents)
-    if report := verdicts.report():
-        message["guardrail"] = message.get("guardrail", {}) | report
+    verdicts = await judge_data(asked, message, documents)
     if withheld := verdicts.withheld:
         calls = message.pop("tool_calls", ())
         if left := [call for call in calls if str(call.get("id")) not in withheld]:
@@ -191,22 +165,22 @@ async def _judge_data(asked: GuardedRequest, choice: JSON) -> tuple[GuardedAnswe
         if "function_call" in withheld:
             message.pop("function_call", None)
         if "content" in withheld:
-            message["content"] = choice["logprobs"] = None
+            message["content"] = None
         if not left:
             choice["finish_reason"] = "stop"
             if not message["content"]:
-                message["refusal"] = guarding.policy.refusal
+                message["refusal"] = asked.guarding.policy.refusal
     return verdicts.answers
 
 
 def _summed(usages: Sequence[object]) -> JSON | None:
     """What several calls have used together."""
     known = [usage for usage in usages if isinstance(usage, dict)]
-    if not known:
-        return None
-    counts = {name: [usage.get(name) for usage in known] for name in USAGE_COUNTS}
-    totals = {name: sum(n for n in held if isinstance(n, int)) for name, held in counts.items()}
-    return {**known[0], **totals}
+    totals = {
+        name: sum(n for usage in known if isinstance(n := usage.get(name), int))
+        for name in USAGE_COUNTS
+    }
+    return {**known[0], **totals} if known else None
 
 
 # --- streams -----------------------------------------------------------------------------

@@ -100,15 +100,6 @@ def scalar(value: object) -> object:
     return value if isinstance(value, int | float) else identifier(value)
 
 
-def anything(value: object) -> object:
-    """A value of any form, which is passed to a tool."""
-    return value
-
-
-def nothing(value: object) -> None:
-    """A server's own value in a field that only the request may set."""
-
-
 def word(known: Iterable[object]) -> Kind:
     """One of the words that a field knows."""
     words = frozenset(known)
@@ -158,13 +149,13 @@ def kinds_of(*models: object, nested: str = "", **more: Iterable[str]) -> dict[s
         more: Words that other servers use in a field.
     """
     fields: dict[str, list[object]] = defaultdict(list)
-    for model in (leaf for union in models for leaf in _leaves(union)):
-        for name, field in getattr(model, "model_fields", {}).items():
+    for model in _models(*models):
+        for name, field in model.model_fields.items():
             fields[name] += _leaves(field.annotation)
     found: dict[str, Kind] = {}
     for name, leaves in fields.items():
         words = {one for leaf in leaves if get_origin(leaf) is Literal for one in get_args(leaf)}
-        inner = [leaf for leaf in leaves if isinstance(leaf, type) and issubclass(leaf, BaseModel)]
+        inner = _models(*leaves)
         kinds: list[Kind] = []
         if name in IDENTIFIERS:
             kinds.append(identifier)
@@ -179,6 +170,11 @@ def kinds_of(*models: object, nested: str = "", **more: Iterable[str]) -> dict[s
         if kinds:
             found[name] = _any_of(kinds)
     return found
+
+
+def _models(*unions: object) -> list[type[BaseModel]]:
+    leaves = (leaf for union in unions for leaf in _leaves(union))
+    return [leaf for leaf in leaves if isinstance(leaf, type) and issubclass(leaf, BaseModel)]
 
 
 def _leaves(annotation: object) -> Iterator[object]:
@@ -221,7 +217,13 @@ MESSAGE: Table = {
     "refusal": text,
 }
 """A message; its texts are still to be judged."""
-FUNCTION: Table = {"name": identifier, "arguments": anything}
+
+
+def _anything(value: object) -> object:
+    return value
+
+
+FUNCTION: Table = {"name": identifier, "arguments": _anything}
 MESSAGE_CALLS: Table = {
     "tool_calls": each(
         object_of(
@@ -230,7 +232,7 @@ MESSAGE_CALLS: Table = {
                 "id": unspaced,
                 "type": word({"function", "custom"}),
                 "function": object_of(FUNCTION),
-                "custom": object_of({"name": identifier, "input": anything}),
+                "custom": object_of({"name": identifier, "input": _anything}),
                 "extra_content": tree(sealed),  # Gemini's signature of a thought
             }
         )
@@ -256,7 +258,7 @@ RESPONSE: Table = (
         service_tier=TIERS,
         prompt_cache_retention=("in-memory",),
     )
-    | dict.fromkeys(REQUESTS_OWN, nothing)
+    | dict.fromkeys(REQUESTS_OWN, lambda value: None)
     | {
         "error": lambda value: clean_error(value) if value else None,
         "store": truth,
@@ -311,19 +313,13 @@ NAMED_ITEMS = frozenset({"function_call", "custom_tool_call"})
 """Types of items that call a tool of the request by its name."""
 NAMED_EVENTS = TOOL_EVENTS[:2]
 """Beginnings of the types of their events."""
-HANDED = {
-    "function_call": "arguments",
-    "custom_tool_call": "input",
-    "tool_search_call": "arguments",
-    "mcp_call": "arguments",
-    "mcp_approval_request": "arguments",
-    "web_search_call": "action",
-    "file_search_call": "queries",
-    "code_interpreter_call": "code",
-    "computer_call": "action",
-    "local_shell_call": "action",
-    "shell_call": "action",
-    "apply_patch_call": "operation",
+PICTURE_CALL = "image_generation_call"
+HANDED: dict[str, str] = {
+    kind: name
+    for model in _models(ResponseOutputItem)
+    for kind in get_args(model.model_fields["type"].annotation)
+    for name in ("action", "arguments", "code", "input", "operation", "queries")
+    if name in model.model_fields and kind != PICTURE_CALL
 }
 """The field in which an item of each type passes something to its tool; prose may stand there."""
 HANDED_KINDS: Table = {"queries": each(text), "code": text}
@@ -360,7 +356,7 @@ def is_tool_event(kind: str) -> bool:
 
 def is_call(item: JSON) -> bool:
     """True if an item passes something unjudged, to a tool or as a picture to the reader."""
-    return item.get("type") in HANDED or item.get("type") == "image_generation_call"
+    return item.get("type") in HANDED or item.get("type") == PICTURE_CALL
 
 
 def handed_over(item: JSON) -> JSON:
@@ -372,7 +368,7 @@ def handed_over(item: JSON) -> JSON:
 def clean_tool_item(item: JSON) -> JSON:
     """A tool's item with only the fields of the protocol."""
     name = HANDED.get(str(item.get("type")))
-    handed = {} if name is None else {name: HANDED_KINDS.get(name, anything)}
+    handed = {} if name is None else {name: HANDED_KINDS.get(name, _anything)}
     return fitting(item, {**TOOL_ITEM, **handed})
 
 

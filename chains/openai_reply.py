@@ -20,6 +20,7 @@ from chains.openai_wire import (
 from chains.options import StreamMode
 from chains.rendering import PlacedCitation, cited, details, render
 from chains.streaming import SentenceGate
+from chains.structured import Document, Verdicts, judge_documents
 from guardrail import GuardedAnswer
 from guardrail.core.types import Action, Problem
 from guardrail.log.records import tagged
@@ -27,7 +28,15 @@ from guardrail.log.records import tagged
 if TYPE_CHECKING:
     from chains.openai_request import GuardedRequest
 
-__all__ = ["Outcome", "ReplyStream", "StreamedText", "annotation", "left_out", "write_answer"]
+__all__ = [
+    "Outcome",
+    "ReplyStream",
+    "StreamedText",
+    "annotation",
+    "judge_data",
+    "left_out",
+    "write_answer",
+]
 
 BROKEN_OFF = Problem(
     part="model",
@@ -63,6 +72,19 @@ async def write_answer(
         part[name] = "" if asked.responses else None
     part["annotations"] = [annotation(item, asked) for item in rendition.citations]
     part["guardrail"] = await asyncio.to_thread(details, answer, reasons=guarding.reasons)
+
+
+async def judge_data(asked: GuardedRequest, part: JSON, documents: list[Document]) -> Verdicts:
+    """Judge JSON and tool calls if the policy asks for it.
+
+    The field ``guardrail`` of the part lists the verdicts as ``structured``, and as ``unjudged``
+    the names of what has none.
+    """
+    guard, case = asked.guarding.guard, await asked.case()
+    verdicts = await judge_documents(guard, asked.guarding.policy, case, documents)
+    if report := verdicts.report():
+        part["guardrail"] = part.get("guardrail", {}) | report
+    return verdicts
 
 
 def left_out(answer: GuardedAnswer | None, *, calls: bool) -> bool:

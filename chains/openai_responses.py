@@ -28,9 +28,16 @@ from chains.openai_fields import (
     text,
     unspaced,
 )
-from chains.openai_reply import Outcome, ReplyStream, StreamedText, annotation, write_answer
+from chains.openai_reply import (
+    Outcome,
+    ReplyStream,
+    StreamedText,
+    annotation,
+    judge_data,
+    write_answer,
+)
 from chains.openai_wire import JSON, Event, UnreadableReplyError, clean_error, is_json_document
-from chains.structured import Document, call_name, judge_documents, named_unjudged
+from chains.structured import Document, call_name, named_unjudged
 from guardrail import CheckRequest, GuardedAnswer
 from guardrail.core.incoming import without_reasoning
 from guardrail.core.text.sentences import split_sentences
@@ -121,11 +128,7 @@ async def _guard(
 
 
 async def _judge_data(asked: GuardedRequest, response: JSON) -> tuple[GuardedAnswer, ...]:
-    """Judge JSON and tool calls if the policy asks for it; withhold what fails.
-
-    The field ``guardrail`` of the response lists the verdicts as ``structured``, and as
-    ``unjudged`` the names of what has none.
-    """
+    """Judge JSON and tool calls as the policy says; withhold what fails."""
     held: dict[str, list[JSON]] = {}  # ids may be equal, and are the model's
     documents = []
     for place, item in enumerate(response["output"]):
@@ -142,14 +145,11 @@ async def _judge_data(asked: GuardedRequest, response: JSON) -> tuple[GuardedAns
                 of = f"output {place}, content {number}"
                 held.setdefault(of, []).append(part)
                 documents.append(Document.read(of, "answer", part["text"]))
-    guarding = asked.guarding
-    verdicts = await judge_documents(guarding.guard, guarding.policy, await asked.case(), documents)
-    if report := verdicts.report():
-        response["guardrail"] = report
+    verdicts = await judge_data(asked, response, documents)
     for failed in (one for of in verdicts.withheld for one in held[of]):
         if failed.get("type") == "output_text":
             failed.clear()
-            failed |= {"type": "refusal", "refusal": guarding.policy.refusal}
+            failed |= {"type": "refusal", "refusal": asked.guarding.policy.refusal}
         else:
             response["output"] = [item for item in response["output"] if item is not failed]
     return verdicts.answers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chains.options import MarkerStyle
 from guardrail.core.types import (
@@ -17,7 +17,7 @@ from guardrail.core.types import (
     SpanKind,
     Triple,
 )
-from guardrail.markers.grammar import Marker, insert, render_marker
+from guardrail.markers.grammar import Marker, render_marker
 from guardrail.markers.rendering import markers_of
 
 __all__ = [
@@ -33,30 +33,26 @@ __all__ = [
 ]
 
 PASSAGE = "passage"
-"""The property that a citation of a passage has in place of a triple's."""
-
+"""The property in the citation of a passage."""
 QUOTED = re.compile(r'".*"', re.DOTALL)
 """What a reason quotes: from the first quotation mark to the last, since the text may hold some."""
-
 IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 """An identifier of a graph without short ones: for machines, and no name to show to a reader."""
-
-
 HARD_BREAK = "  \n"
 """A line break that pages which read Markdown keep."""
 
 
 class PlacedCitation(NamedTuple):
-    """A citation with the stretch of the returned text that it supports.
+    """A citation with the span of the returned text that it supports.
 
     Attributes:
-        start: Offset of the stretch in the returned text.
+        start: Offset of the span in the returned text.
         end: Offset past it.
         citation: As written in a marker.
-        title: What is cited, for a person to read.
-        url: Page to open; None where there is none.
-        evidence: What is cited; None where the answer does not hold it.
-        note: Number of its note in the text; None where it has none.
+        title: Title of the evidence, for a person to read.
+        url: Page to open; None if there is none.
+        evidence: The cited evidence; None if the answer does not hold it.
+        note: Number of its note in the text; None without one.
     """
 
     start: int
@@ -76,16 +72,17 @@ class Rendition(NamedTuple):
 
 
 class _Cited(NamedTuple):
-    """What a citation stands for: its title and page, and the key that tells notes apart."""
+    """The evidence behind a citation; equal keys share one note."""
 
     key: object
+    citation: Citation
     title: str
     url: str | None
     evidence: Evidence | None
 
     @property
     def line(self) -> str:
-        """Its note, as a reader sees it: with the page, unless that is the id of a node alone."""
+        """Its note, with the page unless that is the id of a node."""
         node = isinstance(self.evidence, Triple) and self.evidence.subject_id == self.url
         return f"{self.title} ({self.url})" if self.url and not node else self.title
 
@@ -98,7 +95,7 @@ class Notes:
         self._lines: list[str] = []
 
     def number(self, cited: _Cited) -> int:
-        """The number of a note, a new one where it has none yet."""
+        """The number of a note, a new one if it has none yet."""
         if cited.key not in self._numbers:
             self._numbers[cited.key] = len(self._lines) + 1
             self._lines.append(cited.line)
@@ -109,68 +106,88 @@ class Notes:
         return self._numbers.get(cited.key)
 
     def text(self) -> str:
-        """The list of notes, to stand behind the answer; nothing where there are none."""
+        """The list of notes after the answer; empty if there are none."""
         lines = [f"[{number}] {line}" for number, line in enumerate(self._lines, start=1)]
         return "\n\n" + HARD_BREAK.join(lines) if lines else ""
 
 
 def render(answer: GuardedAnswer, style: MarkerStyle) -> Rendition:
-    """Render a whole answer, with its list of notes; one of a dry run as the model wrote it."""
+    """Render a whole answer with its list of notes; in a dry run, as the model wrote it."""
     if answer.dry_run:
         return Rendition(answer.text if answer.original is None else answer.original, ())
     notes = Notes()
-    rendition = render_sentences(answer.text, answer.sentences, answer, style, notes=notes)
+    rendition = render_sentences(answer, answer.sentences, style, notes)
     return rendition._replace(text=rendition.text + notes.text())
 
 
 def render_sentences(
-    text: str,
-    sentences: Sequence[Sentence],
     answer: GuardedAnswer,
+    sentences: Sequence[Sentence],
     style: MarkerStyle,
-    *,
     notes: Notes,
+    start: int = 0,
+    end: int | None = None,
 ) -> Rendition:
-    """Render a stretch of an answer.
+    """Render a part of an answer.
 
     Args:
-        text: The clean stretch; the sentences' offsets index it.
-        sentences: The sentences in it.
-        answer: Whose evidence and entities the citations stand for.
+        answer: The answer.
+        sentences: Its sentences whose markers are written.
         style: How markers look.
         notes: Numbers given so far; new ones are added.
+        start: Offset of the part in the answer's text.
+        end: Offset past it; None for the end of the text.
     """
-    cited = _Evidence(answer)
-    # Markers are set, never read back: the text itself may hold brackets.
-    markers = insert(
-        text, [item for sentence in sentences for item in markers_of(sentence)]
-    ).markers
+    evidence = _Evidence(answer)
+    markers = [marker for sentence in sentences for marker in markers_of(sentence)]
     pieces: list[str] = []
     shifts: list[tuple[int, int]] = []
-    position = length = 0
-    for marker in markers:
-        chunk = text[position : marker.at]
-        written = _write(marker, style, cited, notes)
-        written = marker.lead + written + marker.trail if written else ""
-        pieces += [chunk, written]
-        length += len(chunk) + len(written)
+    position, length = start, 0
+    for marker in sorted(markers, key=lambda marker: marker.at):
+        written = _write(marker, style, evidence, notes)
+        pieces += [answer.text[position : marker.at], f" {written}" if written else ""]
+        position = max(position, marker.at)
+        length += len(pieces[-2]) + len(pieces[-1])
         shifts.append((marker.at, length - marker.at))
-        position = marker.at
-    pieces.append(text[position:])
-    return Rendition("".join(pieces), _place(sentences, cited, notes, shifts))
+    pieces.append(answer.text[position:end])
+    placed: dict[object, PlacedCitation] = {}
+    for sentence in sentences:
+        spans = {
+            span.triple.citation: span
+            for span in sentence.spans
+            if span.kind in (SpanKind.SUPPORTED, SpanKind.CORRECTED) and span.triple is not None
+        }
+        for citation in sentence.citations:
+            found, span = evidence.cited(citation), spans.get(citation, sentence)
+            first = _moved(span.start, shifts, -start)
+            last = _moved(span.end, shifts, -start, closing=True)
+            # Several sentences of one passage are one citation to a reader.
+            key = (first, last, found.key)
+            placed.setdefault(key, PlacedCitation(first, last, *found[1:], notes.known(found)))
+    return Rendition("".join(pieces), tuple(placed.values()))
+
+
+def _moved(
+    offset: int, shifts: Sequence[tuple[int, int]], shift: int, *, closing: bool = False
+) -> int:
+    """The rendered position of an offset in the clean text; an end stays before its own marker."""
+    for at, moved in shifts:
+        if at > offset or (at == offset and closing):
+            break
+        shift = moved
+    return max(0, offset + shift)
 
 
 def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, object]:
     """The ``guardrail`` field of a host's message: decision, sentences and scores, as JSON.
 
-    The reasons of a decision quote what they are about. Where the policy removed text or refused
-    the answer, they would carry it to the reader after all, so they come without what they quote
-    of it; the score log holds them whole.
+    The reasons of a decision quote the answer. If the policy removed text or refused the answer,
+    they come without the quoted text; the score log holds them whole.
 
     Args:
         answer: The guarded answer.
-        reasons: Whether reasons come with a refusal and with an answer whose text was removed
-            or corrected, and what stood where something was corrected.
+        reasons: Whether a refusal, and an answer with removed or corrected text, carries its
+            reasons and the original of a correction.
     """
     kept = answer.model_dump(
         mode="json",
@@ -187,9 +204,17 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, object]
         kept["reasons"] = safe_reasons(answer)
     if answer.would is not None:
         kept |= {"would": answer.would.value, "would_block": answer.would_block}
-    if not reasons:
-        _without_originals(kept["sentences"])
+    for sentence in () if reasons else kept["sentences"]:
+        if sentence["correction"]:  # that there was one is still reported
+            sentence["correction"]["original"] = ""
+        for span in sentence["spans"]:
+            span["instead_of"] = None
     return kept
+
+
+def safe_reasons(answer: GuardedAnswer) -> list[str]:
+    """The reasons of a decision, without what they quote of the answer."""
+    return list(dict.fromkeys(QUOTED.sub("…", reason) for reason in answer.reasons))
 
 
 def cited(citation: PlacedCitation) -> dict[str, object]:
@@ -200,22 +225,8 @@ def cited(citation: PlacedCitation) -> dict[str, object]:
     return {"triple": citation.citation.model_dump()}
 
 
-def _without_originals(sentences: Sequence[dict[str, Any]]) -> None:
-    """Leave out the original of a correction, but report that something was corrected."""
-    for sentence in sentences:
-        if sentence["correction"]:
-            sentence["correction"]["original"] = ""
-        for span in sentence["spans"]:
-            span["instead_of"] = None
-
-
-def safe_reasons(answer: GuardedAnswer) -> list[str]:
-    """Why an answer was decided on, without what the reasons quote of it."""
-    return list(dict.fromkeys(QUOTED.sub("…", reason) for reason in answer.reasons))
-
-
 class _Evidence:
-    """Finds what a citation stands for among an answer's evidence."""
+    """Finds the evidence of an answer by its citations."""
 
     def __init__(self, answer: GuardedAnswer) -> None:
         self._triples: dict[Citation, Triple] = {}
@@ -229,20 +240,20 @@ class _Evidence:
         self._entities = {link.entity.id: link.entity for link in answer.entities}
 
     def cited(self, citation: Citation) -> _Cited:
-        """What a citation stands for; by itself where the evidence does not hold it."""
+        """The evidence of a citation, even if the answer does not hold it."""
         passage = self.passage(citation)
         if passage is not None:
             title = passage.title or passage.id or citation.entity
             # Pieces of one page are one note, whatever their ids.
             key = (title, passage.url or passage.id)
-            return _Cited(key, title, passage.url, passage)
+            return _Cited(key, citation, title, passage.url, passage)
         entity = self._entities.get(citation.entity)
         title = f"{self._name(citation)}, {citation.property}: {citation.value}"
         page = entity.url if entity else None
-        return _Cited(citation, title, page, self._triples.get(citation))
+        return _Cited(citation, citation, title, page, self._triples.get(citation))
 
     def readable(self, citation: Citation) -> Citation:
-        """A citation in a text that people read: the label in place of an IRI."""
+        """A citation for readers: the label in place of an IRI."""
         if not IRI.fullmatch(citation.entity):
             return citation
         return citation.model_copy(update={"entity": self._name(citation)})
@@ -252,7 +263,7 @@ class _Evidence:
         return triple.subject if triple else entity.label if entity else citation.entity
 
     def passage(self, citation: Citation) -> Passage | None:
-        """The passage that a citation quotes: of several with one name the one that holds it."""
+        """The cited passage; of several with one name, the one that holds the quotation."""
         if citation.property != PASSAGE:
             return None
         named = self._passages.get(citation.entity, [])
@@ -276,47 +287,3 @@ def _write(marker: Marker, style: MarkerStyle, evidence: _Evidence, notes: Notes
     rest = [citation for citation in marker.citations if citation not in noted]
     cited = [evidence.readable(item) for item in rest] if style is MarkerStyle.KALMA else []
     return written + render_marker(cited, na=marker.na, corrected=marker.corrected)
-
-
-def _place(
-    sentences: Sequence[Sentence],
-    evidence: _Evidence,
-    notes: Notes,
-    shifts: Sequence[tuple[int, int]],
-) -> tuple[PlacedCitation, ...]:
-    placed: dict[tuple[int, int, object], PlacedCitation] = {}
-    for sentence in sentences:
-        supported = {
-            span.triple.citation: span
-            for span in sentence.spans
-            if span.kind in (SpanKind.SUPPORTED, SpanKind.CORRECTED) and span.triple is not None
-        }
-        for citation in sentence.citations:
-            span = supported.get(citation)
-            start, end = (span.start, span.end) if span else (sentence.start, sentence.end)
-            cited = evidence.cited(citation)
-            placed_citation = PlacedCitation(
-                start=_moved(start, shifts),
-                end=_moved(end, shifts, closing=True),
-                citation=citation,
-                title=cited.title,
-                url=cited.url,
-                evidence=cited.evidence,
-                note=notes.known(cited),
-            )
-            # Several sentences of one passage are one citation to a reader.
-            placed.setdefault(
-                (placed_citation.start, placed_citation.end, cited.key), placed_citation
-            )
-    return tuple(placed.values())
-
-
-def _moved(offset: int, shifts: Sequence[tuple[int, int]], *, closing: bool = False) -> int:
-    """Where a clean offset lies in the rendered text; an end stays before its own marker."""
-    shift = 0
-    for at, moved in shifts:
-        if at < offset or (at == offset and not closing):
-            shift = moved
-        else:
-            break
-    return offset + shift

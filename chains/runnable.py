@@ -15,7 +15,6 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializa
 from langchain_core.runnables.utils import Input, Output
 from pydantic import ConfigDict, PrivateAttr
 
-from chains.chunks import Chunks, as_chunk
 from chains.evidence.base import Case, Found, RequestField, case_of
 from chains.evidence.langchain import (
     EvidencePlace,
@@ -32,7 +31,7 @@ from chains.guarded_run import (
     run_guarded,
     trace_checks,
 )
-from chains.messages import guarded_output, has_data, with_judged_data
+from chains.messages import Chunks, as_chunk, guarded_output, has_data, with_judged_data
 from chains.options import Inject, StreamMode, injected_prompt
 from chains.payloads import (
     Path,

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from chains.evidence.base import Case
 from chains.options import MarkerStyle, StreamMode
-from chains.rendering import Notes, PlacedCitation, Rendition, render, render_sentences
+from chains.rendering import Notes, PlacedCitation, render, render_sentences
 from guardrail import Policy
 from guardrail.core.incoming import ReasoningFilter
-from guardrail.core.types import Action, GuardedAnswer, Sentence
+from guardrail.core.types import Action, GuardedAnswer
 from guardrail.core.workers import run_sync
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class SentenceGate:
 
     Args:
         guard: The guardrail.
-        case: The question, the case, or a function that gives the case at the first text.
+        case: The question, with its evidence, or a function that gives them at the first text.
         policy: Sentences that it would remove are never released.
         mode: When judged text is released, or a function that gives the mode at the first text.
         style: Style of markers.
@@ -102,13 +102,12 @@ class SentenceGate:
         self._case: Case | None = None
         self._session: CheckSession | None = None
         self._chosen_mode = mode
-        self._mode: StreamMode | None = None
+        self._mode: StreamMode | None = None  # until the first text
         self._style = style
         self._is_data = is_data
         self.ended_as_data = False
         self._reasoning = ReasoningFilter()
         self._held: list[str] = []
-        self._spoken = False
         self._sent = 0
         self._notes = Notes()
 
@@ -121,24 +120,15 @@ class SentenceGate:
         return await self._feed(self._reasoning.feed(piece))
 
     async def _feed(self, piece: str) -> Release:
-        if not piece:
-            return Release("")
-        self._spoken = self._spoken or bool(piece.strip())
-        if self._dry_run:
-            self._held.append(piece)
-            return Release(piece)
-        if not self._spoken:
-            self._held.append(piece)
-            return Release("")
-        if self._mode is None:
+        if self._mode is None and piece.strip():
             chosen = self._chosen_mode
             self._mode = chosen if isinstance(chosen, StreamMode) else chosen()
-            piece = "".join((*self._held, piece))
-            self._held.clear()
-        if self._mode is StreamMode.BUFFER:
+            if self._mode is StreamMode.SENTENCE and not self._dry_run:
+                piece = "".join((*self._held, piece))
+        if self._dry_run or self._mode is not StreamMode.SENTENCE:
             self._held.append(piece)
-            return Release("")
-        judged = await (await self._open()).aadd(piece)
+            return Release(piece if self._dry_run else "")
+        judged = await (await self._open()).aadd(piece) if piece else None
         if judged is None:
             return Release("")
         case = await self._settled()
@@ -153,7 +143,7 @@ class SentenceGate:
         return Release(before.text + last.text, before.citations + last.citations, last.answer)
 
     async def _finish(self) -> Release:
-        if not self._spoken:
+        if self._mode is None:
             return Release("")
         if self._dry_run or self._mode is StreamMode.BUFFER:
             text = "".join(self._held)
@@ -177,7 +167,7 @@ class SentenceGate:
         return Release(last.text + self._notes.text(), last.citations, answer)
 
     async def _settled(self) -> Case:
-        """What the answer is judged against, determined once at the first text."""
+        """Question and evidence, determined once at the first text."""
         if self._case is None:
             self._case = self._given if isinstance(self._given, Case) else await self._given()
             if self._case.policy is not None:
@@ -193,46 +183,30 @@ class SentenceGate:
         return self._session
 
     def _released(self, judged: GuardedAnswer, *, final: bool = False) -> Release:
-        """The part of a judged stretch that may be released."""
+        """The sentences of a judged part that may be released."""
         if judged.action is Action.REFUSE:
             return Release("")
         if judged.action is Action.UNVERIFIED:
             # Only under ``return_unverified``: the user wants to see what could not be judged.
             self._sent += len(judged.text)
             return Release(judged.text)
-        pieces, citations = [], []
+        pieces, citations = [], list[PlacedCitation]()
         position = 0
         for sentence in judged.sentences:
             if self._policy.asks_for(sentence) not in REMOVING:
-                rendition = self._render(judged, sentence, position)
+                # With the gap before it, unless it opens the answer.
+                start = position if self._sent else max(position, sentence.start)
+                found = render_sentences(
+                    judged, [sentence], self._style, self._notes, start, sentence.end
+                )
                 citations += [
-                    citation._replace(
-                        start=citation.start + self._sent, end=citation.end + self._sent
-                    )
-                    for citation in rendition.citations
+                    one._replace(start=one.start + self._sent, end=one.end + self._sent)
+                    for one in found.citations
                 ]
-                pieces.append(rendition.text)
-                self._sent += len(rendition.text)
+                pieces.append(found.text)
+                self._sent += len(found.text)
             position = sentence.end
         if final and self._sent:
             # After the last sentence there is no claim: a closing fence, a rule, space.
             pieces.append(judged.text[position:].rstrip())
         return Release("".join(pieces), tuple(citations))
-
-    def _render(self, answer: GuardedAnswer, sentence: Sentence, position: int) -> Rendition:
-        """Render one sentence with the gap before it; a gap that opens the answer is dropped."""
-        start = position if self._sent else max(position, sentence.start)
-        text = answer.text[start : sentence.end]
-        spans = tuple(
-            span.model_copy(update={"start": span.start - start, "end": span.end - start})
-            for span in sentence.spans
-            if span.start >= start
-        )
-        moved = sentence.model_copy(
-            update={
-                "start": max(0, sentence.start - start),
-                "end": sentence.end - start,
-                "spans": spans,
-            }
-        )
-        return render_sentences(text, [moved], answer, self._style, notes=self._notes)

@@ -202,7 +202,7 @@ def _shown(answer: GuardedAnswer, text: str, style: MarkerStyle) -> tuple[str, i
     if sentences and text.rstrip().endswith(answer.text[sentences[-1].start :].rstrip()):
         sentences.pop()
     end = sentences[-1].end if sentences else 0
-    settled = render_sentences(answer.text[:end], sentences, answer, style, notes=Notes()).text
+    settled = render_sentences(answer, sentences, style, Notes(), end=end).text
     return shown, len(shown) - (len(settled) if shown.startswith(settled) else 0)
 
 
