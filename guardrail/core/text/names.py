@@ -21,6 +21,7 @@ OPENS = re.compile(r"(?:^|[.!?:;][*_]*\s|\n)[\s\"'“‘(\[*_>#|-]*$")
 """What stands before the first word of a clause, whose capital tells nothing."""
 
 
+@remembered(4_096)
 def find_names(text: str) -> list[Span]:
     """The names of a text: offsets of its runs of capitalised words.
 

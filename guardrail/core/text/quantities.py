@@ -44,6 +44,7 @@ SCIENTIFIC = re.compile(
 )
 """*1.75E+01*, *5 × 10^6*, *5×10⁶*."""
 
+SHORT_SCALE = re.compile(r"\s?([a-zA-Z]{1,3})\b")
 VULGAR = re.compile(r"[¼½¾⅐-⅞]")
 """A fraction of one character, alone or behind a whole number."""
 
@@ -104,7 +105,7 @@ class _Number(NamedTuple):
 def find_quantities(text: str, taken: Sequence[tuple[int, int]] = ()) -> list[Quantity]:
     """All quantities of a plain text, in order; what is ``taken`` is something else: dates."""
     found: list[Quantity] = []
-    for quantity in (_with_unit(text, number) for number in _numbers(text, taken)):
+    for quantity in [_with_unit(text, number) for number in _numbers(text, taken)]:
         last = found[-1] if found else None
         if last is not None and (joined := _joined(text, last, quantity)) is not None:
             found[-1] = joined
@@ -130,24 +131,25 @@ def find_fractions(text: str) -> Iterator[Quantity]:
         yield Quantity(share, share, 1.0, unit, Bound.ABOUT, *match.span(1), words=True)
 
 
-def _numbers(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[_Number]:
-    numbers = lexicon("numbers")
-    tokens = tokenise(text)
+def _numbers(text: str, taken: Sequence[tuple[int, int]]) -> list[_Number]:
+    scales, known = lexicon("numbers")["short_scales"], _number_words()
+    tokens, found = tokenise(text), []
     apart = SpanSet(taken)
     place = 0
     while place < len(tokens):
         word = tokens[place].folded
-        if word[0].isalpha() and word not in _number_words():
+        if word[0].isalpha() and word not in known:
             place += 1
             continue
         run = _run(text, tokens, place)
         if run is None or not apart.free(run.start, run.end):
             place += 1
             continue
-        scaled = _scaled(text, run, numbers["short_scales"])
-        yield scaled
+        scaled = _scaled(text, run, scales)
+        found.append(scaled)
         while place < len(tokens) and tokens[place].start < scaled.end:
             place += 1
+    return found
 
 
 @cache
@@ -160,10 +162,11 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
     """The longest number that begins at a token."""
     first = tokens[place]
     numbers = lexicon("numbers")
-    if (special := _special(text, first)) is not None:
+    inside = _inside_word(text, first)
+    if not inside and (special := _special(text, first)) is not None:
         return special
     figures = first.text[:1].isdecimal()
-    if figures and (first.folded[-1:].isalpha() or _inside_word(text, first)):
+    if figures and (inside or first.folded[-1:].isalpha()):
         return None
     if not figures and first.folded not in _number_words():
         return None
@@ -195,12 +198,14 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
 
 def _special(text: str, first: Token) -> _Number | None:
     """A number with an exponent or a vulgar fraction that begins at a token."""
-    start, sign = first.start, 1.0
-    if _inside_word(text, first):
+    match = SCIENTIFIC.match(text, first.start)
+    near = VULGAR.match(text, first.start) or VULGAR.match(text, first.end)
+    if match is None and near is None:
         return None
+    start, sign = first.start, 1.0
     if _is_minus(text, start):
         start, sign = start - 1, -1.0
-    if match := SCIENTIFIC.match(text, first.start):
+    if match is not None:
         raised = unicodedata.normalize("NFKC", match["raised"] or "").replace("−", "-")
         power = int(match["e"] or match["power"] or raised or 0)
         if abs(power) > MOST_ZEROS:
@@ -246,7 +251,7 @@ def _step(written: str, value: float) -> float:
 
 def _scaled(text: str, number: _Number, scales: dict[str, float]) -> _Number:
     """A number with a short scale behind it, as money has: *£5m*, *12k*."""
-    match = re.compile(r"\s?([a-zA-Z]{1,3})\b").match(text, number.end)
+    match = SHORT_SCALE.match(text, number.end)
     if match is None or number.words:
         return number
     scale = scales.get(match[1].lower())

@@ -8,7 +8,9 @@ agree; a bound agrees with what keeps to it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 from guardrail.core.text.dates import Agreement as Agreement
@@ -16,7 +18,7 @@ from guardrail.core.text.dates import ClockTime, Date, agreement, find_dates, fi
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.quantities import Bound, Quantity, find_fractions, find_quantities
 from guardrail.core.text.units import MONEY, Head, Unit, head_of, period
-from guardrail.core.text.words import SpanSet, plain, property_words
+from guardrail.core.text.words import plain, property_words
 
 PHONE, MAIL, WEB = "phone number", "e-mail address", "web address"
 IBAN, ISBN, COLOUR = "bank account", "book number", "colour"
@@ -147,6 +149,9 @@ class Version(NamedTuple):
     end: int
 
 
+_Value = Date | ClockTime | Version | Quantity | Contact
+
+
 class TypedValue(NamedTuple):
     """A value with its kind and its place in the text.
 
@@ -163,7 +168,7 @@ class TypedValue(NamedTuple):
     text: str
     start: int
     end: int
-    value: Date | ClockTime | Version | Quantity | Contact
+    value: _Value
 
 
 def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
@@ -175,34 +180,35 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
         return []
     text = plain(text)
     found: list[TypedValue] = []
-    apart = SpanSet()
-
-    def add(kind: str, value: Date | ClockTime | Version | Quantity | Contact) -> None:
-        start, end = value.start, value.end
-        if apart.free(start, end):
-            apart.take(start, end)
-            found.append(TypedValue(kind, text[start:end], start, end, value))
-
-    for contact in find_contacts(text):
-        add(contact.form, contact)
-    for match in VERSION.finditer(text):
-        add("version", Version(tuple(match.group().lstrip("v").split(".")), *match.span()))
-    for match in VERSION_WORD.finditer(text):
-        group = 1 if match[1] else 2
-        add("version", Version(tuple(match[group].split(".")), *match.span(group)))
     measured = unit is not None and text.strip().isdigit()  # 1790 euros are no year
-    for date in () if measured else find_dates(text, yearless=True):
-        add("date", date)
-    for time in find_times(text):
-        add("time of day", time)
-    for share in find_fractions(text):
-        add("percent", share)
-    taken = [(item.start, item.end) for item in found]
-    for quantity in find_quantities(text, taken):
+    _add(found, text, [(contact.form, contact) for contact in find_contacts(text)])
+    _add(found, text, [("version", version) for version in _versions(text)])
+    if not measured:
+        _add(found, text, [("date", date) for date in find_dates(text, yearless=True)])
+    _add(found, text, [("time of day", time) for time in find_times(text)])
+    _add(found, text, [("percent", share) for share in find_fractions(text)])
+    for quantity in find_quantities(text, [(item.start, item.end) for item in found]):
         if quantity.unit is None and unit is not None:
             quantity = quantity._replace(unit=unit)
-        add(quantity.unit.measure if quantity.unit else "number", quantity)
-    return sorted(found, key=lambda item: item.start)
+        _add(found, text, [(quantity.unit.measure if quantity.unit else "number", quantity)])
+    return found
+
+
+def _add(found: list[TypedValue], text: str, values: Iterable[tuple[str, _Value]]) -> None:
+    """Add the values that overlap none found before, in the order of the text."""
+    for kind, value in values:
+        start, end = value.start, value.end
+        place = bisect_left(found, end, key=attrgetter("start"))
+        if place == 0 or found[place - 1].end <= start:
+            found.insert(place, TypedValue(kind, text[start:end], start, end, value))
+
+
+def _versions(text: str) -> Iterator[Version]:
+    for match in VERSION.finditer(text):
+        yield Version(tuple(match.group().lstrip("v").split(".")), *match.span())
+    for match in VERSION_WORD.finditer(text):
+        group = 1 if match[1] else 2
+        yield Version(tuple(match[group].split(".")), *match.span(group))
 
 
 def values_of(written: str, label: str) -> list[TypedValue]:

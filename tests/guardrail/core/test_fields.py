@@ -14,7 +14,7 @@ from kg.profiles import load_profile
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "stated"),
     [
         ({"answer": "x", "evidences": []}, "'evidences'; did you mean 'evidence'?"),
         ({"answer": "x", "passages": [{"text": "y", "titel": "z"}]}, "did you mean 'title'?"),
@@ -23,10 +23,10 @@ from kg.profiles import load_profile
         ({}, "answer: Field required"),
     ],
 )
-def test_a_wrong_field_is_told_with_the_nearest(body, told):
+def test_a_wrong_field_is_reported_with_the_nearest(body, stated):
     with pytest.raises(ValidationError) as raised:
         CheckBody.model_validate(body)
-    assert told in field_problems(CheckBody, raised.value)
+    assert stated in field_problems(CheckBody, raised.value)
 
 
 HOSTILE = {

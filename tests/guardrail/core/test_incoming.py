@@ -67,9 +67,9 @@ def test_no_control_reaches_a_terminal(guard):
     controls = "".join(map(chr, [*range(0x20), *range(0x7F, 0x85), *range(0x86, 0xA0)]))
     evidence = [Passage(f"Mary Shelley {controls} was a writer.", id=controls, title=controls)]
     answer = guard.check(f"Who{controls}?", f"She was{controls} a writer.", evidence=evidence)
-    told = GuardedAnswer.model_validate_json(answer.model_dump_json()).model_dump_json()
-    assert not [sign for sign in told if category(sign) == "Cc"]
-    assert "\\u00" not in told
+    stated = GuardedAnswer.model_validate_json(answer.model_dump_json()).model_dump_json()
+    assert not [sign for sign in stated if category(sign) == "Cc"]
+    assert "\\u00" not in stated
 
 
 @pytest.mark.parametrize("noise", ["\x00", "\x07", "\x1f", "\x7f", "\x9b", HALF, "\r", "\r\n"])

@@ -17,11 +17,11 @@ def package(monkeypatch):
     return made
 
 
-def test_of_a_missing_library_the_extra_is_told_and_of_others_the_library(package, monkeypatch):
+def test_a_missing_library_is_reported_with_its_extra(package, monkeypatch):
     monkeypatch.setitem(sys.modules, "a_library", None)
     homes = {"a_library.part": "read"}
-    with pytest.raises(MissingExtraError) as told:
+    with pytest.raises(MissingExtraError) as stated:
         loaded_on_use("a_package", homes, {"a_library": "documents"})[0]("read")
-    assert (told.value.package, told.value.extra) == ("a_library", "documents")
+    assert (stated.value.package, stated.value.extra) == ("a_library", "documents")
     with pytest.raises(ModuleNotFoundError):
         loaded_on_use("a_package", homes)[0]("read")

@@ -117,15 +117,15 @@ def test_one_of_several_graphs_may_be_from_outside(installed: Path) -> None:
         ({"judge": "outside_parts:Shop"}, "lacks warm_up, judge; it needs name, warm_up, judge"),
     ],
 )
-def test_a_name_that_leads_nowhere_is_told_before_the_first_answer(
+def test_an_unknown_name_is_reported_before_the_first_answer(
     installed: Path, settings: dict[str, object], message: str
 ) -> None:
     kind = KnowledgeGraphError if "no graph" in message else ConfigError
     base = {"judge": "none", "graph": "none"}
     with Guardrail(GuardrailConfig.model_validate(base | settings)) as guard:
-        with pytest.raises(GuardrailError, match=message) as told:
+        with pytest.raises(GuardrailError, match=message) as stated:
             guard.warm_up()
-        assert isinstance(told.value, kind)
+        assert isinstance(stated.value, kind)
 
 
 class Broken:
@@ -181,7 +181,7 @@ CHECKS = {
 
 
 @pytest.mark.parametrize(("check", "said"), CHECKS.values(), ids=CHECKS)
-def test_a_check_that_fails_is_told_once_and_the_answer_is_unverified(check, said) -> None:
+def test_a_check_that_fails_is_reported_once_and_the_answer_is_unverified(check, said) -> None:
     config = GuardrailConfig.model_validate(SETTINGS_ALONE)
     with Guardrail(config, checks=[check]) as guard:
         answer = guard.check("", SAID, evidence=FACTS)

@@ -56,7 +56,7 @@ def test_json_lines_of_utf_16_are_read() -> None:
     "data",
     ["name,city\nИван,Москва\n".encode("cp1251"), "name,city\nÅsa,Malmö".encode()[:-1] + b",x\n"],
 )
-def test_an_encoding_that_cannot_be_told_is_refused(data: bytes) -> None:
+def test_an_unknown_encoding_is_refused(data: bytes) -> None:
     with pytest.raises(InputError, match="save it as UTF-8"):
         rows(data)
 
@@ -123,7 +123,7 @@ def test_what_is_read_again_counts_once(packing, monkeypatch):
 
 
 @pytest.mark.parametrize("packing", ["gz", "xz"])
-def test_what_is_cut_short_is_told(packing):
+def test_a_truncated_file_is_reported(packing):
     packed = PACKINGS[packing].compress(bytes(range(256)) * 1_000)[:-20]
     with opened(packing, packed) as stream, pytest.raises(InputError, match="cut short"):
         stream.read()

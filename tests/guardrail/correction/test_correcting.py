@@ -104,10 +104,10 @@ def test_the_mark_is_read_back_and_shown_in_each_style(guard):
 
 def test_the_fields_of_a_reply_tell_it_but_not_what_stood_there_where_reasons_are_off(guard):
     answer = guard.check(QUESTION, WRONG, evidence=FACTS, policy=STRICT_CORRECT)
-    told = details(answer)
-    assert told["action"] == "correct"
-    assert told["sentences"][0]["correction"]["original"] == WRONG
-    assert "2,190" not in str(told["reasons"])
+    stated = details(answer)
+    assert stated["action"] == "correct"
+    assert stated["sentences"][0]["correction"]["original"] == WRONG
+    assert "2,190" not in str(stated["reasons"])
     silent = details(answer, reasons=False)
     assert "2,190" not in str(silent)
     assert silent["sentences"][0]["spans"][0]["kind"] == "corrected"
@@ -168,7 +168,7 @@ def test_a_dry_run_asks_no_model_and_says_so(asking, endpoint):
     endpoint.text = "The price of the Fjell 3 is 2,490 euros."
     dry, said = BY_MODEL.changed(dry_run=True), f"{WRONG} {NO_VALUE}"
     answer = asking.check(QUESTION, said, evidence=FACTS, policy=dry)
-    assert (answer.text, answer.would) == (said, Action.FILTER)  # the edit is told as ever
+    assert (answer.text, answer.would) == (said, Action.FILTER)  # the edit is reported
     assert not endpoint.requests
     assert [error.part for error in answer.errors] == ["correction"]
     assert "a dry run asks no model" in answer.errors[0].message
@@ -239,7 +239,7 @@ async def test_a_call_that_hangs_fails_alone_after_half_of_the_time_left() -> No
     assert all(0.0 < (request.timeout_s or 0.0) <= 0.5 for request in model.requests)
 
 
-def test_a_correction_that_is_late_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_correction_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     deadline = Deadline(monkeypatch, flow)
 
     async def does(place: int) -> str:

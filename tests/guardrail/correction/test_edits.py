@@ -13,8 +13,8 @@ from guardrail.log.records import open_log
 
 def written(sentence: str, held: str) -> str | None:
     """The sentence with its last value exchanged for the one that is held."""
-    told, known = find_values(sentence)[-1], find_values(held)[0]
-    edit = value_edit(sentence, told, known, 0)
+    stated, known = find_values(sentence)[-1], find_values(held)[0]
+    edit = value_edit(sentence, stated, known, 0)
     return None if edit is None else replaced(sentence, [edit])
 
 
@@ -165,7 +165,7 @@ def test_what_was_right_from_the_start_ranks_first_and_the_log_says_why(tmp_path
     assert kept[1][0].startswith("rank 1 of 2: ")
 
 
-def test_a_correction_is_told_with_its_fact_and_what_stood_there(guard):
+def test_a_correction_is_shown_with_its_fact_and_the_original(guard):
     answer = guard.check(
         "", "The Fjell 3 costs 2,190 euros.", evidence=FJELL, policy="strict-correct"
     )
@@ -196,7 +196,7 @@ def test_of_a_passage_the_value_of_the_same_thing_is_written(guard):
 
 
 def test_a_value_of_another_thing_in_prose_is_not_written(guard):
-    """Both are told within days, of delivery; only one is what the sentence is about."""
+    """Two values in days; only one is what the sentence is about."""
     evidence = [
         Passage("Bicycles are delivered within 7 working days."),
         Passage("A purchase may be returned for 30 days."),

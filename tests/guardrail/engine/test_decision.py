@@ -95,7 +95,7 @@ def test_removed_sentences_are_those_that_came():
 QUESTION = "Who was Ada Lovelace?"
 
 
-def test_each_place_tells_the_number_it_rests_on(exact_guard: Guardrail) -> None:
+def test_each_place_names_the_score_behind_it(exact_guard: Guardrail) -> None:
     best, worst = exact_guard.rank(
         question=QUESTION,
         answers=["She liked tea.", "Ada Lovelace was born in London in 1815."],
@@ -165,7 +165,7 @@ POOL = Passage(text=OPEN, id="d2", title="Pool")
 
 
 def judged(conflicts: float) -> Scripted:
-    """A judge that is told so by the first statement."""
+    """A judge that finds the contradiction in the first statement."""
     against = StatementScore(carries=0.1, conflicts=conflicts)
     neither = StatementScore(carries=0.0, conflicts=0.0)
     carries = StatementScore(carries=0.9, conflicts=0.0)

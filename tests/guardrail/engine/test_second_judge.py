@@ -45,7 +45,7 @@ BY_DISTANCE = [
 NUMBER = re.compile(r"\d[\d,]+")
 
 
-def told(chance):
+def stated(chance):
     return Grounding(
         supported=chance,
         unsupported=(1 - chance) * 0.8,
@@ -102,7 +102,7 @@ def batches():
 
 def guarding(second, **more):
     config = {"graph": "none", "second_judge": second, **more}
-    first = Scripted({text: told(chance) for text, chance in CHANCES.items()})
+    first = Scripted({text: stated(chance) for text, chance in CHANCES.items()})
     return Guardrail(GuardrailConfig.model_validate(config), grounding=first)
 
 
@@ -216,9 +216,9 @@ def test_without_an_answer_the_first_verdict_stands_and_all_say_so(batches):
     with guarding({"judge": BROKEN, "share": 0.5}) as guard:
         answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
     assert answer.action is alone.action
-    told_apart = {"judged_by", "second_opinion"}
-    assert [item.model_dump(exclude=told_apart) for item in answer.sentences] == [
-        item.model_dump(exclude=told_apart) for item in alone.sentences
+    judge_fields = {"judged_by", "second_opinion"}
+    assert [item.model_dump(exclude=judge_fields) for item in answer.sentences] == [
+        item.model_dump(exclude=judge_fields) for item in alone.sentences
     ]
     assert asked(answer) == set(BY_DISTANCE[:3])
     for sentence in answer.sentences:
@@ -283,7 +283,7 @@ def test_with_the_whole_share_a_stream_ends_in_the_verdict_of_one_check():
 
 def test_what_the_second_judge_contradicts_is_corrected_and_asked_about_once(batches):
     wrong, right = "The Fjell 3 costs 2,190 euros.", "The Fjell 3 costs 2,490 euros."
-    first = Scripted(dict.fromkeys((wrong, right, "The pool is warm."), told(0.5)))
+    first = Scripted(dict.fromkeys((wrong, right, "The pool is warm."), stated(0.5)))
     settings = {"judge": IN_THE_EVIDENCE, "share": 1, "band": 1}
     config = GuardrailConfig.model_validate(
         {"graph": "none", "second_judge": settings, "policy": "strict-correct"}
@@ -294,8 +294,8 @@ def test_what_the_second_judge_contradicts_is_corrected_and_asked_about_once(bat
     assert answer.text == f"The pool is warm. {right}"
     assert answer.sentences[1].correction.original == wrong
     assert {one.judged_by for one in answer.sentences} == {"in-the-evidence-1"}
-    told_of = [text for batch in batches for text in batch]
-    assert sorted(told_of) == sorted(set(told_of))
+    asked_about = [text for batch in batches for text in batch]
+    assert sorted(asked_about) == sorted(set(asked_about))
 
 
 def test_it_needs_a_first_judge_and_a_name_that_is_known():

@@ -1,4 +1,4 @@
-"""Of one answer so many sentences are judged; what is left is told and never looks like fine."""
+"""The bound of judged sentences; what lies beyond is reported and never looks clean."""
 
 import pytest
 

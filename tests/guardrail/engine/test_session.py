@@ -148,7 +148,7 @@ def test_a_sentence_that_was_looked_at_half_is_judged_whole(exact_guard: Guardra
     assert [sentence.start for sentence in judged.sentences] == [0]
 
 
-def test_steps_that_cannot_be_judged_show_the_text_as_it_came() -> None:
+def test_steps_that_cannot_be_judged_show_the_original_text() -> None:
     text = "Mary Shelley was a writer [Q47152, occupation: writer]. She lived. "
     config = GuardrailConfig(judge="none", graph={"location": "/no/such/graph"})
     with Guardrail(config) as guard:

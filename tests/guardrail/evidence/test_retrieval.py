@@ -39,7 +39,7 @@ def guard():
         ("row.table", Triple(**FACT, row=TableRow(table=LONG, number=1))),
     ],
 )
-def test_a_name_that_is_too_long_is_told(guard, name, item) -> None:
+def test_a_name_that_is_too_long_is_reported(guard, name, item) -> None:
     with pytest.raises(InputError, match=rf"evidence\[1\].{name} has 2,001 characters.* 2,000"):
         guard.check("Price?", TRUE, evidence=[Passage(TRUE), item])
     with pytest.raises(InputError, match=name):
@@ -78,8 +78,8 @@ def test_of_much_text_the_longest_passages_are_cut_behind_a_sentence() -> None:
         grown = session.finish()
     assert answer.evidence == (Passage(TRUE, id="a"), *evidence[1:3])
     assert answer.evidence == grown.evidence
-    [told] = [problem.message for problem in answer.errors if problem.part == "evidence"]
-    assert told.startswith("2 triples and passages were left out or cut; raise limits.evidence")
+    [stated] = [problem.message for problem in answer.errors if problem.part == "evidence"]
+    assert stated.startswith("2 triples and passages were left out or cut; raise limits.evidence")
     assert answer.sentences[0].category == "supportive"
 
 
@@ -122,7 +122,7 @@ wd:P131 rdfs:label "located in the administrative territorial entity"@en .
 """
 
 
-def told(text: str, judge: Overlap | None = None, *, verbatim: bool = False) -> Sentence:
+def stated(text: str, judge: Overlap | None = None, *, verbatim: bool = False) -> Sentence:
     answer = parse(f"Mary Shelley wrote novels. {text}", FACTS)
     request = GroundingRequest("Who was Mary Shelley?", answer, prepare(FACTS, wider=WIDER))
     (attributed,), _, problems = Grounder(judge, verbatim=verbatim).ground([request])
@@ -142,7 +142,7 @@ def told(text: str, judge: Overlap | None = None, *, verbatim: bool = False) -> 
     ],
 )
 def test_a_wider_place_supports_the_triple(text: str, place: str) -> None:
-    one = told(text)
+    one = stated(text)
     assert one.category is Category.SUPPORTIVE
     assert one.citations == (BORN.citation,)
     assert [(span.text, span.triple) for span in one.spans if span.triple] == [(place, BORN)]
@@ -154,18 +154,18 @@ def test_a_wider_place_supports_the_triple(text: str, place: str) -> None:
     ["She was born in a ukulele factory.", "She was born in london.", "In May she was born."],
 )
 def test_other_words_do_not(text: str) -> None:
-    assert BORN.citation not in told(text).citations
+    assert BORN.citation not in stated(text).citations
 
 
 def test_the_judge_reads_which_place_lies_where() -> None:
     judge = Overlap()
-    one = told("Her place of birth was London.", judge)
+    one = stated("Her place of birth was London.", judge)
     assert f"{MARY}, place of birth: Somers Town, London." in judge.asked[-1].statements
     assert one.category is Category.SUPPORTIVE
 
 
 def test_verbatim_citations_leave_the_triple_out() -> None:
-    one = told("She was born in London.", verbatim=True)
+    one = stated("She was born in London.", verbatim=True)
     assert one.category is Category.SUPPORTIVE
     assert one.citations == ()
 
@@ -192,7 +192,7 @@ def known(*facts: Triple) -> Knowledge:
         ("", False),
     ],
 )
-def test_the_graph_is_asked_only_where_a_wider_place_may_be_told(answer: str, asked: bool) -> None:
+def test_the_graph_is_asked_only_where_a_wider_place_may_be_named(answer: str, asked: bool) -> None:
     graph = OxigraphGraph.from_text(TURTLE, profile="wikidata")
     (one,) = with_wider(graph, [answer], [known(BORN)])
     assert one.wider == ({"Q2": ("Camden", "London", "England")} if asked else {})

@@ -78,7 +78,7 @@ def test_a_supported_phrase_parts_two_claims() -> None:
     )
 
 
-def test_a_second_citation_of_a_phrase_stands_beside_the_first() -> None:
+def test_a_second_citation_of_a_phrase_follows_the_first() -> None:
     born = Triple(subject="Ada", subject_id="Q7259", property="birthplace", value="London")
     sentence = Sentence(
         text="Born in London to a banker.",

@@ -29,7 +29,7 @@ def test_headings_and_headers_of_tables_claim_nothing() -> None:
     }
 
 
-def test_a_bare_yes_is_read_beside_its_question() -> None:
+def test_a_bare_yes_is_read_with_its_question() -> None:
     question = "Does the Fjell 3 have a warranty of five years?"
     answers = ("It does.", "The Fjell 3 has a warranty of five years.")
     asked = [

@@ -142,15 +142,15 @@ def test_signs_that_the_evidence_has_are_known(guard: Guardrail) -> None:
     sign = "\U00013000\U00013001"
     assert unicodedata.category(sign[0]) == "Lo"
     evidence = [Passage(f"The sign {sign} means king.")]
-    told = f"The sign {sign} means king."
-    assert guard.check("", told, evidence=evidence, policy="strict").action is Action.PASS
-    other = guard.check("", told.replace(sign, sign[::-1]), evidence=evidence, policy="annotate")
+    stated = f"The sign {sign} means king."
+    assert guard.check("", stated, evidence=evidence, policy="strict").action is Action.PASS
+    other = guard.check("", stated.replace(sign, sign[::-1]), evidence=evidence, policy="annotate")
     assert other.sentences[0].category is not Category.SUPPORTIVE
 
 
 def test_what_stands_too_far_behind_to_be_read_is_not_supported(guard: Guardrail) -> None:
-    told = f"{', '.join(['Ada Lovelace was born in London in 1815'] * 40)}, and she was a horse."
-    (sentence,) = judged(guard, told, "annotate").sentences
+    stated = f"{', '.join(['Ada Lovelace was born in London in 1815'] * 40)}, and she was a horse."
+    (sentence,) = judged(guard, stated, "annotate").sentences
     (unread,) = [item for item in sentence.findings if item.check == "unread"]
     assert unread.effect is Effect.MISSING
     assert unread.end == sentence.end

@@ -48,8 +48,8 @@ def test_a_sentence_gets_its_verdict(row: dict[str, Any]) -> None:
     one = answer.sentences[-1]
     assert (one.category and one.category.value) == row["category"]
     if "findings" in row:
-        told = [[f.check, f.effect.value, text[f.start : f.end]] for f in one.findings]
-        assert told == row["findings"]
+        stated = [[f.check, f.effect.value, text[f.start : f.end]] for f in one.findings]
+        assert stated == row["findings"]
     if "cited" in row:
         assert [citation.value for citation in one.citations] == row["cited"]
     for kind in (SpanKind.NA, SpanKind.CONTRADICTED):
@@ -87,16 +87,16 @@ def test_many_values_take_bounded_time(guard, evidence):
 
 
 def test_values_behind_the_bound_are_missing(guard):
-    told = " ".join(f"{1_000 + 7 * number} km" for number in range(COMPARED + 2))
-    evidence = [Triple("depot", "range", value) for value in told.split(" km") if value]
-    answer = guard.check("", f"The depot has a range of {told}.", evidence=evidence)
+    stated = " ".join(f"{1_000 + 7 * number} km" for number in range(COMPARED + 2))
+    evidence = [Triple("depot", "range", value) for value in stated.split(" km") if value]
+    answer = guard.check("", f"The depot has a range of {stated}.", evidence=evidence)
     (missing,) = [
         item
         for item in answer.sentences[0].findings
         if item.effect is Effect.MISSING and "were not compared" in item.because
     ]
     assert missing.because.startswith("2 values")
-    assert answer.text[missing.start : missing.end] == told[-len("1000 km 1000 km") :].strip()
+    assert answer.text[missing.start : missing.end] == stated[-len("1000 km 1000 km") :].strip()
 
 
 FACTS = [Triple("Korva", "price", "2490 euros"), Triple("Korva", "range", "110 km")]

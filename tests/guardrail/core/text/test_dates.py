@@ -32,7 +32,7 @@ def test_what_is_no_time_is_none(text):
     assert find_times(text) == []
 
 
-def test_where_no_half_of_the_day_is_told_both_are_meant():
+def test_without_a_half_of_the_day_both_are_meant():
     def of(text):
         (found,) = find_times(text)
         return found

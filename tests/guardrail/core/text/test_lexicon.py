@@ -68,7 +68,7 @@ def word_lists(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
-def test_no_list_of_english_words_stands_in_code(folder: Path) -> None:
+def test_code_has_no_list_of_english_words(folder: Path) -> None:
     assert word_lists(folder) == []
 
 

@@ -76,7 +76,7 @@ def test_markdown_blocks_are_sentences_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("fence", ["```", "~~~", "````"])
-def test_text_beside_the_signs_of_a_code_block_is_text(fence: str) -> None:
+def test_text_on_the_line_of_a_code_fence_is_text(fence: str) -> None:
     """Nothing of an answer may be passed over: what is no sentence is never judged."""
     [hidden] = split_sentences(f"{fence}Ada was born in Paris.{fence}")
     assert "Ada was born in Paris." in hidden.text

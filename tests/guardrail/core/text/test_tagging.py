@@ -23,17 +23,17 @@ def test_threads_that_load_at_once_get_one_pipeline() -> None:
     assert loaded[0].pipe_names == ["tok2vec", "tagger", "attribute_ruler", "ner"]
 
 
-@pytest.mark.parametrize("told", [None, "4"])
-def test_the_program_has_numpy_on_one_thread_unless_told(
-    told: str | None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("stated", [None, "4"])
+def test_the_program_runs_numpy_on_one_thread_by_default(
+    stated: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
     monkeypatch.setattr(cli, "app", lambda: seen.append(os.environ["OPENBLAS_NUM_THREADS"]))
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    if told is not None:
-        monkeypatch.setenv("OPENBLAS_NUM_THREADS", told)
+    if stated is not None:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", stated)
     cli.main()
-    assert seen == [told or "1"]
+    assert seen == [stated or "1"]
     monkeypatch.delenv("OPENBLAS_NUM_THREADS")
 
 
@@ -180,5 +180,5 @@ def test_short_plain_english_is_never_called_anything_else(text: str) -> None:
         "Ada Lovelace est née à Londres et elle est morte à Marylebone en 1852.",
     ],
 )
-def test_other_languages_are_told(text: str) -> None:
+def test_other_languages_are_detected(text: str) -> None:
     assert not in_english(text)

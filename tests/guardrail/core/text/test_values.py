@@ -57,7 +57,7 @@ def test_values_of_a_text(text: str, found: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "held", "label", "expected"),
+    ("stated", "held", "label", "expected"),
     [
         ("about 133 miles", "214 (kilometres)", "", "same"),
         ("75.6 minutes", "7560.0 (seconds)", "", "conflict"),
@@ -107,8 +107,8 @@ def test_values_of_a_text(text: str, found: list[tuple[str, str]]) -> None:
         ("3 cubic kilometres", "4 km³", "", "conflict"),
     ],
 )
-def test_values_that_agree(told: str, held: str, label: str, expected: str) -> None:
-    (mine,) = find_values(told)
+def test_values_that_agree(stated: str, held: str, label: str, expected: str) -> None:
+    (mine,) = find_values(stated)
     (theirs,) = find_values(held, unit_of_label(label) if label else None)
     assert compare(mine, theirs) is Agreement(expected)
 
@@ -263,10 +263,10 @@ def test_long_numbers_are_judged(number: str) -> None:
     triples = [Triple("Depot", "seeds held", number), Triple("Depot", "opened", f"{number}-01-01")]
     with Guardrail(GuardrailConfig(graph={"location": "none"}), grounding=Overlap()) as guard:
         for form in FORMS:
-            told = form.format(number)
-            for evidence in (triples, [Passage(told)], [Passage("The depot holds 12 seeds.")]):
+            stated = form.format(number)
+            for evidence in (triples, [Passage(stated)], [Passage("The depot holds 12 seeds.")]):
                 answer = guard.check(
-                    "How many?", f"{told} The depot holds 12 seeds.", evidence=evidence
+                    "How many?", f"{stated} The depot holds 12 seeds.", evidence=evidence
                 )
                 assert answer.sentences
                 assert {error.part for error in answer.errors} <= {"language"}

@@ -26,7 +26,7 @@ def test_a_date_is_the_same_in_any_written_form(written: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "held", "expected"),
+    ("stated", "held", "expected"),
     [
         ("in 1593", "1593-07-08", Agreement.SAME),
         ("in July 1593", "1593-07-08", Agreement.SAME),
@@ -44,8 +44,8 @@ def test_a_date_is_the_same_in_any_written_form(written: str) -> None:
         ("in the 1st century BC", "-0043-03-15", Agreement.SAME),
     ],
 )
-def test_dates_agree_as_far_as_the_text_goes(told: str, held: str, expected: Agreement) -> None:
-    (date,) = find_dates(told)
+def test_dates_agree_as_far_as_the_text_goes(stated: str, held: str, expected: Agreement) -> None:
+    (date,) = find_dates(stated)
     assert agreement(date, parse_date(held)) is expected
 
 

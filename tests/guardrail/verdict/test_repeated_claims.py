@@ -1,4 +1,4 @@
-"""What an answer told before is no evidence for what it tells again."""
+"""What an answer states is no evidence when it states it again."""
 
 import pytest
 
@@ -25,20 +25,20 @@ def guard():
 
 @pytest.mark.parametrize("before", BEFORE.values(), ids=list(BEFORE))
 @pytest.mark.parametrize("price", ["2,190", "2,490"])
-def test_a_value_is_as_wrong_told_twice_as_once(guard, before, price):
-    told = FALSE.replace("2,190", price)
-    text = f"{before.replace('2,190', price)} {TRUE} {told}"
+def test_a_repeated_value_is_as_wrong_as_the_first(guard, before, price):
+    stated = FALSE.replace("2,190", price)
+    text = f"{before.replace('2,190', price)} {TRUE} {stated}"
     answer = guard.check("", text, evidence=[PASSAGE], policy="strict")
-    assert (told in answer.text) == (price == "2,490")
+    assert (stated in answer.text) == (price == "2,490")
 
 
 @pytest.mark.parametrize("yes", ["", "Yes, "])
 @pytest.mark.parametrize("evidence", [PASSAGE, Triple("Fjell 3", "price", "2,490 euros")])
 @pytest.mark.parametrize("price", ["2,190", "2,490"])
-def test_so_it_is_where_the_question_told_it(guard, yes, evidence, price):
-    told = f"the Fjell 3 costs {price} euros"
-    question = f"I was told that {told}. Is that right?"
-    answer = guard.check(question, f"{yes}{told}.", evidence=[evidence], policy="strict")
+def test_so_is_a_value_that_the_question_states(guard, yes, evidence, price):
+    stated = f"the Fjell 3 costs {price} euros"
+    question = f"I was told that {stated}. Is that right?"
+    answer = guard.check(question, f"{yes}{stated}.", evidence=[evidence], policy="strict")
     assert (price in answer.text) == (price == "2,490")
 
 
@@ -64,10 +64,10 @@ def test_a_value_of_the_answers_own_stays_missing():
 @pytest.mark.parametrize(("question", "known"), [("", False), ("Who is Otto Lindqvist?", True)])
 def test_a_name_of_the_answers_own_stays_missing(question, known):
     config = GuardrailConfig(graph={"location": "none"}, judge="none")
-    told = "The Fjell 3 was designed by Otto Lindqvist."
+    stated = "The Fjell 3 was designed by Otto Lindqvist."
     with Guardrail(config) as guard:
         evidence = [Triple("Fjell 3", "designer", "Ingrid Solberg")]
-        answer = guard.check(question, f"{told} {told}", evidence=evidence, policy="annotate")
+        answer = guard.check(question, f"{stated} {stated}", evidence=evidence, policy="annotate")
     for sentence in answer.sentences:
         names = [item for item in sentence.findings if item.check == "unknown_names"]
         assert bool(names) != known
