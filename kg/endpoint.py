@@ -9,13 +9,14 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
 from typing import Any, TypedDict, cast
 from urllib.parse import unquote, urlsplit
 
 import httpx
+from SPARQLWrapper import CONSTRUCT, POST, SELECT, SPARQLWrapper
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guardrail.core.errors import ConfigError, KnowledgeGraphError
@@ -30,14 +31,14 @@ from kg.terms import XSD, is_blank
 
 __all__ = ["Endpoint", "QueryRejectedError", "SparqlResult"]
 
-ATTEMPTS = 4
-"""Attempts per query."""
 BACKOFF_S = 0.5
 """Seconds before the second attempt, doubled for each further one; ``Retry-After`` overrides it."""
 CONNECTIONS = 4
 """Concurrent queries; Wikidata allows five."""
 MAX_BYTES = 256 * 2**20
 """Maximum size of a response."""
+REDIRECTS = 3
+"""Redirects in a row that are followed."""
 FAILURES = 10
 """Consecutive failed attempts that pause the endpoint."""
 PAUSE_S = 10.0
@@ -52,6 +53,35 @@ _ADVICE = {
 # SQLSTATE of Virtuoso for a query that its time limit stopped; see kg.queries.
 _OUT_OF_TIME = "S1TAT"
 _SHOWN = 200
+
+
+class _Form(SPARQLWrapper):
+    """A query as SPARQLWrapper encodes it; its kind is given, not guessed from its text.
+
+    httpx sends it: SPARQLWrapper's own transport opens a connection for each query and has a time
+    limit for single reads only.
+    """
+
+    def __init__(self, url: str, *, graph: bool, agent: str) -> None:
+        self._kind = CONSTRUCT if graph else SELECT
+        super().__init__(url, agent=agent)
+        self.setOnlyConneg(True)  # servers disagree on the name of a format parameter
+        self.setMethod(POST)
+
+    def _parseQueryType(self, query: str) -> str:  # noqa: N802
+        return self._kind
+
+    def request(
+        self, client: httpx.Client, headers: Mapping[str, str], timeout: float
+    ) -> httpx.Request:
+        encoded = self._createRequest()
+        return client.build_request(
+            "POST",
+            encoded.full_url,
+            content=cast("bytes", encoded.data),
+            headers={**dict(encoded.header_items()), **headers},
+            timeout=timeout,
+        )
 
 
 class QueryRejectedError(KnowledgeGraphError):
@@ -189,7 +219,7 @@ class Endpoint:
 
         def stop(state: RetryCallState) -> bool:
             late = time.monotonic() + state.upcoming_sleep >= end
-            return late or state.attempt_number >= ATTEMPTS
+            return late or state.attempt_number >= self.settings.attempts
 
         retrying = Retrying(
             retry=retry_if_exception_type(_TransientError), wait=_pause, stop=stop, reraise=True
@@ -246,18 +276,14 @@ class Endpoint:
 
     def _request(self, query: str, timeout: float, *, graph: bool) -> httpx.Request:
         dialect = self.dialect
-        headers = {
-            "Accept": dialect.accept_graph if graph else dialect.accept,
-            "User-Agent": self.settings.user_agent,
-        }
-        form = {"query": query}
+        form = _Form(self.url, graph=graph, agent=self.settings.user_agent)
+        form.setQuery(query)
+        headers = {"Accept": dialect.accept_graph if graph else dialect.accept}
         if dialect.timeout is not None:
-            form[dialect.timeout] = dialect.units(timeout)
+            form.addParameter(dialect.timeout, dialect.units(timeout))
         if dialect.timeout_header is not None:
             headers[dialect.timeout_header] = dialect.units(timeout)
-        return self._client.build_request(
-            "POST", self.url, data=form, headers=headers | self._credentials, timeout=timeout
-        )
+        return form.request(self._client, headers | self._credentials, timeout)
 
     def _read(self, request: httpx.Request, timeout: float) -> bytes:
         """Send the query and read the answer, giving up when the time is over.
@@ -267,6 +293,11 @@ class Endpoint:
         """
         end = time.monotonic() + timeout
         response = self._client.send(request, stream=True)
+        for _ in range(REDIRECTS):
+            if (moved := _moved(request, response)) is None:
+                break
+            response.close()
+            response = self._client.send(moved, stream=True)
         try:
             self._check(response)
             parts: list[bytes] = []
@@ -397,3 +428,13 @@ def _retry_after(response: httpx.Response) -> float | None:
 def _cut(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _moved(request: httpx.Request, response: httpx.Response) -> httpx.Request | None:
+    """The same request at the address that an answer redirects to, if the origin stays the same."""
+    if not response.is_redirect or response.status_code == httpx.codes.SEE_OTHER:
+        return None
+    url = request.url.join(response.headers["Location"])
+    if (url.scheme, url.host, url.port) != (request.url.scheme, request.url.host, request.url.port):
+        return None
+    return httpx.Request(request.method, url, headers=request.headers, content=request.read())

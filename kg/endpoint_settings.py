@@ -26,7 +26,8 @@ class EndpointSettings(Value):
         token: Where a bearer token is.
         headers: Additional headers, each with the place of its value.
         timeout_s: Seconds per attempt, including reading.
-        deadline_s: Seconds per query, including up to four attempts and the pauses between them.
+        deadline_s: Seconds per query, including all attempts and the pauses between them.
+        attempts: Attempts per query; 1 disables retries.
         user_agent: Wikidata requires tool name and contact.
         cache: File of the shared query cache, which keeps results for a day; ``none`` disables it,
             ``default`` is ``kg-guardrail/sparql.sqlite`` in the user's cache folder.
@@ -42,7 +43,8 @@ class EndpointSettings(Value):
     headers: Mapping[str, SecretRef] = Field(default_factory=dict)
     timeout_s: Seconds = 30.0
     deadline_s: Seconds = 90.0
-    user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail)"
+    attempts: int = Field(default=4, ge=1, le=20)
+    user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
     cache: Path | Literal["default"] | None = "default"
     per_second: float | None = Field(default=None, gt=0)
     dialect: str | None = None

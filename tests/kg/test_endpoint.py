@@ -144,6 +144,28 @@ def test_failures_are_typed_and_retried_only_where_it_helps(
         assert cached.select(QUERY)  # failures are not cached
 
 
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirects_within_the_origin_keep_the_query(status: int) -> None:
+    with serving(reply(status, "", Location="/moved?graph=all"), reply()) as server:
+        assert Endpoint(server.url, settings()).select(QUERY)
+    assert server.paths == ["/sparql", "/moved?graph=all"]
+    assert server.requests[0] == server.requests[1]
+
+
+def test_an_endless_redirect_ends() -> None:
+    with serving(reply(302, "", Location="/sparql")) as server:
+        with pytest.raises(KnowledgeGraphError, match="redirects"):
+            Endpoint(server.url, settings()).select(QUERY)
+        assert len(server.requests) == 1 + endpoint.REDIRECTS
+
+
+def test_attempts_are_bounded(clock: HandClock) -> None:
+    with serving(reply(500)) as server:
+        with pytest.raises(KnowledgeGraphError, match="tried once"):
+            Endpoint(server.url, settings(attempts=1)).select(QUERY)
+        assert len(server.requests) == 1
+
+
 LITERAL = {"type": "literal", "value": "café"}
 CAFE = json.dumps(
     {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": LITERAL}]}}, ensure_ascii=False

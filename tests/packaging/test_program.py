@@ -69,7 +69,7 @@ def test_an_endpoint_s_client_and_openai_load_late():
     code = (
         "import sys, guardrail.guard, judges, chains\n"
         "from guardrail import Guardrail; Guardrail()\n"
-        "print([name for name in ('openai', 'rdflib') if name in sys.modules])"
+        "print([name for name in ('openai', 'SPARQLWrapper', 'rdflib') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "[]", done.stderr
