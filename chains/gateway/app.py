@@ -23,7 +23,6 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from chains.gateway.azure import AzurePathMiddleware
-from chains.gateway.bodies import ApiRoute, ChatBody, CheckBody, RankBody, ResponsesBody, openapi
 from chains.gateway.callers import AuthMiddleware, CallSettings, caller_of
 from chains.gateway.limits import LimitsMiddleware
 from chains.gateway.metrics import (
@@ -37,19 +36,33 @@ from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.requests import (
     JSON_TYPE,
     PREFIX,
+    ApiRoute,
+    ChatBody,
+    CheckBody,
+    RankBody,
     RejectedError,
+    ResponsesBody,
     error_response,
     in_reader_thread,
     local_path,
+    openapi,
     read_json,
     read_model,
     unless_gone,
 )
 from chains.gateway.settings import PROTOCOL_PATHS, GatewaySettings
-from chains.gateway.streaming import BackgroundTasks, BrokenOffError, JudgedStream
-from chains.gateway.upstream import TEXTLESS, Upstream, chunks_of, response_of
+from chains.gateway.upstream import (
+    EVENT_STREAM,
+    TEXTLESS,
+    BackgroundTasks,
+    BrokenOffError,
+    JudgedStream,
+    Upstream,
+    chunks_of,
+    response_of,
+)
 from chains.openai_exchange import Exchange, GuardedReply, ReplyStream
-from chains.openai_wire import JSON, Endpoint, Event, Reply, error_body, safe_headers
+from chains.openai_wire import JSON, Endpoint, Event, Reply, error_body
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError
 from guardrail.core.secrets import get_logger, redact
@@ -241,7 +254,7 @@ class _Gateway:
     async def failed(self, request: Request, error: Exception) -> Response:
         """Answer a call that ends in an error, and count it if its reply was to be judged."""
         assert isinstance(error, GuardrailError)
-        self.metrics.failed_call(error, request.scope.get("state", {}))
+        self.metrics.failed(error, request.scope.get("state", {}).get("judging"))
         return error_response(error)
 
     # --- judged calls --------------------------------------------------------------------
@@ -281,19 +294,17 @@ class _Gateway:
             async with self._in_time():
                 response = await unless_gone(request.receive, stack.enter_async_context(opening))
                 kind = response.headers.get("content-type", "")
-                if response.status_code >= 300 or not kind.startswith("text/event-stream"):
+                if response.status_code >= 300 or not kind.startswith(EVENT_STREAM):
                     reply = await unless_gone(request.receive, self._upstream.read(response))
                     await stack.aclose()
                     return self._whole(await exchange.judge(reply), exchange, judging)
         except BaseException:
             await stack.aclose()
             raise
-        headers = dict(safe_headers(response.headers.multi_items()))
-        headers.pop("content-type", None)
         return JudgedStream(
             self._pieces(response, exchange, begin, judging),
-            response.status_code,
-            headers | self._headers(exchange.policy, ()),
+            response,
+            self._headers(exchange.policy, ()),
             seconds=self.settings.timeout_s,
             closed=stack.aclose,
         )
@@ -343,7 +354,7 @@ class _Gateway:
             self.metrics.answers(guarded.answers, judging)
         if guarded.events is not None:
             reply = reply._replace(body=b"".join(event.encode() for event in guarded.events))
-            kind = "text/event-stream"
+            kind = EVENT_STREAM
         response = response_of(reply, kind)
         response.headers.update(self._headers(exchange.policy, guarded.answers))
         return response

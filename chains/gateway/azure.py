@@ -34,7 +34,7 @@ class AzurePathMiddleware:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Rewrite the path of a request; ``state.azure`` has its ``Deployment``."""
+        """Serve a request."""
         if scope["type"] == "http" and (found := AZURE_PATH.fullmatch(local_path(scope))):
             azure = Deployment(found["deployment"], scope["query_string"].decode("latin-1"))
             path = scope.get("root_path", "") + PREFIX + found["call"]

@@ -102,12 +102,7 @@ def _secrets_of(headers: Mapping[str, str]) -> list[str]:
 
 
 class AuthMiddleware:
-    """Identifies the caller of a request by its key, within the rates of address and tenant.
-
-    Args:
-        app: Serves the requests; ``state.caller`` has their ``Caller``.
-        settings: Keys and rates.
-    """
+    """Identifies callers by key, within the rates of address and tenant; sets ``state.caller``."""
 
     def __init__(self, app: ASGIApp, settings: GatewaySettings) -> None:
         self.app = app
@@ -115,11 +110,7 @@ class AuthMiddleware:
         self._rates = RateLimits()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request.
-
-        Raises:
-            RejectedError: With status 401 or 429.
-        """
+        """Serve a request; raises RejectedError (401 or 429)."""
         headers = Headers(scope=scope)
         caller = identify(self._settings, key_of(headers))
         with ExitStack() as stack:
@@ -145,11 +136,7 @@ class RateLimits:
         self._buckets: OrderedDict[object, TokenBucket] = OrderedDict()
 
     def take(self, name: object, per_minute: float) -> None:
-        """Count a request.
-
-        Raises:
-            RejectedError: With status 429 if there were too many in the last minute.
-        """
+        """Count a request; raises RejectedError (429) after too many in the last minute."""
         bucket = self._buckets.pop(name, None) or TokenBucket(per_minute / 60.0, per_minute)
         self._buckets[name] = bucket
         if len(self._buckets) > REMEMBERED:
@@ -178,12 +165,7 @@ def address_of(scope: Scope) -> str:
 
 
 class CallSettings:
-    """How the calls of each route and tenant are guarded.
-
-    Args:
-        guard: The guardrail; its policy applies unless a route or tenant overrides it.
-        settings: Of the gateway.
-    """
+    """How calls are guarded: by the guardrail's policy unless a route or tenant overrides it."""
 
     def __init__(self, guard: Guardrail, settings: GatewaySettings) -> None:
         policy = guard.require(guard.config.policy)

@@ -36,10 +36,6 @@ class LimitsMiddleware:
     """Reads bodies and bounds concurrent requests.
 
     A body is read before its request takes a place, so that a slow one holds up nobody.
-
-    Args:
-        app: Serves the requests, whose ``state.caller`` is known.
-        settings: Bytes of a body, and places.
     """
 
     def __init__(self, app: ASGIApp, settings: GatewaySettings) -> None:
@@ -52,12 +48,7 @@ class LimitsMiddleware:
         self._work = Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request with its whole body.
-
-        Raises:
-            RejectedError: The body cannot be read, or there is no place.
-            CallerGoneError: The caller went away.
-        """
+        """Serve a request with its whole body; raises RejectedError."""
         address = address_of(scope)
         if self._reading.total() >= READ_AHEAD * self._places:
             raise _busy()
@@ -148,12 +139,7 @@ async def _read_in_time(receive: Receive, most_bytes: int) -> bytes:
 
 
 def gunzip(body: bytes, most_bytes: int) -> bytes:
-    """Unpack gzip, never more than the bound.
-
-    Raises:
-        RejectedError: With status 413 for a body that unpacks to more.
-        zlib.error: It is damaged.
-    """
+    """Unpack gzip, never more than the bound; raises RejectedError (413) or ``zlib.error``."""
     found = bytearray()
     while body:  # gzip members may follow one another
         member = zlib.decompressobj(zlib.MAX_WBITS | 16)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from chains.gateway.requests import (
     UpstreamUnreachableError,
     error_response,
 )
-from chains.gateway.streaming import BrokenOffError
+from chains.gateway.upstream import BrokenOffError
 from chains.openai_wire import UnreadableReplyError
 from guardrail import Action, GuardedAnswer, Policy
 from guardrail.core.errors import (
@@ -114,12 +114,7 @@ def begun(request: Request, phase: str, policy: Policy) -> Judging:
 
 
 class MetricsMiddleware:
-    """Counts requests by route, status and caller, and answers errors of the middlewares below.
-
-    Args:
-        app: Serves the requests.
-        metrics: Where they are counted.
-    """
+    """Counts requests by route, status and caller, and answers errors of inner middlewares."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
@@ -146,7 +141,7 @@ class MetricsMiddleware:
             await error_response(error)(scope, receive, noted)
         except Exception as error:
             status = status or 500
-            self._metrics.failed_call(error, state)
+            self._metrics.failed(error, state.get("judging"))
             raise
         finally:
             self._metrics.in_work.dec()
@@ -158,11 +153,7 @@ class MetricsMiddleware:
 
 
 class Metrics:
-    """Numbers of one gateway.
-
-    Args:
-        usage: Gives what the guardrail is busy with; called after each request.
-    """
+    """Numbers of one gateway; ``usage`` gives what the guardrail is busy with."""
 
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
@@ -228,18 +219,12 @@ class Metrics:
                 category = sentence.category or "no claim"
                 self._sentences.labels(policy, phase, category).inc()
 
-    def failed(self, error: Exception, judging: Judging) -> None:
-        """Count a call without a reply, unless its caller or the upstream caused the error."""
-        if not isinstance(error, EXTERNAL_ERRORS):
+    def failed(self, error: Exception, judging: object) -> None:
+        """Count a judged call without a reply, unless caller or upstream caused the error."""
+        if isinstance(judging, Judging) and not isinstance(error, EXTERNAL_ERRORS):
             part = next((name for kind, name in ERROR_TYPES if isinstance(error, kind)), "internal")
             labels = (judging.policy, judging.phase, "error", part, judging.tenant)
             self._requests.labels(*labels).inc()
-
-    def failed_call(self, error: Exception, state: Mapping[str, object]) -> None:
-        """The same for a call by its state; see ``begun``."""
-        judging = state.get("judging")
-        if isinstance(judging, Judging):
-            self.failed(error, judging)
 
     def page(self) -> bytes:
         """All numbers in Prometheus' text format, of all workers."""

@@ -14,9 +14,8 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from chains.gateway.bodies import ApiRoute
 from chains.gateway.callers import Caller, caller_of, identify, key_of
-from chains.gateway.requests import JSON_TYPE, RejectedError, require_type
+from chains.gateway.requests import JSON_TYPE, ApiRoute, RejectedError, require_json
 from chains.gateway.settings import GatewaySettings
 from guardrail import GuardedAnswer, GuardrailConfig
 from guardrail.core.errors import InputError, RecordError
@@ -130,7 +129,7 @@ class Dashboard:
         # Readers of the dashboard with a key of the gateway's own see the records of all callers.
         in_browser = request.headers.get("authorization", "").lower().startswith("basic")
         owner = None if caller.tenant is None and in_browser else caller.name or None
-        body = await require_type(request, JSON_TYPE)
+        body = await require_json(request)
         try:
             feedback = read_feedback(body).model_copy(update={"tenant": owner})
             exists = await asyncio.to_thread(self._store, feedback)

@@ -1,25 +1,25 @@
-"""Requests of the gateway: their bodies, and errors in the form of the OpenAI protocol."""
+"""Requests of the gateway: errors, bodies, and the OpenAPI description of the calls."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, TypeVar, TypeVarTuple
+from importlib.metadata import version
+from inspect import getdoc
+from typing import Annotated, Final, TypeVar, TypeVarTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope
 
 from chains.caller import NotAllowedError
-from chains.openai_wire import (
-    JSON,
-    LONG_BYTES,
-    UnreadableReplyError,
-    error_body,
-    request_body,
-)
+from chains.evidence.base import Case, Found, HandedOver, RequestField, Source, case_of
+from chains.openai_request import GuardSettings
+from chains.openai_wire import JSON, LONG_BYTES, UnreadableReplyError, error_body, request_body
+from guardrail import GuardedAnswer, Policy
 from guardrail.core.errors import (
     ConfigError,
     GuardrailError,
@@ -28,20 +28,29 @@ from guardrail.core.errors import (
     OverloadedError,
 )
 from guardrail.core.fields import field_problems
+from guardrail.core.types import OwnStrictness, ScoreCard, Value
 from guardrail.core.workers import Workers
+from guardrail.sources.items import ShortPassages, ShortTriples, inline_evidence
+from guardrail.sources.tables import few_enough
 
 __all__ = [
     "JSON_TYPE",
     "PREFIX",
+    "ApiRoute",
     "CallerGoneError",
+    "ChatBody",
+    "CheckBody",
+    "RankBody",
     "RejectedError",
+    "ResponsesBody",
     "UpstreamUnreachableError",
     "error_response",
     "in_reader_thread",
     "local_path",
+    "openapi",
     "read_json",
     "read_model",
-    "require_type",
+    "require_json",
     "unless_gone",
 ]
 
@@ -138,27 +147,20 @@ async def in_reader_thread(work: Callable[[*Arguments], T], *args: *Arguments) -
         raise OverloadedError("too much evidence is being read; try again later") from error
 
 
-async def require_type(request: Request, *kinds: str) -> bytes:
-    """The body of a request of one of these media types.
+async def require_json(request: Request) -> bytes:
+    """The body of a request of type JSON; else RejectedError (415).
 
-    Other types are refused because a browser sends them to another site without asking it first.
-
-    Raises:
-        RejectedError: With status 415 for another type.
+    Browsers send other types to another site without asking it first.
     """
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given not in kinds:
-        raise RejectedError(415, f"send the body as {' or '.join(kinds)}", "not_json")
+    if given != JSON_TYPE:
+        raise RejectedError(415, f"send the body as {JSON_TYPE}", "not_json")
     return await request.body()
 
 
 async def read_json(request: Request) -> JSON:
-    """A request's body as a JSON object.
-
-    Raises:
-        RejectedError: It is not a JSON object.
-    """
-    body = await require_type(request, JSON_TYPE)
+    """A request's body as a JSON object; else RejectedError (400)."""
+    body = await require_json(request)
     try:
         if len(body) < LONG_BYTES:
             return request_body(body)
@@ -168,27 +170,18 @@ async def read_json(request: Request) -> JSON:
 
 
 async def read_model(request: Request, model: type[Model]) -> Model:
-    """A request's body as a model.
-
-    Raises:
-        RejectedError: It has another shape.
-    """
+    """A request's body as a model; RejectedError (400) if it has another shape."""
     try:
-        body = await require_type(request, JSON_TYPE)
+        body = await require_json(request)
         return await in_reader_thread(model.model_validate_json, body)
     except ValidationError as error:
         raise RejectedError(400, field_problems(model, error), "invalid_request") from error
 
 
 async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
-    """Do the work, or cancel it when the caller goes away.
+    """Do the work, or cancel it and raise CallerGoneError when the caller goes away.
 
-    Args:
-        receive: Of a request whose body has been read.
-        work: What to do.
-
-    Raises:
-        CallerGoneError: The caller went away first.
+    The body of the request must have been read.
     """
 
     async def gone() -> None:
@@ -207,3 +200,184 @@ async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
                 item.cancel()
                 with suppress(asyncio.CancelledError, Exception):
                     await item
+
+
+MAX_ANSWERS = 64
+"""Answers of one ranking; the same bound as a policy's candidates."""
+REFERENCE = "#/components/schemas/{model}"
+
+
+class _UpstreamBody(BaseModel):
+    """A call of the OpenAI protocol; further fields are the protocol's own."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model: str
+    stream: bool = False
+    guardrail: RequestField | None = Field(
+        default=None, description="Evidence and policy for the answer; not forwarded."
+    )
+
+
+class ChatBody(_UpstreamBody):
+    """A chat completion; further fields are the protocol's own."""
+
+    messages: list[dict[str, object]]
+    n: int | None = None
+
+
+class ResponsesBody(_UpstreamBody):
+    """A response; further fields are the protocol's own."""
+
+    input: str | list[dict[str, object]]
+
+
+class _TextBody(Value):
+    id: str | int | None = None
+    question: str = ""
+    triples: ShortTriples = None
+    passages: ShortPassages = None
+    evidence: HandedOver = None
+    policy: str | None = None
+    strictness: OwnStrictness = None
+
+    @property
+    def _id(self) -> str | None:
+        return None if self.id is None else str(self.id)
+
+    async def _case(self, guarding: GuardSettings) -> tuple[Case, Policy]:
+        """What is judged against what, and the policy: ``annotate`` unless the body names one."""
+        found = await in_reader_thread(self._found, guarding)
+        field = RequestField(policy=self.policy, strictness=self.strictness)
+        policy, problems = guarding.rights.policy_of(field, guarding.checks_policy)
+        found |= Found(problems=tuple(problems))
+        mode = guarding.evidence.mode
+        return await case_of(guarding.guard, self.question, found, mode), policy
+
+    def _found(self, guarding: GuardSettings) -> Found:
+        inline = inline_evidence(self.triples, self.passages)
+        if inline is None and self.evidence is None:
+            return Found()
+        few_enough(len(self.evidence or ()) + len(inline or ()), "the request")
+        together = dict.fromkeys((*(self.evidence or ()), *(inline or ())))
+        return guarding.rights.evidence_of(Found.of(Source.CALLER, together))
+
+
+class CheckBody(_TextBody):
+    """An answer to check.
+
+    Attributes:
+        id: Echoed in the reply.
+        question: The question.
+        triples: Evidence as subject, property and value.
+        passages: Evidence as texts.
+        evidence: Items as in the field ``guardrail.evidence`` of a chat call: texts, objects with
+            ``text``, ``id``, ``title`` and ``url``, or with a ``triple``.
+        policy: A policy by name; ``annotate`` by default.
+        strictness: How sure the judge must be, a preset or thresholds.
+        answer: With or without markers.
+    """
+
+    answer: str
+
+    async def check(self, guarding: GuardSettings) -> GuardedAnswer:
+        """Check the answer."""
+        case, policy = await self._case(guarding)
+        return await case.check(guarding.guard, self.answer, policy, id=self._id)
+
+
+class RankedAnswer(Value):
+    """A candidate's place in the request, its id for feedback, its score and its score card."""
+
+    index: int
+    id: str
+    score: float | None
+    scorecard: ScoreCard
+
+
+class Ranking(Value):
+    """Candidates, best first."""
+
+    id: str | int | None
+    ranking: tuple[RankedAnswer, ...]
+
+
+class RankBody(_TextBody):
+    """Answers to rank; otherwise as for a check.
+
+    Attributes:
+        answers: The answers; the result refers to them by index.
+    """
+
+    answers: Annotated[tuple[str, ...], FailFast()] = Field(min_length=1, max_length=MAX_ANSWERS)
+
+    async def rank(self, guarding: GuardSettings) -> list[GuardedAnswer]:
+        """Rank the answers, best first."""
+        case, policy = await self._case(guarding)
+        return await case.rank(guarding.guard, self.answers, policy, id=self._id)
+
+    def ranking(self, answers: list[GuardedAnswer]) -> Ranking:
+        """The reply for ranked answers."""
+        ranked = tuple(
+            RankedAnswer(
+                index=answer.index,
+                id=answer.id,
+                score=answer.scorecard.overall.value,
+                scorecard=answer.scorecard,
+            )
+            for answer in answers
+        )
+        return Ranking(id=self.id, ranking=ranked)
+
+
+class ApiRoute(Route):
+    """A documented call.
+
+    Args:
+        methods: HTTP methods, separated by spaces.
+        path: As in Starlette.
+        endpoint: Serves it; its docstring is the description.
+        body: Model of the body; None for an object of another protocol.
+    """
+
+    def __init__(
+        self,
+        methods: str,
+        path: str,
+        endpoint: Callable[[Request], Awaitable[Response]],
+        body: type[BaseModel] | None = None,
+    ) -> None:
+        self.verbs = methods.split()
+        super().__init__(path, endpoint, methods=self.verbs)
+        self.body = body
+        self.summary = (getdoc(endpoint) or "").split("\n\n")[0]
+
+
+def openapi(routes: Sequence[BaseRoute]) -> dict[str, object]:
+    """The OpenAPI description of documented calls.
+
+    Source: https://spec.openapis.org/oas/v3.1.0
+    """
+    paths: dict[str, dict[str, object]] = {}
+    schemas: dict[str, object] = {}
+    for route in routes:
+        if not isinstance(route, ApiRoute):
+            continue
+        schema: dict[str, object] = {"type": "object"}
+        if route.body is not None:
+            model = route.body.model_json_schema(ref_template=REFERENCE)
+            schemas |= model.pop("$defs", {}) | {route.body.__name__: model}
+            schema = {"$ref": REFERENCE.format(model=route.body.__name__)}
+        body = {"required": True, "content": {JSON_TYPE: {"schema": schema}}}
+        calls = paths.setdefault(route.path.replace(":path}", "}"), {})
+        for method in route.verbs:
+            calls[method.lower()] = {
+                "summary": route.summary,
+                "parameters": [
+                    {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+                    for name in route.param_convertors
+                ],
+                "responses": {"200": {"description": "Success"}},
+            } | ({"requestBody": body} if method == "POST" else {})
+    info = {"title": "kg-guardrail gateway", "version": version("kg-guardrail")}
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas}}

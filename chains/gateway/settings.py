@@ -144,7 +144,10 @@ class Override(Value):
 
     @model_validator(mode="after")
     def _known_policy(self) -> Self:
-        self.applied_to(STRICT)
+        try:
+            self.applied_to(STRICT)
+        except ConfigError as error:
+            raise ValueError(str(error)) from error
         return self
 
     def applied_to(self, policy: Policy) -> Policy:

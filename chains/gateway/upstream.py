@@ -1,4 +1,4 @@
-"""The model's server behind the gateway, over one pool of connections."""
+"""The model's server behind the gateway, over one pool of connections, and streams of it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import json
 import math
 import re
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import TypeVar
 from urllib.parse import quote
 
 import anyio
 import httpx
-from starlette.requests import Request
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from chains.gateway.requests import (
     JSON_TYPE,
@@ -23,7 +24,7 @@ from chains.gateway.requests import (
     RejectedError,
     UpstreamUnreachableError,
     local_path,
-    require_type,
+    require_json,
     unless_gone,
 )
 from chains.gateway.settings import GatewaySettings
@@ -37,12 +38,24 @@ from chains.openai_wire import (
     reply_body,
     safe_headers,
 )
+from guardrail.core.errors import GuardrailError
 from guardrail.core.http_clients import reading_environment
 
-__all__ = ["TEXTLESS", "Upstream", "chunks_of", "opened", "response_of"]
+__all__ = [
+    "EVENT_STREAM",
+    "TEXTLESS",
+    "BackgroundTasks",
+    "BrokenOffError",
+    "JudgedStream",
+    "Upstream",
+    "chunks_of",
+    "opened",
+    "response_of",
+]
 
 T = TypeVar("T")
 
+EVENT_STREAM = "text/event-stream"
 TEXTLESS = (
     ("GET", "models"),
     ("GET", "models/{rest:path}"),
@@ -67,12 +80,7 @@ PROBE_EVERY_S = 5.0
 
 
 class Upstream:
-    """Sends requests to the configured server, and to no other.
-
-    Args:
-        settings: Address, key and limits.
-        client: An HTTP client to use; one is made by default.
-    """
+    """Sends requests to the configured server, and to no other."""
 
     def __init__(self, settings: GatewaySettings, client: httpx.AsyncClient | None = None) -> None:
         self._settings = settings
@@ -129,13 +137,7 @@ class Upstream:
     async def open(
         self, method: str, path: str, headers: Mapping[str, str], content: bytes
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request; the reply's body is still to be read.
-
-        Args:
-            method: HTTP method.
-            path: Path and query after the upstream's address.
-            headers: The caller's headers; some are forwarded.
-            content: The body.
+        """Send a request to a path and query; the reply's body is still to be read.
 
         Raises:
             UpstreamUnreachableError: There is no reply.
@@ -156,12 +158,7 @@ class Upstream:
             yield response
 
     async def read(self, response: httpx.Response) -> Reply:
-        """Read a whole reply.
-
-        Raises:
-            UpstreamUnreachableError: It breaks off.
-            UnreadableReplyError: It is too large.
-        """
+        """Read a whole reply; raises UpstreamUnreachableError or UnreadableReplyError."""
         body = bytearray()
         with _connection_errors("broke off"):
             async for chunk in chunks_of(response):
@@ -171,14 +168,8 @@ class Upstream:
         return Reply(response.status_code, headers, bytes(body))
 
     async def forward(self, request: Request) -> Response:
-        """Send one of the ``TEXTLESS`` calls and return its reply without any text.
-
-        Raises:
-            RejectedError: Its path leads elsewhere, or its body is of another type.
-            UpstreamUnreachableError: There is no reply.
-            UnreadableReplyError: The reply is not JSON.
-        """
-        content = b"" if request.method == "GET" else await require_type(request, JSON_TYPE)
+        """Send one of the ``TEXTLESS`` calls and return its reply without any text."""
+        content = b"" if request.method == "GET" else await require_json(request)
         if not PLAIN_PATH.fullmatch(local_path(request.scope).removeprefix(PREFIX)):
             raise RejectedError(400, "the path is not one of this gateway's", "invalid_path")
         path = self.path_of(request)
@@ -245,11 +236,7 @@ def _connection_errors(happened: str) -> Iterator[None]:
 async def opened(
     client: httpx.AsyncClient, request: httpx.Request
 ) -> AsyncIterator[httpx.Response]:
-    """Send a request; its reply is closed at the end, and its body is still to be read.
-
-    Raises:
-        httpx.HTTPError: There is no reply.
-    """
+    """Send a request; its reply is closed at the end, and its body is still to be read."""
     begun: list[httpx.Response] = []  # also filled if the caller is cancelled as the reply comes
 
     async def send() -> None:
@@ -264,11 +251,7 @@ async def opened(
 
 
 async def chunks_of(response: httpx.Response) -> AsyncIterator[bytes]:
-    """The unpacked body of a reply as it arrives.
-
-    Raises:
-        httpx.HTTPError: It breaks off.
-    """
+    """The unpacked body of a reply as it arrives."""
     chunks = response.aiter_bytes()
     while (chunk := await _cancelled_by_scope(anext(chunks, None))) is not None:
         yield chunk
@@ -294,3 +277,70 @@ async def _cancelled_by_scope(work: Coroutine[object, object, T]) -> T:
         await asyncio.wait({task})
         _ = task.cancelled() or task.exception()  # retrieved, so that asyncio does not log it
         raise
+
+
+class BrokenOffError(GuardrailError):
+    """The upstream broke off in the middle of a stream."""
+
+
+class BackgroundTasks:
+    """Work for exchanges whose callers no longer wait, bounded in seconds; suppresses errors."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[object, object, None]) -> None:
+        """Run it as a task."""
+
+        async def bounded() -> None:
+            with suppress(GuardrailError, TimeoutError):
+                async with asyncio.timeout(self._seconds):
+                    await work
+
+        task = asyncio.create_task(bounded())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def wait(self) -> None:
+        """Wait for all tasks."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class JudgedStream(StreamingResponse):
+    """A stream of judged bytes.
+
+    If the upstream breaks off, the connection is closed without the end that the protocol asks
+    for, as the caller would see it without the gateway.
+
+    Args:
+        pieces: The bytes; raises ``BrokenOffError`` where the upstream breaks off.
+        response: The upstream's, for status and headers.
+        headers: Further headers.
+        seconds: Most time for the whole stream.
+        closed: Called at the end in any case.
+    """
+
+    def __init__(
+        self,
+        pieces: AsyncIterator[bytes],
+        response: httpx.Response,
+        headers: Mapping[str, str],
+        *,
+        seconds: float,
+        closed: Callable[[], Awaitable[None]],
+    ) -> None:
+        passed = dict(safe_headers(response.headers.multi_items()))
+        passed.pop("content-type", None)
+        super().__init__(pieces, response.status_code, {**passed, **headers}, EVENT_STREAM)
+        self._seconds = seconds
+        self._closed = closed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the pieces until they end, the upstream breaks off, or the caller goes away."""
+        with suppress(BrokenOffError, ClientDisconnect, TimeoutError, OSError):
+            try:
+                async with asyncio.timeout(self._seconds):
+                    await super().__call__(scope, receive, send)
+            finally:
+                await self._closed()

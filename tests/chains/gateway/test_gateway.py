@@ -1,51 +1,45 @@
-"""The gateway's own duties: keys, limits, health, numbers, and callers that go away."""
+"""The gateway's calls: what is forwarded, what is refused, checks, evidence, Azure's addresses."""
 
 import gc
 import json
 import logging
-import os
-import signal
 import socket
-import subprocess
-import sys
-import threading
-import time
+import weakref
 from base64 import b64encode
-from contextlib import suppress
+from contextlib import ExitStack
 
 import httpx
 import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from openai import AsyncAzureOpenAI, AsyncOpenAI
 from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Mount, Route
 
-from chains.gateway import GatewaySettings, create_app, serving
-from guardrail import GuardrailConfig
-from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START
+from chains.evidence import EvidenceMode, Found, Source, case_of
+from chains.evidence.earlier import grounds_of
+from chains.gateway import GatewaySettings, create_app
+from chains.gateway.settings import PROTOCOL_PATHS
+from guardrail import ANNOTATE, Guardrail, GuardrailConfig, Passage
+from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START, scripted_guard
 from tests.chains.fake_openai import served
-from tests.chains.gateway.process import until_ready
 from tests.clock import PATIENCE_S, until
-from tests.ports import free_port
 
-JSON = {"content-type": "application/json"}
-BODY = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
-
-
-@pytest.fixture
-def gateway(upstream, strict_guard, in_process):
-    """A client of a gateway with the settings a test names."""
-
-    def make(**settings):
-        app = create_app(strict_guard, GatewaySettings(**{"upstream": upstream, **settings}))
-        return in_process(app)
-
-    return make
+USER = [{"role": "user", "content": QUESTION}]
+CHAT = {"model": "plain", "messages": USER}
 
 
 def bearer(key):
     return {"authorization": f"Bearer {key}"}
 
 
-async def test_the_callers_key_goes_to_the_upstream(gateway, fake):
-    reply = await gateway().post("/v1/chat/completions", json=BODY, headers=bearer("sk-caller"))
+# --- forwarding -------------------------------------------------------------------------------
+
+
+async def test_without_keys_the_callers_key_goes_to_the_upstream(gateway, fake):
+    reply = await gateway(key="sk-caller").post("/v1/chat/completions", json=CHAT)
     assert reply.status_code == 200
     assert fake.headers[-1]["authorization"] == "Bearer sk-caller"
     assert reply.headers["x-request-id"] == "req_7"
@@ -53,24 +47,64 @@ async def test_the_callers_key_goes_to_the_upstream(gateway, fake):
 
 async def test_gateway_keys_stay_here(gateway, fake):
     client = gateway(keys="first,second", upstream_key="sk-upstream")
-    refused = await client.post("/v1/chat/completions", json=BODY, headers=bearer("third"))
+    refused = await client.post("/v1/chat/completions", json=CHAT, headers=bearer("third"))
     assert refused.status_code == 401
     assert refused.json()["error"]["code"] == "invalid_api_key"
-    for path in ("/v1/checks", "/v1/rank", "/v1/models", "/v1/anything"):
-        asked = client.get(path) if "models" in path else client.post(path, json={})
-        assert (await asked).status_code == 401
-    served_ = await client.post("/v1/chat/completions", json=BODY, headers=bearer("second"))
-    assert served_.status_code == 200
+    for method, path in (
+        ("POST", "checks"), ("POST", "rank"), ("GET", "models"), ("POST", "anything"),
+    ):  # fmt: skip
+        assert (await client.request(method, f"/v1/{path}", json={})).status_code == 401
+    reply = await client.post("/v1/chat/completions", json=CHAT, headers=bearer("second"))
+    assert reply.status_code == 200
     assert fake.headers[-1]["authorization"] == "Bearer sk-upstream"
     assert (await client.get("/healthz")).status_code == 200
 
 
+async def test_no_key_and_no_content_is_logged(gateway, caplog):
+    caplog.set_level(logging.DEBUG)
+    body = CHAT | {"messages": [{"role": "user", "content": "a private question"}]}
+    client = gateway(key="gateway-secret", keys="gateway-secret", upstream_key="upstream-secret")
+    for model in ("plain", "error-500", "cut"):
+        for stream in (False, True):
+            call = body | {"model": model, "stream": stream}
+            try:
+                await client.post("/v1/chat/completions", json=call)
+            except AssertionError:
+                assert model == "cut"  # httpx's way to report a reply that breaks off
+    for secret in ("gateway-secret", "upstream-secret", "private", CANARY, "Mary"):
+        assert secret not in caplog.text
+
+
+async def test_slow_and_absent_upstreams(gateway):
+    for options, model, status in (
+        ({"timeout_s": 0.3}, "slow", 504),
+        ({"upstream": "http://127.0.0.1:1/v1"}, "plain", 502),
+        ({"upstream": None}, "plain", 503),
+    ):
+        client = gateway(**options)
+        reply = await client.post("/v1/chat/completions", json=CHAT | {"model": model})
+        assert reply.status_code == status
+
+
+async def test_paths_with_unjudged_text_are_refused(gateway):
+    client = gateway()
+    for path in ("completions", "threads/t/messages", "responses/resp_1", "chat/completions/c"):
+        assert (await client.get(f"/v1/{path}")).status_code == 403
+    for path in ("models/%2e%2e/responses/r", "models/a/%2e%2e/%2e%2e/threads"):
+        request = client.build_request("GET", "/v1/x")
+        request.url = request.url.copy_with(raw_path=f"/v1/{path}".encode())
+        assert (await client.send(request)).status_code in (400, 403)
+    for path in ("completions", "audio/speech", "audio/transcriptions", "images/generations"):
+        refused = await client.post(f"/v1/{path}", json={"model": "plain", "prompt": "x"})
+        assert refused.status_code == 403
+        assert refused.json()["error"]["code"] == "not_guarded"
+
+
 @pytest.mark.parametrize(
-    ("method", "path", "status"), [("GET", "/nowhere", 404), ("DELETE", "/healthz", 405)]
+    ("method", "path", "status"),
+    [("GET", "/nowhere", 404), ("DELETE", "/healthz", 405), ("GET", "/v1/checks", 405)],
 )
-async def test_a_call_that_is_not_served_is_refused_in_the_protocols_form(
-    gateway, method, path, status
-):
+async def test_other_calls_are_refused_in_the_protocols_form(gateway, method, path, status):
     reply = await gateway().request(method, path)
     assert reply.status_code == status
     error = reply.json()["error"]
@@ -78,88 +112,76 @@ async def test_a_call_that_is_not_served_is_refused_in_the_protocols_form(
     assert error["message"].startswith(f"{method} {path}: ")
 
 
-async def test_no_key_and_no_content_is_logged(gateway, caplog):
-    caplog.set_level(logging.DEBUG)
-    body = BODY | {"messages": [{"role": "user", "content": "a private question"}]}
-    client = gateway(keys="gateway-secret", upstream_key="upstream-secret")
-    for model in ("plain", "error-500", "cut"):
-        for stream in (False, True):
-            asked = body | {"model": model, "stream": stream}
-            try:
-                await client.post(
-                    "/v1/chat/completions", json=asked, headers=bearer("gateway-secret")
-                )
-            except AssertionError:
-                assert model == "cut"  # the transport's word for a reply that breaks off
-    for secret in ("gateway-secret", "upstream-secret", "private", CANARY, "Mary"):
-        assert secret not in caplog.text
+def test_a_caller_that_goes_away_cancels_the_call(upstream, fake, strict_guard):
+    with served(create_app(strict_guard, GatewaySettings(upstream=upstream))) as url:
+        fake.cancelled.clear()
+        before = len(fake.requests)
+        body = json.dumps(CHAT | {"model": "slow"}).encode()
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\ncontent-length: {len(body)}"
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as caller:
+            caller.sendall(f"{head}\r\ncontent-type: application/json\r\n\r\n".encode() + body)
+            until(lambda: len(fake.requests) > before)
+        assert fake.cancelled.wait(PATIENCE_S)
 
 
-async def test_large_requests_are_refused_as_soon_as_they_are_large(gateway):
-    async def endless():
-        while True:
-            yield b" " * 1000
+async def test_a_mounted_gateway_serves_below_its_path(strict_guard, upstream):
+    app = create_app(strict_guard, GatewaySettings(upstream=upstream, keys="k"))
+    transport = httpx.ASGITransport(Starlette(routes=[Mount("/guard", app)]))
+    async with httpx.AsyncClient(transport=transport, base_url="http://host/guard/") as client:
+        for path in ("v1/chat/completions", "openai/deployments/plain/chat/completions"):
+            assert (await client.post(path, json=CHAT)).status_code == 401
+            reply = await client.post(path, json=CHAT, headers=bearer("k"))
+            assert reply.status_code == 200
+            assert CANARY not in reply.text
 
-    client = gateway(max_body_bytes=5000)
-    for content in (b" " * 6000, endless()):
-        reply = await client.post("/v1/chat/completions", content=content, headers=JSON)
-        assert reply.status_code == 413
-        assert reply.json()["error"]["code"] == "request_too_large"
 
-
-async def test_slow_and_absent_upstreams(gateway):
-    late = await gateway(timeout_s=0.3).post("/v1/chat/completions", json=BODY | {"model": "slow"})
-    assert late.status_code == 504
-    gone = await gateway(upstream="http://127.0.0.1:1/v1").post("/v1/chat/completions", json=BODY)
-    assert gone.status_code == 502
-    none = await gateway(upstream=None).post("/v1/chat/completions", json=BODY)
-    assert none.status_code == 503
+async def test_a_closed_gateway_is_freed():
+    with scripted_guard() as guard:
+        app = create_app(guard, GatewaySettings(protocols=tuple(PROTOCOL_PATHS)))
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            for path in ("/healthz", "/docs", "/", "/openapi.json"):
+                assert (await client.get(path)).status_code == 200
+        gone = weakref.ref(app.state.gateway)
+        del app, transport, client
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.parametrize(
-    ("reply", "says"),
-    [
-        (httpx.Response(307, headers={"location": "http://elsewhere/"}), "redirects"),
-        (httpx.Response(200, text="<html>"), "JSON"),
-        (httpx.Response(200, json={"answer": ANSWER}), "chat completion"),
-        (httpx.Response(200, json=[ANSWER]), "JSON object"),
-    ],
+    ("answer", "state"), [(httpx.Response(401), "up"), (httpx.ConnectError("no"), "down")]
 )
-@pytest.mark.parametrize("stream", [False, True])
-async def test_replies_of_another_shape_do_not_get_through(strict_guard, reply, says, stream):
-    upstream = httpx.AsyncClient(transport=httpx.MockTransport(lambda request: reply))
-    app = create_app(strict_guard, GatewaySettings(upstream="http://model/v1"), client=upstream)
-    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
-    answer = await client.post("/v1/chat/completions", json=BODY | {"stream": stream})
-    assert answer.status_code == 502
-    assert says in answer.json()["error"]["message"]
-    assert CANARY not in answer.text
+async def test_readyz_reports_the_state_of_the_upstream(gateway, answer, state):
+    probes = []
+
+    def probed(request):
+        probes.append(request)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    for client, expected in ((gateway(said=probed), state), (gateway(upstream=None), "none")):
+        await client.post("/v1/checks", json={"question": QUESTION, "answer": TRUE_START})
+        for _ in range(3):
+            reply = await client.get("/readyz")
+            assert reply.status_code == 200
+            assert reply.json() == {"status": "ready", "upstream": expected}
+    assert len(probes) == 1
+    assert "authorization" not in probes[0].headers
 
 
-async def test_paths_with_unjudged_text_are_refused(gateway):
-    client = gateway()
-    for path in ("completions", "threads/t/messages", "responses/resp_1", "chat/completions/c"):
-        assert (await client.get(f"/v1/{path}")).status_code in (403, 405)
-    for path in ("models/%2e%2e/responses/r", "models/a/%2e%2e/%2e%2e/threads"):
-        request = client.build_request("GET", "/v1/x")
-        request.url = request.url.copy_with(raw_path=f"/v1/{path}".encode())
-        assert (await client.send(request)).status_code in (400, 403)
-    refused = await client.post("/v1/completions", json={"model": "plain", "prompt": "x"})
-    assert refused.json()["error"]["code"] == "not_guarded"
+# --- checks and evidence ----------------------------------------------------------------------
 
 
 async def test_checks_and_rank(gateway):
     client = gateway(upstream=None)
-    asked = {"id": "a", "question": QUESTION, "answer": ANSWER}
-    answer = (await client.post("/v1/checks", json=asked)).json()
-    assert answer["id"] == "a"
-    assert answer["action"] == "annotate"
-    assert [item["category"] for item in answer["sentences"]] == [
-        "supportive",
-        "contradictory",
-        "supportive",
-    ]
-    strict = (await client.post("/v1/checks", json=asked | {"policy": "strict"})).json()
+    check = {"id": "a", "question": QUESTION, "answer": ANSWER}
+    answer = (await client.post("/v1/checks", json=check)).json()
+    assert (answer["id"], answer["action"]) == ("a", "annotate")
+    categories = [item["category"] for item in answer["sentences"]]
+    assert categories == ["supportive", "contradictory", "supportive"]
+    strict = (await client.post("/v1/checks", json=check | {"policy": "strict"})).json()
     assert CANARY not in strict["text"]
     inline = {"triples": [["Mary Shelley", "occupation", "poet"]], "answer": "She was a poet."}
     answer = (await client.post("/v1/checks", json=inline | {"question": QUESTION})).json()
@@ -172,126 +194,219 @@ async def test_checks_and_rank(gateway):
 
 
 async def test_rows_and_documents_are_evidence(gateway):
-    client = gateway(upstream=None)
+    client = gateway()
     rows = [{"name": "Fjell 3", "price_eur": 2490}, {"name": "Tarn City", "price_eur": 1790}]
-    document = {"filename": "rules.html", "file_data": b64encode(b"<h1>Rules</h1><p>No dogs.")}
-    document["file_data"] = document["file_data"].decode()
-    asked = {"question": "What does it cost?", "answer": "The Fjell 3 costs 2,490 euros."}
-    asked["evidence"] = [{"table": {"name": "bikes", "rows": rows}}, {"file": document}]
-    answer = (await client.post("/v1/checks", json=asked)).json()
+    document = {
+        "filename": "rules.html", "file_data": b64encode(b"<h1>Rules</h1><p>No dogs.").decode(),
+    }  # fmt: skip
+    check = {"question": "What does it cost?", "answer": "The Fjell 3 costs 2,490 euros."}
+    items = [{"table": {"name": "bikes", "rows": rows}}, {"file": document}]
+    answer = (await client.post("/v1/checks", json=check | {"evidence": items})).json()
     cited = answer["sentences"][0]["citations"][0]
     assert (cited["property"], cited["value"]) == ("price_eur", "2490")
     assert [item["id"] for item in answer["evidence"] if "id" in item] == ["rules.html, Rules"]
-    wrong = asked | {"evidence": [{"file": document | {"file_data": "§"}}]}
-    refused = await client.post("/v1/checks", json=wrong)
+    items = [{"file": document | {"file_data": "§"}}]
+    refused = await client.post("/v1/checks", json=check | {"evidence": items})
     assert refused.status_code == 400
     assert "evidence[0].file.file_data is not base 64" in refused.text
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_names_of_evidence_have_a_bound(gateway, fake, stream):
+async def test_names_of_evidence_are_bounded(gateway, fake, stream):
     item = {"text": "Mary Shelley was a writer.", "title": "x" * 600_000}
-    body = BODY | {"guardrail": {"evidence": ["It rains.", item]}, "stream": stream}
     parts = [{"type": "text", "text": QUESTION}, {"type": "grounding_source"} | item]
-    asked = len(fake.headers)
-    for sent in (body, BODY | {"messages": [{"role": "user", "content": parts}], "stream": stream}):
-        refused = await gateway().post("/v1/chat/completions", json=sent)
-        assert refused.status_code == 400
-        assert ".title has 600,000 characters" in refused.text
-        assert len(refused.text) < 1_000
-    assert len(fake.headers) == asked
-    checked = await gateway().post(
-        "/v1/checks", json={"question": "", "answer": "It rains.", "passages": ["It rains.", item]}
-    )
-    assert (checked.status_code, "evidence[1].title" in checked.text) == (400, True)
-
-
-def test_a_caller_that_goes_away_cancels_the_call(upstream, fake, strict_guard):
-    with served(create_app(strict_guard, GatewaySettings(upstream=upstream))) as url:
-        fake.cancelled.clear()
-        asked = len(fake.requests)
-        body = json.dumps(BODY | {"model": "slow"}).encode()
-        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\ncontent-length: {len(body)}"
-        address = url.removeprefix("http://").split(":")
-        with socket.create_connection((address[0], int(address[1]))) as caller:
-            caller.sendall(f"{head}\r\ncontent-type: application/json\r\n\r\n".encode() + body)
-            until(lambda: len(fake.requests) > asked)
-        assert fake.cancelled.wait(PATIENCE_S)
-
-
-async def test_who_serves_is_told_once_when_the_guardrail_is_loaded(strict_guard):
-    told = []
-    app = create_app(strict_guard, GatewaySettings(), on_loaded=lambda: told.append(True))
-    transport = httpx.ASGITransport(app)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://gateway") as client,
+    before = len(fake.headers)
+    for path, body, place in (
+        ("chat/completions", CHAT | {"guardrail": {"evidence": ["It rains.", item]}}, ""),
+        ("chat/completions", CHAT | {"messages": [{"role": "user", "content": parts}]}, ""),
+        ("checks", {"answer": "It rains.", "passages": ["It rains.", item]}, "evidence[1]"),
     ):
-        for _ in range(2):
-            await client.post("/v1/checks", json={"question": QUESTION, "answer": ANSWER})
-        assert told == [True]
+        more = {} if path == "checks" else {"stream": stream}
+        refused = await gateway().post(f"/v1/{path}", json=body | more)
+        assert refused.status_code == 400
+        assert f"{place}.title has 600,000 characters" in refused.text
+        assert len(refused.text) < 1_000
+    assert len(fake.headers) == before
 
 
-def test_what_a_worker_has_loaded_is_no_longer_searched_for_garbage():
-    before = gc.get_freeze_count()
-    try:
-        serving.freeze_loaded()
-        assert gc.get_freeze_count() > before
-    finally:
-        gc.unfreeze()
+LATHE = {"question": "What does the Lathe 2 cost?", "answer": "The Lathe 2 costs 5200 euros."}
+ADA = "When was Ada Lovelace born?"
+SOLD_OUT = [Passage("The Lathe 2 is sold out.")]
 
 
-def test_every_process_that_serves_freezes_what_it_has_loaded(monkeypatch):
-    told = []
-
-    def create(*_, **options):
-        told.append(options)
-        return Starlette()
-
-    monkeypatch.setattr(serving, "create_app", create)
-    monkeypatch.setattr(serving.uvicorn, "run", lambda *_, **__: None)
-    config = GuardrailConfig(judge="none", graph={"location": "none"})
-    serving.run(config, GatewaySettings(port=0))
-    monkeypatch.setenv(serving.CONFIG_VARIABLE, config.model_dump_json())
-    monkeypatch.setenv(serving.SETTINGS_VARIABLE, "{}")
-    serving.worker_app()
-    assert [item["on_loaded"] for item in told] == [serving.freeze_loaded] * 2
+@pytest.fixture(scope="module")
+def with_files(tmp_path_factory):
+    """A guardrail with evidence of its own, for requests that bring none."""
+    file = tmp_path_factory.mktemp("own") / "machines.csv"
+    file.write_text("name,price_eur\nLathe 2,5200\nDrill 7,900\n", "utf-8")
+    with Guardrail(GuardrailConfig(evidence=(file,), judge="none")) as guard:
+        yield guard
 
 
-def test_workers_finish_what_they_have_begun(upstream, fake):
-    """Two workers behind one socket; told to stop, they still answer what is in work."""
-    port = free_port()
-    command = [
-        sys.executable, "-c", "from guardrail.cli import main; main()", "serve",
-        "--upstream", upstream, "--port", str(port), "--workers", "2", "--judge", "none",
-    ]  # fmt: skip
-    environ = os.environ | {"GUARDRAIL_GRAPH": "none"}
-    gateway = subprocess.Popen(
-        command, env=environ, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        until_ready(url)
-        body = BODY | {"model": "held"}
-        asked = len(fake.requests)
-        replies = []
-        call = threading.Thread(
-            target=lambda: replies.append(
-                httpx.post(f"{url}/v1/chat/completions", json=body, timeout=PATIENCE_S)
-            )
-        )
-        call.start()
-        until(lambda: len(fake.requests) > asked)
-        gateway.send_signal(signal.SIGTERM)
-        time.sleep(0.5)  # in which one that does not finish its work would end
-        fake.let_go.set()
-        call.join(PATIENCE_S)
-        assert replies[0].status_code == 200
-        assert json.loads(replies[0].content)["choices"]
-        assert gateway.wait(PATIENCE_S) == 0
-        with pytest.raises(httpx.ConnectError):
-            httpx.get(f"{url}/healthz")
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(gateway.pid, signal.SIGKILL)
-        gateway.wait()
+async def test_requests_without_evidence_are_judged_by_the_files(gateway, with_files):
+    client = gateway(with_files)
+    own = (await client.post("/v1/checks", json=LATHE)).json()
+    assert (own["evidence_from"], own["errors"]) == (["files"], [])
+    assert own["sentences"][0]["citations"][0]["value"] == "5200"
+    assert len(own["evidence"]) == 2
+    brought = {"evidence": ["A Lathe 2 is heavy."]}
+    other = (await client.post("/v1/checks", json=LATHE | brought)).json()
+    assert (other["evidence_from"], len(other["evidence"])) == (["caller"], 1)
+    case = await case_of(with_files, LATHE["question"], Found(), EvidenceMode.GIVEN)
+    answer = await case.check(with_files, LATHE["answer"], ANNOTATE)
+    assert answer.sentences[0].citations
+    assert grounds_of(answer) == ()  # files are there for the next turn as well
+
+
+@pytest.mark.parametrize(
+    ("found", "mode", "sources"),
+    [
+        (Found(), EvidenceMode.BOTH, ("files", "graph")),
+        (Found.of(Source.TOOLS, SOLD_OUT), EvidenceMode.GIVEN, ("tool results", "files")),
+        (Found.of(Source.CALLER, SOLD_OUT), EvidenceMode.GIVEN, ("caller",)),
+        (Found.of(Source.CALLER, SOLD_OUT), EvidenceMode.BOTH, ("caller", "files", "graph")),
+    ],
+)
+async def test_files_stand_for_the_graph_unless_both_are_used(with_files, found, mode, sources):
+    case = await case_of(with_files, ADA, found, mode)
+    assert tuple(source.value for source in case.sources) == sources
+    subjects = {getattr(item, "subject", None) for item in case.evidence}
+    assert ({"Lathe 2", "Drill 7"} <= subjects) is ("files" in sources)
+    assert ("Ada Lovelace" in subjects) is ("graph" in sources)
+
+
+# --- Azure's addresses ------------------------------------------------------------------------
+
+VERSION = "2024-10-21"
+DEPLOYMENT = "/openai/deployments/plain/chat/completions"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_azures_own_client_gets_judged_answers(gateway, fake, stream):
+    client = AsyncAzureOpenAI(
+        azure_endpoint="http://gateway", api_key="key-of-azure", api_version=VERSION,
+        http_client=gateway(), max_retries=0,
+    )  # fmt: skip
+    reply = await client.chat.completions.create(model="plain", messages=USER, stream=stream)
+    if stream:
+        pieces = [choice.delta.content async for chunk in reply for choice in chunk.choices]
+        text = "".join(filter(None, pieces))
+    else:
+        text = reply.choices[0].message.content
+    assert TRUE_START.rstrip(".") in text
+    assert CANARY not in text
+    assert fake.requests[-1]["model"] == "plain"
+    assert fake.headers[-1]["api-key"] == "key-of-azure"
+
+
+async def test_azures_second_address_is_that_of_openai(gateway):
+    client = AsyncOpenAI(base_url="http://gateway/openai/v1", api_key="k", http_client=gateway())
+    reply = await client.responses.create(model="plain", input=QUESTION)
+    assert CANARY not in reply.output_text
+    assert [model.id async for model in client.models.list()] == ["plain"]
+
+
+async def test_keys_routes_and_the_default_model_hold_there_as_well(gateway, fake):
+    client = gateway(keys="first", upstream_key="u", routes="plain=annotate")
+    body = {"messages": USER}
+    assert (await client.post(DEPLOYMENT, json=body)).status_code == 401
+    reply = await client.post(DEPLOYMENT, json=body, headers={"api-key": "first"})
+    assert CANARY in reply.json()["choices"][0]["message"]["content"]  # marked, not removed
+    assert fake.requests[-1]["model"] == "plain"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/openai/deployments/plain/completions",
+        "/openai/deployments/%2E%2E/chat/completions",
+        "/openai/deployments/plain",
+        "/openai/files",
+        "/openai/",
+    ],
+)
+async def test_what_is_not_judged_stays_closed_there(gateway, path):
+    reply = await gateway().post(path, json={"model": "plain", "prompt": "x"})
+    assert reply.status_code in (403, 404)
+    assert CANARY not in reply.text
+
+
+async def test_an_azure_resource_is_called_as_azure_is(fake, gateway):
+    seen = []
+
+    async def azure(scope, receive, send):
+        if scope["type"] == "http":
+            seen.append((scope["path"], scope["query_string"].decode()))
+            scope = {**scope, "path": scope["path"].replace("/openai", "/v1", 1)}
+        await fake.app(scope, receive, send)
+
+    with served(Starlette(routes=[Mount("/", azure)])) as url:
+        client = gateway(upstream=f"{url}/openai", upstream_key="key-of-the-resource")
+        reply = await client.post(f"{DEPLOYMENT}?api-version={VERSION}", json={"messages": USER})
+    assert reply.status_code == 200
+    assert CANARY not in reply.text
+    assert seen == [("/openai/deployments/plain/chat/completions", f"api-version={VERSION}")]
+    assert fake.headers[-1]["api-key"] == "key-of-the-resource"
+    assert "authorization" not in fake.headers[-1]
+
+
+# --- the OpenAPI description ------------------------------------------------------------------
+
+
+def references(value):
+    """All ``$ref`` of a JSON document."""
+    if isinstance(value, list):
+        return {reference for item in value for reference in references(item)}
+    if isinstance(value, dict):
+        own = {value["$ref"]} if "$ref" in value else set()
+        return own | references(list(value.values()))
+    return set()
+
+
+async def test_every_body_is_described(gateway):
+    client = gateway(protocols=tuple(PROTOCOL_PATHS))
+    described = (await client.get("/openapi.json")).json()
+    schemas = described["components"]["schemas"]
+    assert references(described) == {f"#/components/schemas/{name}" for name in schemas}
+    posts = {path: item["post"] for path, item in described["paths"].items() if "post" in item}
+    assert {"/v1/embeddings", *PROTOCOL_PATHS.values()} <= set(posts)
+    for path, fields in {
+        "/v1/checks": {"answer", "evidence", "passages", "triples", "policy"},
+        "/v1/rank": {"answers"},
+        "/v1/feedback": {"record_id", "thumb", "correction", "sentence"},
+        "/v1/chat/completions": {"guardrail", "messages"},
+        "/v1/responses": {"guardrail", "input"},
+    }.items():
+        schema = posts[path]["requestBody"]["content"]["application/json"]["schema"]
+        assert fields <= set(schemas[schema["$ref"].rpartition("/")[2]]["properties"])
+
+
+def test_no_described_call_ends_in_a_fault(guard):
+    """Schemathesis draws calls from the description."""
+
+    async def answer(request):
+        await request.body()
+        message = {"role": "assistant", "content": TRUE_START}
+        return JSONResponse({"id": "1", "choices": [{"index": 0, "message": message}]})
+
+    server = Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST"])])
+    with ExitStack() as stack:
+        upstream = stack.enter_context(served(server))
+        app = create_app(guard, GatewaySettings(upstream=f"{upstream}/v1"))
+        address = stack.enter_context(served(app))
+        described = schemathesis.openapi.from_url(f"{address}/openapi.json")
+        operations = [found.ok() for found in described.get_all_operations()]
+        answered = set()
+
+        @settings(
+            max_examples=8 * len(operations), derandomize=True, deadline=None,
+            phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+        )  # fmt: skip
+        @given(st.sampled_from(operations).flatmap(lambda operation: operation.as_strategy()))
+        def called(case):
+            reply = case.call()
+            answered.add(reply.status_code)
+            assert reply.status_code != 500, reply.text
+
+        called()
+    assert {200, 400} <= answered  # valid and invalid calls were drawn

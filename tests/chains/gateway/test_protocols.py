@@ -1,61 +1,34 @@
-"""Other gateways' protocols, with payloads as their documentation and clients write them."""
+"""Other gateways' protocols, with payloads as their documentation and clients write them.
+
+The first tests hold every registered protocol to the same rules, by the host's recorded calls. The
+last of these calls holds an answer of three sentences, the second of which the evidence in the
+calls contradicts.
+"""
 
 import json
 
-import httpx
 import pytest
 
-from chains.gateway import GatewaySettings, create_app
+from benchmarks.fuzz.bodies import HOSTS
+from chains.caller import CallerRights
+from chains.evidence import EvidenceSettings, Source
+from chains.evidence.base import Found
+from chains.gateway import litellm
+from chains.gateway.litellm import CALLS, LiteLLMGuardrail, PendingRequests
+from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.settings import PROTOCOL_PATHS
-from guardrail import STRICT, ConfigError, GuardrailConfig, KnowledgeGraphError
+from chains.openai_request import GuardSettings
+from guardrail import ANNOTATE, BEST_OF_N, STRICT, Action, KnowledgeGraphError, Passage, Triple
+from guardrail.core.errors import GuardrailError
+from guardrail.core.types import Problem
 from guardrail.log.records import open_log
-from tests.chains.conftest import scripted_guard
+from tests.chains.hosts.asking import GUIDE, NOTES, PRICES, pages, recorded
 from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, ITEMS, MORE, RIGHT, SAID, SECRET, WRONG
 
-LITELLM = "/beta/litellm_basic_guardrail_api"
-FMS = "/api/v1/text/context/doc"
-PORTKEY = "/portkey/webhook"
-CHECKS = "/v1/checks"
-KEY = {"x-api-key": "k"}
-REQUESTS = "kg_guardrail_requests_total{"
-
-
-@pytest.fixture(scope="module")
-def gateway():
-    config = GuardrailConfig(policy=STRICT)
-    settings = GatewaySettings(protocols=tuple(PROTOCOL_PATHS), keys="k")
-    with scripted_guard(config=config, retriever=lambda question: []) as guard:
-        app = create_app(guard, settings)
-        yield httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
-
-
-async def post(gateway, path, body, headers=KEY):
-    return await gateway.post(path, json=body, headers=headers)
-
-
-def request_call(call, messages):
-    return {
-        "input_type": "request",
-        "litellm_call_id": call,
-        "texts": [HOTEL_QUESTION],
-        "structured_messages": messages,
-        "request_data": {},
-        "additional_provider_specific_params": {},
-        "model": "gpt",
-    }
-
-
-def response_call(call, text, **more):
-    return {
-        "input_type": "response",
-        "litellm_call_id": call,
-        "texts": [text],
-        "structured_messages": None,
-        "request_data": {},
-        "additional_provider_specific_params": more,
-    }
-
-
+LITELLM, PORTKEY = PROTOCOL_PATHS["litellm"], PROTOCOL_PATHS["portkey"]
+TRUEFOUNDRY, FMS = PROTOCOL_PATHS["truefoundry"], PROTOCOL_PATHS["fms"]
+ALL = tuple(PROTOCOL_PATHS)
+GRAPH = "The Kestrel Hotel has a pool."
 TOLD = [
     {"role": "user", "content": HOTEL_QUESTION},
     {
@@ -66,65 +39,153 @@ TOLD = [
 ]
 
 
-async def test_litellm_keeps_the_evidence_of_a_request_for_its_response(gateway):
-    asked = await post(gateway, LITELLM, request_call("call-1", TOLD))
-    assert asked.json() == {"action": "NONE"}
-    reply = (await post(gateway, LITELLM, response_call("call-1", SAID))).json()
-    assert reply["action"] == "GUARDRAIL_INTERVENED"
-    (text,) = reply["texts"]
-    assert "42 rooms" in text
-    assert SECRET not in text
-    other = (await post(gateway, LITELLM, response_call("call-2", RIGHT))).json()
-    assert other["action"] == "BLOCKED"
+@pytest.fixture
+def host(gateway, guarded):
+    """A gateway that serves all protocols and retrieves nothing."""
+    return gateway(guarded(retriever=lambda question: []), protocols=ALL)
 
 
-async def test_litellm_blocks_an_answer_without_a_true_sentence(gateway):
-    await post(gateway, LITELLM, request_call("call-3", TOLD))
-    reply = (await post(gateway, LITELLM, response_call("call-3", WRONG))).json()
-    assert reply["action"] == "BLOCKED"
-    assert STRICT.refusal in reply["blocked_reason"]
-    assert SECRET not in reply["blocked_reason"]
+# --- every protocol ---------------------------------------------------------------------------
 
-
-async def test_litellm_takes_evidence_of_its_parameters(gateway):
-    call = response_call("none", SAID, evidence=ITEMS, policy="annotate")
-    reply = (await post(gateway, LITELLM, call)).json()
-    assert "[1]" in reply["texts"][0]
-    assert "(https://h.example/guide)" in reply["texts"][0]
-    wrong = await post(gateway, LITELLM, response_call("none", SAID, evidence=[{"txt": "a"}]))
-    assert wrong.status_code == 400
-    assert "did you mean 'text'" in wrong.json()["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    "texts", ["text", {"0": SAID}, [{"text": SAID}], [[SAID]], [RIGHT, None], [RIGHT, 5, SAID]]
+each = pytest.mark.parametrize("name", PROTOCOLS)
+each_deciding = pytest.mark.parametrize(
+    "name", [name for name, make in PROTOCOLS.items() if not make().texts]
 )
-async def test_litellm_refuses_what_it_cannot_judge(gateway, texts):
-    call = response_call("call-5", SAID) | {"texts": texts}
-    reply = await post(gateway, LITELLM, call)
-    assert reply.status_code == 400
-    assert "texts must be a list of texts" in reply.json()["error"]["message"]
-    for none in ([], None):
-        assert (await post(gateway, LITELLM, call | {"texts": none})).json() == {"action": "NONE"}
+"""Protocols that do what the policy decided; others report every sentence, and the host decides."""
 
 
-@pytest.mark.parametrize("allowed", [False, True])
-async def test_litellm_blocks_calls_of_tools_that_callers_may_not_use(allowed):
-    settings = GatewaySettings(
-        protocols="litellm", keys="k", caller="free" if allowed else "evidence"
-    )
-    tool = {"name": "pay", "arguments": "{}"}
-    call = response_call("call-6", "") | {"tool_calls": [{"type": "function", "function": tool}]}
-    with scripted_guard(config=GuardrailConfig(policy=STRICT)) as guard:
-        transport = httpx.ASGITransport(create_app(guard, settings))
-        async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
-            reply = (await post(client, LITELLM, call)).json()
-    assert reply["action"] == ("NONE" if allowed else "BLOCKED")
-    assert allowed or "callers may not use" in reply["blocked_reason"]
+@pytest.fixture
+def judged(guarded):
+    """The reply to the last of a host's recorded calls as JSON, and the verdict behind it."""
+    guard = guarded(retriever=lambda question: [Passage(text=GRAPH)])
+
+    async def judge(name, **options):
+        protocol = PROTOCOLS[name]()
+        assert SECRET in json.dumps(HOSTS[name][-1]), "its answer is SAID of tests/chains/hotel.py"
+        for body in HOSTS[name]:
+            reply, answers = await protocol.answer(body, GuardSettings(guard=guard, **options))
+        (verdict,) = answers
+        return json.dumps(reply), verdict
+
+    return judge
 
 
-TRUE = {"person": {"occupation": "Mary Shelley was a writer"}}
-FALSE = {"born_in": f"4 May 1999 in {SECRET}"}
+@each_deciding
+async def test_what_was_removed_does_not_leave(judged, name):
+    reply, verdict = await judged(name)
+    assert verdict.action is Action.FILTER
+    assert SECRET not in reply
+    assert RIGHT[:-1] in reply
+
+
+@each_deciding
+async def test_the_policy_is_that_of_the_call(judged, name):
+    reply, verdict = await judged(name, policy=ANNOTATE)
+    assert verdict.action is Action.ANNOTATE
+    assert SECRET in reply
+
+
+@each_deciding
+@pytest.mark.parametrize("reasons", [True, False])
+async def test_a_refusal_does_not_repeat_what_was_refused(judged, name, reasons):
+    refusing = STRICT.changed(thresholds={"supported_share": 1.0}, below="refuse")
+    reply, verdict = await judged(name, policy=refusing, reasons=reasons)
+    assert verdict.action is Action.REFUSE
+    assert STRICT.refusal in reply
+    assert SECRET not in reply
+    assert ("supported_share" in reply.replace('"supported_share"', "")) == reasons
+
+
+@each
+async def test_nothing_is_generated_again(judged, name):
+    _, verdict = await judged(name, policy=BEST_OF_N, checks_policy=BEST_OF_N)
+    assert verdict.action is not Action.REGENERATE
+
+
+@each
+async def test_in_a_dry_run_nothing_is_blocked(judged, name):
+    policies = {"policy": STRICT, "checks_policy": ANNOTATE}
+    dry = {key: policy.changed(dry_run=True) for key, policy in policies.items()}
+    reply, verdict = await judged(name, **dry)
+    assert verdict.would
+    assert STRICT.refusal not in reply
+    assert SAID in reply or RIGHT[:-1] not in reply, "a text in the reply is unchanged"
+
+
+@each
+async def test_evidence_counts_if_callers_may_bring_it(judged, name):
+    _, verdict = await judged(name)
+    assert {RIGHT, MORE} <= {item.text for item in verdict.evidence}
+    _, verdict = await judged(name, rights=CallerRights(evidence=False))
+    assert {item.text for item in verdict.evidence} == {GRAPH}
+    assert verdict.errors
+
+
+@each
+@pytest.mark.parametrize("mode", ["given", "both", "graph"])
+async def test_the_mode_selects_the_evidence(judged, name, mode):
+    """What a call hands over replaces the graph; results of tools are added to it."""
+    _, verdict = await judged(name, evidence=EvidenceSettings(mode=mode))
+    texts = {item.text for item in verdict.evidence}
+    assert (GRAPH in texts) == (mode != "given" or Source.TOOLS in verdict.evidence_from)
+    assert (MORE in texts) == (mode != "graph")
+
+
+def models_in(value):
+    """All that a call calls a model."""
+    for key, item in value.items() if isinstance(value, dict) else ():
+        if key == "model":
+            yield item
+        yield from models_in(item)
+
+
+@each
+@pytest.mark.parametrize("odd", [None, 3, "text", [], {}, {"json": []}])
+async def test_the_model_of_a_call_is_found(name, odd):
+    protocol = PROTOCOLS[name]()
+    for body in HOSTS[name]:
+        named = set(models_in(body))
+        assert not named or await protocol.model_of(body, "") in named
+        without = {key: odd for key in body if key != "model"}
+        assert await protocol.model_of(without, "") is None
+
+
+@each
+async def test_a_protocol_is_served_with_a_key_if_it_is_switched_on(gateway, name):
+    path = PROTOCOL_PATHS[name]
+    for protocols, headers, status in (
+        ((), {"x-api-key": "k"}, 404),
+        ((name,), {}, 401),
+        ((name,), {"x-api-key": "k"}, 400),
+    ):
+        client = gateway(keys="k", protocols=protocols)
+        assert (await client.post(path, json={}, headers=headers)).status_code == status
+
+
+# --- LiteLLM ----------------------------------------------------------------------------------
+
+
+def request_call(call, messages, **parameters):
+    return {
+        "input_type": "request",
+        "litellm_call_id": call,
+        "texts": [HOTEL_QUESTION],
+        "structured_messages": messages,
+        "request_data": {},
+        "additional_provider_specific_params": parameters,
+        "model": "gpt",
+    }
+
+
+def response_call(call, text, **parameters):
+    return {
+        "input_type": "response",
+        "litellm_call_id": call,
+        "texts": [text],
+        "structured_messages": None,
+        "request_data": {},
+        "additional_provider_specific_params": parameters,
+    }
 
 
 def calling(document, **more):
@@ -132,28 +193,79 @@ def calling(document, **more):
     return {"tool_calls": [{"id": "c1", "type": "function", "function": function} | more]}
 
 
+TRUE = {"person": {"occupation": "Mary Shelley was a writer"}}
+FALSE = {"born_in": f"4 May 1999 in {SECRET}"}
+UNJUDGED = f"born in {SECRET}"
+
+
+async def test_litellm_judges_a_response_by_the_evidence_of_its_request(host):
+    reply = await host.post(LITELLM, json=recorded("litellm_request"))
+    assert reply.json() == {"action": "NONE"}
+    reply = (await host.post(LITELLM, json=recorded("litellm_response"))).json()
+    assert (reply["action"], reply["texts"]) == ("GUARDRAIL_INTERVENED", [NOTES])
+    other = (await host.post(LITELLM, json=response_call("other", RIGHT))).json()
+    assert other["action"] == "BLOCKED"
+    await host.post(LITELLM, json=request_call("wrong", TOLD))
+    refused = (await host.post(LITELLM, json=response_call("wrong", WRONG))).json()
+    assert STRICT.refusal in refused["blocked_reason"]
+    assert SECRET not in str(refused)
+
+
+async def test_litellm_takes_evidence_of_its_parameters(host):
+    call = response_call("none", SAID, evidence=ITEMS, policy="annotate")
+    (text,) = (await host.post(LITELLM, json=call)).json()["texts"]
+    assert "[1]" in text
+    assert "(https://h.example/guide)" in text
+    wrong = await host.post(LITELLM, json=response_call("none", SAID, evidence=[{"txt": "a"}]))
+    assert wrong.status_code == 400
+    assert "did you mean 'text'" in wrong.json()["error"]["message"]
+
+
 @pytest.mark.parametrize(
-    ("said", "action"),
+    ("texts", "status"),
+    [
+        ("text", 400),
+        ({"0": SAID}, 400),
+        ([{"text": SAID}], 400),
+        ([RIGHT, None], 400),
+        (["It has 42 rooms."] * 129, 400),
+        ([], 200),
+        (None, 200),
+    ],
+)
+async def test_litellm_gets_nothing_back_that_cannot_be_judged(host, texts, status):
+    reply = await host.post(LITELLM, json=response_call("c", SAID) | {"texts": texts})
+    assert reply.status_code == status
+    assert status == 400 or reply.json() == {"action": "NONE"}
+
+
+@pytest.mark.parametrize(("caller", "action"), [("evidence", "BLOCKED"), ("free", "NONE")])
+async def test_litellm_blocks_calls_of_tools_without_the_right(gateway, caller, action):
+    client = gateway(protocols="litellm", caller=caller)
+    reply = await client.post(LITELLM, json=response_call("c", "") | calling({}))
+    assert reply.json()["action"] == action
+
+
+@pytest.mark.parametrize(
+    ("response", "action"),
     [
         (calling(TRUE), "NONE"),
         (calling(TRUE, provider_specific_fields={"thought_signature": "c2lnbmVk"}), "NONE"),
         (calling(FALSE), "BLOCKED"),
-        (calling(TRUE, note=f"born in {SECRET}"), "BLOCKED"),
-        ({"tool_calls": {"note": f"born in {SECRET}"}}, "BLOCKED"),
+        (calling(TRUE, note=UNJUDGED), "BLOCKED"),
+        ({"tool_calls": {"note": UNJUDGED}}, "BLOCKED"),
         ({"texts": [json.dumps(TRUE)]}, "NONE"),
         ({"texts": [json.dumps(FALSE)]}, "BLOCKED"),
     ],
 )
-async def test_litellm_has_calls_and_json_judged_where_the_policy_says_so(said, action):
-    settings = GatewaySettings(protocols="litellm", keys="k")
-    policy = STRICT.changed(structured=True, needs_support=False)
-    with scripted_guard(config=GuardrailConfig(policy=policy)) as guard:
-        transport = httpx.ASGITransport(create_app(guard, settings))
-        async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
-            asked = "Who was Mary Shelley?"
-            messages = [{"role": "user", "content": asked}]
-            await post(client, LITELLM, request_call("c", messages) | {"texts": [asked]})
-            reply = await post(client, LITELLM, response_call("c", "") | said)
+async def test_litellm_has_calls_and_json_judged_by_a_structured_policy(
+    gateway, guarded, response, action
+):
+    guard = guarded(STRICT.changed(structured=True, needs_support=False))
+    client, asked = gateway(guard, protocols="litellm"), "Who was Mary Shelley?"
+    request = request_call("c", [{"role": "user", "content": asked}]) | {"texts": [asked]}
+    await client.post(LITELLM, json=request)
+    reply = await client.post(LITELLM, json=response_call("c", "") | response)
     assert reply.json()["action"] == action
     assert SECRET not in reply.text
     if action == "NONE":
@@ -161,25 +273,19 @@ async def test_litellm_has_calls_and_json_judged_where_the_policy_says_so(said, 
         assert not verdict["withheld"]
 
 
-async def test_litellm_is_told_which_calls_nobody_judged(gateway):
-    call = response_call("call-7", "") | calling(FALSE)
-    reply = (await post(gateway, LITELLM, call)).json()
-    assert reply == {"action": "NONE", "guardrail": {"unjudged": ["tool call save"]}}
-    call |= calling(FALSE, note=f"born in {SECRET}")
-    reply = (await post(gateway, LITELLM, call)).json()
-    assert reply["guardrail"]["unjudged"] == ["tool call save", "tool calls"]
+async def test_litellm_is_told_which_calls_were_not_judged(host):
+    for more, unjudged in (({}, []), ({"note": UNJUDGED}, ["tool calls"])):
+        body = response_call("c", "") | calling(FALSE, **more)
+        reply = (await host.post(LITELLM, json=body)).json()
+        expected = {"unjudged": ["tool call save", *unjudged]}
+        assert reply == {"action": "NONE", "guardrail": expected}
 
 
-async def test_litellm_has_no_more_texts_than_a_reply_has_choices(gateway):
-    call = response_call("call-8", "") | {"texts": ["It has 42 rooms."] * 129}
-    assert (await post(gateway, LITELLM, call)).status_code == 400
-
-
-async def test_litellm_holds_the_growing_sentence_of_a_stream_back(gateway):
-    await post(gateway, LITELLM, request_call("call-4", TOLD))
+async def test_litellm_holds_the_growing_sentence_of_a_stream_back(host):
+    await host.post(LITELLM, json=request_call("c", TOLD))
     seen = ""
     for end in range(10, len(SAID) + 1, 7):
-        reply = (await post(gateway, LITELLM, response_call("call-4", SAID[:end]))).json()
+        reply = (await host.post(LITELLM, json=response_call("c", SAID[:end]))).json()
         if reply["action"] == "GUARDRAIL_INTERVENED":
             text, held = reply["texts"][0], reply["stream_holdback_chars"][0]
             seen = text[: len(text) - held]
@@ -189,105 +295,166 @@ async def test_litellm_holds_the_growing_sentence_of_a_stream_back(gateway):
     assert "42 rooms" in seen
 
 
-async def test_portkey(gateway):
-    body = {
-        "eventType": "afterRequestHook",
-        "provider": "openai",
-        "requestType": "chatComplete",
-        "metadata": {},
-        "request": {"json": {"model": "m", "messages": TOLD}, "text": HOTEL_QUESTION},
-        "response": {
-            "json": {
-                "id": "c1", "object": "chat.completion", "created": 1, "model": "m",
-                "choices": [{
-                    "index": 0, "finish_reason": "stop",
-                    "message": {"role": "assistant", "content": SAID},
-                }],
-            },
-            "text": SAID,
-            "statusCode": 200,
-        },
-    }  # fmt: skip
-    reply = (await post(gateway, PORTKEY, body)).json()
+async def test_pending_requests_are_bounded_in_bytes(guarded, monkeypatch):
+    """The oldest go first; a response whose request is gone reports it."""
+    monkeypatch.setattr(litellm, "STORE_BYTES", 250_000)
+    pending = PendingRequests()
+    answer, guarding = LiteLLMGuardrail(pending), GuardSettings(guard=guarded())
+    for call in range(20):
+        long = [{"role": "tool", "content": f"{RIGHT} {'x' * 50_000}."}]
+        for _ in range(2):  # the same call once more
+            await answer(request_call(str(call), long), guarding)
+    assert [call for call in range(20) if pending.get(str(call))] == [16, 17, 18, 19]
+    _, (known,) = await answer(response_call("19", RIGHT), guarding)
+    assert (known.errors, known.action) == ((), "pass")
+    _, (gone,) = await answer(response_call("0", RIGHT), guarding)
+    assert any("is not stored" in problem.message for problem in gone.errors)
+    await answer(request_call("large", [], evidence=[{"text": "x" * 300_000}]), guarding)
+    assert pending.get("large") is pending.get("19") is None
+
+
+def test_pending_requests_are_bounded_in_number_and_unchanged(tmp_path):
+    passage = Passage(text="Zoë \ud800 \u0000", id="1", url="https://h.example")
+    triple = Triple(subject="Ada", property="born", value="1815", subject_id="Q7259")
+    problem = Problem(part="evidence", message="cut")
+    found = Found((triple, passage), (Source.TOOLS, Source.CALLER), "Who?", (problem,))
+    pending = PendingRequests()
+    for call in range(CALLS):
+        pending.add(str(call), "", Found(), None)
+    pending.add("call \ud800", "What\udfff?", found, "gpt")
+    assert pending.get("call \ud800") == ("What\udfff?", found, "gpt")
+    assert [pending.get(call) is None for call in ("0", "1")] == [True, False]
+    with pytest.raises(GuardrailError, match="cannot be stored"):
+        PendingRequests(str(tmp_path / "nowhere" / "requests.sqlite"))
+
+
+# --- Portkey and TrueFoundry ------------------------------------------------------------------
+
+
+def portkey(text):
+    body = recorded("portkey")
+    body["response"]["json"]["choices"][0]["message"]["content"] = text
+    return body
+
+
+async def test_portkey(host):
+    reply = (await host.post(PORTKEY, json=portkey(SAID))).json()
     assert reply["verdict"] is True
-    changed = reply["transformedData"]["response"]["json"]
-    assert "42 rooms" in changed["choices"][0]["message"]["content"]
-    assert SECRET not in str(reply)
-    body["response"]["json"]["choices"][0]["message"]["content"] = WRONG
-    refused = (await post(gateway, PORTKEY, body)).json()
+    (choice,) = reply["transformedData"]["response"]["json"]["choices"]
+    assert "42 rooms" in choice["message"]["content"]
+    refused = (await host.post(PORTKEY, json=portkey(WRONG))).json()
     assert refused["verdict"] is False
-    assert SECRET not in str(refused)
-    before = await post(gateway, PORTKEY, {**body, "eventType": "beforeRequestHook"})
+    assert SECRET not in f"{reply}{refused}"
+    before = await host.post(PORTKEY, json=portkey(SAID) | {"eventType": "beforeRequestHook"})
     assert before.json() == {"verdict": True}
 
 
-async def test_portkeys_replies_are_judged_however_many_choices_were_asked_for(gateway):
+async def test_portkeys_replies_are_judged_however_many_choices_were_requested(host):
     request = {"model": "m", "messages": TOLD, "n": 100, "tools": [{"type": "function"}]}
     texts = ["It has 42 rooms.", "It has 97 rooms."]
     choices = [{"index": n, "message": {"content": text}} for n, text in enumerate(texts)]
     choices[0]["message"] |= calling(FALSE)
     body = {"eventType": "afterRequestHook", "request": {"json": request}}
     body |= {"response": {"json": {"id": "1", "choices": choices}}}
-    reply = (await post(gateway, PORTKEY, body)).json()
+    reply = (await host.post(PORTKEY, json=body)).json()
     first, second = reply["transformedData"]["response"]["json"]["choices"]
     assert first["message"]["guardrail"]["unjudged"] == ["tool call save"]
     assert "97" not in second["message"]["content"]
 
 
-async def test_the_mode_says_what_checks_are_judged_against(tmp_path):
-    """Beside what a call hands over the retriever is asked in one mode, and alone in another."""
-    asked = {"answer": f"{RIGHT} {WRONG}", "passages": [MORE]}
-    sources = {}
-    for mode in ("given", "both", "graph"):
-        config = GuardrailConfig(policy=STRICT, log=tmp_path / f"{mode}.sqlite")
-        settings = GatewaySettings(protocols="fms", evidence_mode=mode)
-        with scripted_guard(config=config, retriever=lambda question: [RIGHT]) as guard:
-            transport = httpx.ASGITransport(create_app(guard, settings))
-            client = httpx.AsyncClient(transport=transport, base_url="http://gateway")
-            assert (await client.post(CHECKS, json=asked)).status_code == 200
-        with open_log(tmp_path / f"{mode}.sqlite", read_only=True) as log:
-            (record,) = log.records()
-        sources[mode] = {item.text for item in record.answer.evidence}
-    assert sources == {"given": {MORE}, "both": {MORE, RIGHT}, "graph": {RIGHT}}
+def truefoundry(text=SAID, **changes):
+    body = recorded("truefoundry") | changes
+    if "responseBody" not in changes:
+        body["responseBody"]["choices"][0]["message"]["content"] = text
+    return body
 
 
-async def test_a_detector_that_fails_is_counted_by_the_policy_of_checks():
+@pytest.mark.parametrize("stream", [False, True])  # the host makes a whole reply of a stream
+async def test_truefoundry_cites_title_and_url(host, stream):
+    body = truefoundry()
+    body["requestBody"]["stream"] = stream
+    reply = (await host.post(TRUEFOUNDRY, json=body)).json()
+    assert (reply["verdict"], reply["transformed"]) == (True, True)
+    message = reply["result"]["choices"][0]["message"]
+    assert message["content"] == NOTES
+    assert pages(message) == [GUIDE, PRICES]
+    before = {key: value for key, value in body.items() if key != "responseBody"}
+    assert (await host.post(TRUEFOUNDRY, json=before)).json() == {"verdict": True}
+
+
+async def test_truefoundry_gets_a_refusal_as_a_verdict(gateway, guarded):
+    guard = guarded(retriever=lambda question: [])
+    for reasons in (True, False):
+        client = gateway(guard, protocols="truefoundry", reasons=reasons)
+        reply = (await client.post(TRUEFOUNDRY, json=truefoundry(WRONG))).json()
+        assert reply["verdict"] is False
+        assert reply["message"].startswith(STRICT.refusal)
+        assert (reply["message"] == STRICT.refusal) is not reasons
+        assert SECRET not in str(reply)
+
+
+@pytest.mark.parametrize("config", [None, {}, {"operation": "validate"}, "mutate"])
+async def test_truefoundrys_validating_guardrail_lets_nothing_out(gateway, config):
+    """The host would leave the reply as it is, with what was removed from it."""
+    for dry_run in (True, False):
+        client = gateway(protocols="truefoundry", dry_run=dry_run)
+        reply = (await client.post(TRUEFOUNDRY, json=truefoundry(config=config))).json()
+        assert reply["verdict"] is dry_run
+        assert dry_run or "Operation to Mutate" in reply["message"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"requestBody": None}, 400),
+        ({"responseBody": None}, 400),
+        ({"responseBody": "text"}, 400),
+        ({"responseBody": {"content": [{"text": SECRET}]}}, 502),
+    ],
+)
+async def test_truefoundrys_unreadable_calls_are_refused(host, changes, status):
+    reply = await host.post(TRUEFOUNDRY, json=truefoundry(**changes))
+    assert reply.status_code == status
+    assert status == 502 or next(iter(changes)) in reply.json()["error"]["message"]
+    assert SECRET not in reply.text
+
+
+# --- the FMS orchestrator ---------------------------------------------------------------------
+
+
+async def test_fms_gets_detections_with_the_evidence_against_them(host):
+    body = recorded("fms")
+    first, second = (await host.post(FMS, json=body)).json()
+    assert body["content"][first["start"] : first["end"]] == WRONG == first["text"]
+    assert (first["detection"], second["detection"]) == ("contradicted", "unsupported")
+    assert second["text"] == "Dogs are welcome."
+    found = {item["name"]: item["value"] for item in first["evidence"]}
+    assert found["note"] == "contradicted by: The Kestrel Hotel has 42 rooms."
+    dogs = body | {"context": ["Dogs are welcome."]}
+    texts = [item["text"] for item in (await host.post(FMS, json=dogs)).json()]
+    assert texts == ["The Kestrel Hotel has 42 rooms.", WRONG]
+    urls = await host.post(FMS, json=body | {"context_type": "url"})
+    assert urls.status_code == 400
+
+
+async def test_fms_is_counted_by_the_policy_of_checks(gateway, guarded):
     def lose(question):
         raise KnowledgeGraphError("the store is gone")
 
-    config = GuardrailConfig(policy=STRICT.changed(name="shop", unavailable="raise"))
-    with scripted_guard(config=config, retriever=lose) as guard:
-        settings = GatewaySettings(protocols="fms", evidence_mode="both")
-        transport = httpx.ASGITransport(create_app(guard, settings))
-        client = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
-        await client.post(FMS, json={"content": WRONG, "context": [RIGHT]})
-        numbers = (await client.get("/metrics")).text
-    counted = [line for line in numbers.splitlines() if line.startswith(REQUESTS)]
+    guard = guarded(STRICT.changed(name="shop", unavailable="raise"), retriever=lose)
+    client = gateway(guard, protocols="fms", evidence_mode="both")
+    await client.post(FMS, json={"content": WRONG, "context": [RIGHT]})
+    lines = (await client.get("/metrics")).text.splitlines()
+    counted = [line for line in lines if line.startswith("kg_guardrail_requests_total{")]
     assert counted
     assert all('policy="annotate"' in line for line in counted)
 
 
-async def test_a_reply_names_its_record(tmp_path):
-    config = GuardrailConfig(policy=STRICT, log=tmp_path / "scores.sqlite")
-    asked = {"content": WRONG, "context": [RIGHT]}
-    with scripted_guard(config=config) as guard:
-        app = create_app(guard, GatewaySettings(protocols="fms"))
-        client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
-        reply = await client.post(FMS, json=asked)
+async def test_a_reply_names_its_record(gateway, guarded, tmp_path):
+    path = tmp_path / "scores.sqlite"
+    client = gateway(guarded(path=path), protocols="fms")
+    reply = await client.post(FMS, json={"content": WRONG, "context": [RIGHT]})
     assert "x-guardrail-dry-run" not in reply.headers
-    with open_log(tmp_path / "scores.sqlite", read_only=True) as log:
+    with open_log(path, read_only=True) as log:
         (record,) = log.records()
     assert reply.headers["x-guardrail-record"] == record.answer.id
-
-
-@pytest.mark.parametrize("path", PROTOCOL_PATHS.values())
-async def test_a_protocol_needs_the_gateways_key(gateway, path):
-    assert (await post(gateway, path, {}, {})).status_code == 401
-
-
-async def test_a_protocol_that_is_not_switched_on_is_not_served(guard):
-    app = create_app(guard, GatewaySettings())
-    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
-    assert (await client.post(LITELLM, json={})).status_code == 404
-    with pytest.raises(ConfigError, match="did you mean 'litellm'"):
-        GatewaySettings.from_env(environ={"GUARDRAIL_GATEWAY__PROTOCOLS": "litelm"})

@@ -1,4 +1,4 @@
-"""Sends recorded requests through a way in, and reads what a host gets back."""
+"""Recorded requests of hosts, sent to a gateway before a scripted model."""
 
 import json
 from pathlib import Path
@@ -26,6 +26,13 @@ def recorded(name):
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
+def chat_request(name):
+    """A recorded chat request; LiteLLM's hook repeats its messages."""
+    if name != "litellm":
+        return recorded(name)
+    return {"model": "plain", "messages": recorded("litellm_request")["structured_messages"]}
+
+
 def found(body):
     """Evidence of a chat request as (text, title, url), in order, and where it came from."""
     evidence = request_evidence(body, RequestField(), EvidenceSettings())
@@ -33,20 +40,20 @@ def found(body):
 
 
 class Asked:
-    """One gateway before a model whose answer is told.
+    """A gateway before a model with a given answer.
 
     Attributes:
-        http: Speaks to the gateway.
-        upstream: Speaks to the model itself.
-        sent: What the model was asked.
+        http: Client of the gateway.
+        upstream: Client of the model itself.
+        sent: The last request that the model got.
     """
 
     def __init__(self, guard, monkeypatch, said=SAID, **settings):
         monkeypatch.setattr(fake_openai, "ANSWER", said)
         self._model = FakeOpenAI()
         self.upstream = httpx.AsyncClient(transport=httpx.ASGITransport(self._model.app))
-        told = GatewaySettings(upstream="http://model/v1", **settings)
-        app = create_app(guard, told, client=self.upstream)
+        settings = GatewaySettings(upstream="http://model/v1", **settings)
+        app = create_app(guard, settings, client=self.upstream)
         self.http = httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url="http://gateway/v1"
         )

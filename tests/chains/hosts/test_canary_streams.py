@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessageChunk, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableGenerator
 
 from chains import GuardrailRunnable
-from tests.chains.hosts.asking import Asked, recorded
+from tests.chains.hosts.asking import Asked, chat_request, recorded
 from tests.chains.hosts.test_langchain import conversation
 from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, ITEMS, SAID, SECRET
 
@@ -90,13 +90,7 @@ async def test_langchain_events(empty, way):
 
 @pytest.mark.parametrize("host", ["openai_chat", "anthropic", "bedrock", "azure", "litellm"])
 async def test_gateway(empty, host, monkeypatch):
-    asked = Asked(empty, monkeypatch)
-    if host == "litellm":
-        parts = recorded("litellm_request")["structured_messages"]
-        body = {"model": "plain", "messages": parts}
-    else:
-        body = recorded(host)
-    await stream(asked, "/chat/completions", body)
+    await stream(Asked(empty, monkeypatch), "/chat/completions", chat_request(host))
 
 
 async def test_gateway_responses(empty, monkeypatch):

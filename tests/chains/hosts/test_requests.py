@@ -5,7 +5,16 @@ import pytest
 from chains.conversation import standalone_question
 from chains.evidence import EvidenceSettings, RequestField, Source
 from chains.evidence.openai import request_evidence, request_turns
-from tests.chains.hosts.asking import GUIDE, NOTES, PRICES, Asked, found, pages, recorded
+from tests.chains.hosts.asking import (
+    GUIDE,
+    NOTES,
+    PRICES,
+    Asked,
+    chat_request,
+    found,
+    pages,
+    recorded,
+)
 from tests.chains.hotel import HOTEL_QUESTION, ITEMS, MORE, RIGHT, SAID, SECRET
 
 NOT_CITED = ("The pool is open daily.", "Pool", None)
@@ -39,6 +48,7 @@ REQUESTS = {
         f"{RIGHT} The Kestrel Hotel has 97 rooms in {SECRET}. {MORE} Dogs are welcome.",
         [GUIDE, ("Prices", ""), ("passage 3", "")],
     ),
+    "litellm": ([(RIGHT, *GUIDE), (MORE, *PRICES)], (Source.PARTS,), SAID, [GUIDE, PRICES]),
     "azure": (  # bare texts, with neither title nor url
         [(RIGHT, None, None), (MORE, None, None)],
         (Source.PARTS,),
@@ -51,7 +61,7 @@ REQUESTS = {
 @pytest.mark.parametrize(("name", "row"), REQUESTS.items(), ids=list(REQUESTS))
 async def test_evidence_is_read_in_order_and_cited_with_its_page(empty, monkeypatch, name, row):
     evidence, sources, said, cited = row
-    body, settings = recorded(name), EvidenceSettings()
+    body, settings = chat_request(name), EvidenceSettings()
     assert found(body) == (evidence, sources)
     held = request_evidence(body, RequestField(), settings)
     if Source.TOOLS not in sources or name == "anthropic":
@@ -85,7 +95,7 @@ TEXTS = {
     "anthropic": [
         "Dogs are welcome.",
         "The pool is open daily.",
-        "The Kestrel Hotel stands in Bergen.\n\nThe Kestrel Hotel has 42 rooms.",
+        f"The Kestrel Hotel stands in Bergen.\n\n{RIGHT}",
         HOTEL_QUESTION,
     ],
     "bedrock": [
@@ -96,13 +106,14 @@ TEXTS = {
         HOTEL_QUESTION,
         "Answer in a sentence.",
     ],
+    "litellm": [RIGHT, MORE, HOTEL_QUESTION],
 }
 
 
 @pytest.mark.parametrize("name", REQUESTS)
 async def test_the_upstream_gets_plain_text(empty, monkeypatch, name):
     asked = Asked(empty, monkeypatch)
-    await asked.chat(recorded(name))
+    await asked.chat(chat_request(name))
     if name in TEXTS:
         parts = asked.sent["messages"][0]["content"]
         assert parts == [{"type": "text", "text": text} for text in TEXTS[name]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from chains.gateway.bodies import CheckBody
+from chains.gateway.requests import CheckBody
 from guardrail import ConfigError, GuardrailConfig
 from guardrail.commands.tuning import write_settings
 from guardrail.config import gateway_section

@@ -1,0 +1,426 @@
+"""Keys, tenants, routes and rights: what each caller may do, and by which policy it is judged."""
+
+import asyncio
+
+import pytest
+
+from chains.caller import CallerRights
+from chains.gateway import GatewaySettings
+from chains.gateway.callers import identify
+from chains.gateway.settings import Route, route_of
+from guardrail import ConfigError, Guardrail, GuardrailConfig
+from guardrail.core.types import Grounding
+from guardrail.log.records import RecordFilter, open_log
+from tests.chains.conftest import ANSWER, CANARY, FACTS, FALSE_MIDDLE, QUESTION, TRUE_START
+from tests.chains.gateway.test_protocols import LITELLM, TOLD, request_call, response_call
+from tests.chains.hotel import SAID
+from tests.guardrail.scripted import Scripted
+
+TENANTS = {
+    "blue": {"keys": ["blue-key", "blue-next"]},
+    "red": {
+        "keys": "red-key",
+        "policy": {"base": "annotate", "deadline_s": 5.0},
+        "strictness": "strict",
+        "caller": "policy,tools,structured_output",
+        "per_minute": 1_000,
+    },
+    "slow": {"keys": ["slow-key"], "per_minute": 1, "caller": "strict"},
+    "few": {"keys": ["few-key"], "concurrency": 1},
+}
+USER = [{"role": "user", "content": QUESTION}]
+CHAT = {"model": "false-only", "messages": USER}
+CHECK = {"id": "order-7", "question": QUESTION, "answer": TRUE_START}
+FEEDBACK = {"record_id": "order-7", "thumb": 1}
+
+
+def by(key):
+    return {"authorization": f"Bearer {key}"}
+
+
+def content(reply):
+    return reply.json()["choices"][0]["message"]["content"]
+
+
+# --- tenants ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def log_path(tmp_path):
+    return tmp_path / "scores.sqlite"
+
+
+@pytest.fixture
+def shop(gateway, guarded, log_path):
+    """A gateway with tenants, two keys of its own, and a log."""
+    return gateway(guarded(path=log_path), tenants=TENANTS, keys="own,other", protocols="litellm")
+
+
+async def test_each_tenant_has_its_policy_strictness_and_rights(shop):
+    replies = {
+        key: await shop.post("/v1/chat/completions", json=CHAT, headers=by(key))
+        for key in ("blue-next", "red-key")
+    }
+    assert [CANARY in reply.text for reply in replies.values()] == [False, True]
+    checked = await shop.post("/v1/checks", json=CHECK, headers=by("red-key"))
+    assert checked.json()["versions"]["strictness"] == "strict"
+    body = CHECK | {"passages": [FALSE_MIDDLE], "answer": FALSE_MIDDLE}
+    for key, category in (("blue-key", "supportive"), ("red-key", "contradictory")):
+        answer = (await shop.post("/v1/checks", json=body, headers=by(key))).json()
+        assert answer["sentences"][0]["category"] == category
+
+
+async def test_each_tenant_has_its_rate_and_concurrency(shop):
+    async def codes(key, number):
+        calls = [shop.post("/v1/checks", json=CHECK, headers=by(key)) for _ in range(number)]
+        return sorted([reply.status_code for reply in await asyncio.gather(*calls)])
+
+    assert await codes("slow-key", 3) == [200, 429, 429]
+    assert await codes("few-key", 3) == [200, 429, 429]
+    assert await codes("few-key", 1) == [200]
+    assert await codes("blue-key", 3) == [200] * 3
+
+
+@pytest.mark.parametrize(("other", "status"), [("red-key", 404), ("own", 404), ("blue-key", 200)])
+async def test_feedback_goes_to_ones_own_answers_alone(shop, log_path, other, status):
+    await shop.post("/v1/checks", json=CHECK, headers=by("blue-key"))
+    reply = await shop.post("/v1/feedback", json=FEEDBACK | {"tenant": "blue"}, headers=by(other))
+    assert reply.status_code == status
+    assert "scores.sqlite" not in reply.text
+    with open_log(log_path) as log:
+        assert len(list(log.feedback())) == (status == 200)
+
+
+async def test_of_equal_ids_each_means_its_own(shop, log_path):
+    for key in ("blue-key", "red-key", "own", "other"):
+        await shop.post("/v1/checks", json=CHECK, headers=by(key))
+    for key in ("blue-key", "own"):
+        assert (await shop.post("/v1/feedback", json=FEEDBACK, headers=by(key))).status_code == 200
+    with open_log(log_path) as log:
+        records = [log.latest(1, RecordFilter(id=one.record_id))[0] for one in log.feedback()]
+    assert [record.tags["tenant"] for record in records] == ["blue", "key-1"]
+
+
+async def test_feedback_before_its_record_waits_for_ones_own(shop, log_path):
+    name = "0" * 32
+    for key in ("red-key", "blue-key"):
+        body = FEEDBACK | {"record_id": name}
+        assert (await shop.post("/v1/feedback", json=body, headers=by(key))).status_code == 202
+    await shop.post("/v1/checks", json=CHECK | {"id": name}, headers=by("blue-key"))
+    with open_log(log_path) as log:
+        (record,) = log.records()
+        assert [one.tenant for one in log.feedback() if one.record_id == record.id] == ["blue"]
+
+
+async def test_the_dashboard_shows_ones_own_answers_alone(shop):
+    for key, word in (("blue-key", "bluebell"), ("red-key", "redwood")):
+        body = {"question": f"Who was Mary Shelley, {word}?", "answer": TRUE_START}
+        await shop.post("/v1/checks", json=body, headers=by(key))
+    for key, red in (("blue-key", False), ("own", True)):
+        page = (await shop.get("/dashboard", auth=("any", key))).text
+        assert ("bluebell" in page, "redwood" in page) == (True, red)
+
+
+async def test_evidence_of_another_owners_call_does_not_support_ones_own(shop, gateway, guard):
+    for other, supported in (("red-key", False), ("own", False), ("blue-next", True)):
+        await shop.post(LITELLM, json=request_call("call", TOLD), headers=by(other))
+        reply = await shop.post(LITELLM, json=response_call("call", SAID), headers=by("blue-key"))
+        assert ("42 rooms" in reply.text) == supported, other
+    client = gateway(guard, protocols="litellm")  # the keys of callers are the upstream's
+    await client.post(LITELLM, json=request_call("call", TOLD), headers=by("sk-theirs"))
+    reply = await client.post(LITELLM, json=response_call("call", SAID), headers=by("sk-mine"))
+    assert "42 rooms [NA]" in reply.text
+
+
+async def test_metrics_show_names_and_no_key(shop):
+    await shop.post("/v1/chat/completions", json=CHAT, headers=by("red-key"))
+    await shop.post("/v1/checks", json=CHECK, headers=by("own"))
+    page = (await shop.get("/metrics", headers=by("own"))).text
+    assert 'http_requests_total{route="/v1/checks",status="200",tenant="key-1"} 1.0' in page
+    assert 'policy="annotate",result="annotated",tenant="red"} 1.0' in page
+    for key in ("red-key", "own", "other", "blue-next"):
+        assert f'"{key}"' not in page
+    assert (await shop.get("/metrics", headers=by("red-key"))).status_code == 403
+
+
+def test_workers_get_the_tenants_and_routes():
+    settings = GatewaySettings.model_validate({"tenants": TENANTS, "routes": ROUTES})
+    again = GatewaySettings.model_validate_json(settings.json_with_keys())
+    assert again == settings
+    assert identify(again, "blue-next").name == "blue"
+
+
+def test_tenants_in_one_variable():
+    environ = {"GUARDRAIL_GATEWAY__TENANTS": "a=one, b=two, a=three"}
+    settings = GatewaySettings.from_env(environ=environ)
+    names = [identify(settings, key).name for key in ("one", "two", "three")]
+    assert names == ["a", "b", "a"]
+    assert "three" not in repr(settings)
+    assert not GatewaySettings(tenants={"a": {"keys": "k"}}, host="0.0.0.0").open_to_network
+
+
+# --- routes -----------------------------------------------------------------------------------
+
+ROUTES = {
+    "drafts": {"models": "false-*", "policy": {"base": "annotate", "name": "drafts"}},
+    "answers": {"paths": ["/v1/responses"], "policy": "annotate"},
+    "sure": {"paths": "/v1/checks", "strictness": {"support": 0.9}},
+    "high": {"models": "plain", "policy": {"thresholds": {"overall": 0.99}, "below": "refuse"}},
+}
+ITEMS = [{"triple": [fact.subject, fact.property, fact.value]} for fact in FACTS]
+
+
+@pytest.fixture
+def routed(gateway):
+    tenants = {"blue": {"keys": "blue-key"}, "red": {"keys": "red-key", "policy": "strict"}}
+    settings = {"routes": ROUTES, "tenants": tenants, "protocols": "litellm,portkey"}
+    return gateway(key="own", keys="own", **settings)
+
+
+@pytest.mark.parametrize(
+    ("model", "key", "action", "marked_only"),
+    [
+        ("false-only", "own", "annotate", True),
+        ("other", "own", "filter", False),
+        ("plain", "own", "refuse", False),
+        ("false-only", "blue-key", "annotate", True),
+        ("false-only", "red-key", "refuse", False),
+    ],
+)
+async def test_a_model_has_its_policy_unless_the_tenant_has_one(
+    routed, model, key, action, marked_only
+):
+    body = CHAT | {"model": model}
+    reply = await routed.post("/v1/chat/completions", json=body, headers=by(key))
+    assert reply.json()["choices"][0]["message"]["guardrail"]["action"] == action
+    assert (CANARY in content(reply)) is marked_only
+
+
+async def test_a_path_has_its_policy_and_strictness(routed):
+    answered = await routed.post("/v1/responses", json={"model": "other", "input": QUESTION})
+    assert CANARY in answered.text
+    checked = (await routed.post("/v1/checks", json=CHECK)).json()
+    assert checked["sentences"][0]["thresholds"]["support"] == 0.9
+
+
+@pytest.mark.parametrize(("model", "marked_only"), [("false-7", True), ("gpt", False)])
+async def test_calls_of_other_gateways_are_routed_by_their_model(routed, model, marked_only):
+    """Portkey writes it in the request that it repeats, LiteLLM in the call before the response."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": ANSWER}}
+    webhook = {
+        "eventType": "afterRequestHook",
+        "request": {"json": CHAT | {"model": model, "guardrail": {"evidence": ITEMS}}},
+        "response": {"json": {"choices": [choice], "model": "false-answered"}},
+    }
+    reply = (await routed.post("/portkey/webhook", json=webhook)).json()
+    text = reply["transformedData"]["response"]["json"]["choices"][0]["message"]["content"]
+    assert (CANARY in text) is marked_only
+    call = {"litellm_call_id": model}
+    evidence = {"additional_provider_specific_params": {"evidence": ITEMS}}
+    request = call | evidence | {"input_type": "request", "texts": [QUESTION], "model": model}
+    await routed.post(LITELLM, json=request)
+    reply = await routed.post(LITELLM, json=call | {"input_type": "response", "texts": [ANSWER]})
+    assert (CANARY in reply.json()["texts"][0]) is marked_only
+
+
+def test_the_first_matching_route_applies():
+    routes = {
+        "both": Route(paths=("/v1/chat/completions/",), models=("gpt-4o*",)),
+        "model": Route(models=("gpt-*",)),
+    }
+    for path, model, name in (
+        ("/v1/chat/completions", "gpt-4o-mini", "both"),
+        ("/v1/responses", "gpt-4o-mini", "model"),
+        ("/v1/chat/completions", "gpt-5", "model"),
+        ("/v1/chat/completions", "claude", None),
+        ("/v1/checks", None, None),
+    ):
+        assert route_of(routes, path, model) is routes.get(name), (path, model)
+
+
+def test_routes_in_one_variable():
+    environ = {"GUARDRAIL_GATEWAY__ROUTES": "gpt-4o*=strict, /v1/responses=annotate"}
+    routes = GatewaySettings.from_env(environ=environ).routes
+    assert route_of(routes, "/v1/responses", "gpt-4o-mini").policy == "strict"
+    assert route_of(routes, "/v1/responses", "other").policy == "annotate"
+
+
+# --- errors in tables -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"tenants": {"a b": {"keys": "k"}}}, "not a valid tenant name"),
+        ({"tenants": {"key-1": {"keys": "k"}}}, "not a valid tenant name"),
+        ({"tenants": {"a": {"keys": "s3cret"}}, "keys": ["s3cret"]}, "the same key"),
+        ({"tenants": {"a": {"keys": "s3cret"}, "b": {"keys": "s3cret"}}}, "the same key"),
+        ({"tenants": {"a": {"keys": "s3cret", "policy": "strickt"}}}, "did you mean 'strict'"),
+        ({"tenants": {"a": {"keys": "s3cret", "policy": {"deadline": 1}}}}, "'deadline_s'"),
+        ({"tenants": {"a": {"keys": [""]}}}, "empty"),
+        ({"tenants": "a"}, "empty"),
+        ({"keys": [["s3cret"]]}, "valid string"),
+        ({"routes": {"a": {"policy": "strict"}}}, "with paths or models"),
+        ({"routes": {"a": {"models": "x", "policy": {"treshold": 1}}}}, "thresholds"),
+        ({"routes": {"a": {"models": "x", "threshold": 1}}}, "routes"),
+        ({"routes": {"a": {"paths": "/v1/checks", "policy": "strict"}}}, "choose the policy"),
+        ({"routes": {"a": {"paths": "/v1/rank/", "models": "x"}}}, "name no model"),
+        ({"routes": {"a": {"paths": "/v1/chat/completion"}}}, "'/v1/chat/completions'"),
+        ({"routes": {"a": {"paths": "/v1/embeddings"}}}, "nothing is judged at '/v1/embeddings'"),
+        ({"routes": {"a": {"paths": "/portkey/webhook"}}}, "nothing is judged at"),
+        ({"routes": "gpt-4o*"}, "strict"),
+        ({"caller": "tool"}, "did you mean 'tools'"),
+    ],
+)
+def test_an_error_in_a_table_is_reported_without_keys(section, message):
+    with pytest.raises(ConfigError) as raised:
+        GatewaySettings.from_env(section=section, environ={})
+    assert str(raised.value).startswith("[gateway] ")
+    assert message in str(raised.value)
+    assert "s3cret" not in str(raised.value)
+
+
+# --- rights -----------------------------------------------------------------------------------
+
+QUERY = {"type": "text", "text": QUESTION}
+BROUGHT = {
+    "handed over": CHAT | {"guardrail": {"evidence": [FALSE_MIDDLE]}},
+    "a content part": CHAT
+    | {
+        "messages": [
+            {"role": "user", "content": [QUERY, {"type": "grounding_source", "text": FALSE_MIDDLE}]}
+        ]
+    },
+    "beside the messages": CHAT | {"groundingSources": [FALSE_MIDDLE]},
+    "a tool's message": CHAT
+    | {"messages": [*USER, {"role": "tool", "tool_call_id": "c", "content": FALSE_MIDDLE}]},
+    "marked text": CHAT
+    | {"messages": [{"role": "user", "content": f"{QUESTION} <c>{FALSE_MIDDLE}</c>"}]},
+}
+TOOL = {"type": "function", "function": {"name": "look_up", "parameters": {}}}
+FORMAT = {"type": "json_object"}
+
+
+def errors(reply):
+    return [one["part"] for one in reply.json()["choices"][0]["message"]["guardrail"]["errors"]]
+
+
+@pytest.mark.parametrize("body", BROUGHT.values(), ids=BROUGHT)
+@pytest.mark.parametrize("closed", ["policy,tools,structured_output", "strict"])
+async def test_evidence_that_may_not_be_brought_supports_nothing(gateway, body, closed):
+    marks = {"evidence_marks": ("<c>", "</c>")}
+    free = await gateway(evidence_mode="both", **marks).post("/v1/chat/completions", json=body)
+    assert CANARY in free.text
+    for mode in ("given", "both"):
+        client = gateway(evidence_mode=mode, caller=closed, **marks)
+        reply = await client.post("/v1/chat/completions", json=body)
+        assert CANARY not in reply.text
+        if closed != "strict" or body is not BROUGHT["a tool's message"]:
+            assert "caller" in errors(reply)
+        stream = await client.post("/v1/chat/completions", json=body | {"stream": True})
+        assert CANARY not in stream.text
+
+
+async def test_checks_and_rank_take_no_evidence_without_the_right(gateway):
+    client = gateway(caller="policy")
+    body = {"question": QUESTION, "passages": [FALSE_MIDDLE]}
+    answer = (await client.post("/v1/checks", json=body | {"answer": FALSE_MIDDLE})).json()
+    assert answer["sentences"][0]["category"] == "contradictory"
+    assert answer["evidence_from"] == ["graph"]
+    assert "caller" in [one["part"] for one in answer["errors"]]
+    ranked = (await client.post("/v1/rank", json=body | {"answers": [FALSE_MIDDLE]})).json()
+    assert ranked["ranking"][0]["score"] == 0.0
+
+
+async def test_a_policy_that_may_not_be_named_is_reported(gateway):
+    body = CHAT | {"guardrail": {"policy": "annotate"}}
+    assert CANARY in (await gateway().post("/v1/chat/completions", json=body)).text
+    for closed in ("evidence", "strict"):
+        reply = await gateway(caller=closed).post("/v1/chat/completions", json=body)
+        assert CANARY not in reply.text
+        assert "caller" in errors(reply)
+    body = {"question": QUESTION, "answer": FALSE_MIDDLE, "policy": "strict"}
+    answer = (await gateway(caller="evidence").post("/v1/checks", json=body)).json()
+    assert answer["versions"]["policy"] == "annotate"
+
+
+@pytest.mark.parametrize(
+    ("right", "path", "more"),
+    [
+        ("tools", "chat/completions", {"tools": [TOOL]}),
+        ("tools", "chat/completions", {"functions": [TOOL["function"]]}),
+        ("tools", "responses", {"tools": [TOOL], "input": QUESTION}),
+        ("structured_output", "chat/completions", {"response_format": FORMAT}),
+        ("structured_output", "responses", {"text": {"format": FORMAT}, "input": QUESTION}),
+    ],
+)
+async def test_tools_and_json_are_refused_without_the_right(gateway, right, path, more):
+    body = ({"model": "false-only"} if "input" in more else CHAT) | more
+    assert (await gateway().post(f"/v1/{path}", json=body)).status_code == 200
+    others = {"policy", "evidence", "tools", "structured_output"} - {right}
+    for closed in (",".join(others), "strict"):
+        reply = await gateway(caller=closed).post(f"/v1/{path}", json=body)
+        assert reply.status_code == 403
+        assert reply.json()["error"]["code"] == "not_allowed"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_calls_of_tools_without_the_right_are_dropped(gateway, stream):
+    body = CHAT | {"model": "tools", "stream": stream}
+    free = await gateway().post("/v1/chat/completions", json=body | {"tools": [TOOL]})
+    assert "look_up" in free.text
+    for client in (gateway(), gateway(caller="evidence")):
+        reply = await client.post("/v1/chat/completions", json=body)
+        assert reply.status_code == 200
+        assert "look_up" not in reply.text
+        assert "tool_calls" not in reply.text
+
+
+async def test_json_without_the_right_is_judged_as_text(gateway):
+    body = CHAT | {"model": "json"}
+    reply = await gateway(caller="tools").post("/v1/chat/completions", json=body)
+    assert reply.json()["choices"][0]["message"]["guardrail"]["action"]
+
+
+def test_rights_are_a_preset_or_a_list():
+    assert GatewaySettings().caller == CallerRights()
+    assert not any(GatewaySettings(caller="strict").caller.model_dump().values())
+    listed = GatewaySettings(caller=["evidence", "tools"]).caller
+    assert listed == CallerRights(policy=False, structured_output=False)
+
+
+# --- strictness -------------------------------------------------------------------------------
+
+LIKELY = Grounding(supported=0.6, unsupported=0.38, contradicted=0.02, no_claim=0)
+NOTES = ["The bridge was opened in 1932."]
+SENTENCE = "The old bridge was opened by a queen."
+
+
+class Unsure(Scripted):
+    """Finds every sentence likely."""
+
+    def ground(self, items):
+        return [LIKELY for _ in items]
+
+
+async def test_a_request_names_its_strictness_unless_it_may_not(gateway):
+    with Guardrail(GuardrailConfig(graph="none", policy="strict"), grounding=Unsure({})) as guard:
+        client, body = gateway(guard), {"question": "", "passages": NOTES}
+        for strictness, category in (
+            ("lenient", "supportive"), ("strict", "irrelevant"), ({"support": 0.61}, "irrelevant"),
+        ):  # fmt: skip
+            check = body | {"answer": SENTENCE, "strictness": strictness}
+            answer = (await client.post("/v1/checks", json=check)).json()
+            assert answer["sentences"][0]["category"] == category
+        rank = body | {"answers": [SENTENCE], "strictness": "strict"}
+        (ranked,) = (await client.post("/v1/rank", json=rank)).json()["ranking"]
+        assert ranked["scorecard"]["scores"]["supported_share"]["value"] == 0.0
+        wrong = await client.post("/v1/checks", json={"answer": "x", "strictness": "strickt"})
+        assert "did you mean 'strict'" in wrong.json()["error"]["message"]
+        chat = {"model": "plain", "messages": USER}
+        chat |= {"guardrail": {"evidence": NOTES, "strictness": "strict"}}
+        for caller, refused in (("free", True), ("evidence", False)):
+            client = gateway(guard, caller=caller)
+            reply = (await client.post("/v1/chat/completions", json=chat)).json()
+            action = reply["choices"][0]["message"]["guardrail"]["action"]
+            assert (action == "refuse") is refused

@@ -1,0 +1,292 @@
+"""The gateway as processes: workers, slow connections, and what is loaded once."""
+
+import asyncio
+import gc
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from chains.gateway import GatewaySettings, create_app, serving
+from chains.gateway.app import JUDGE_CACHE, sharing
+from chains.gateway.serving import HeadTimeoutProtocol
+from guardrail import STRICT, GuardrailConfig, Verdict
+from guardrail.core.types import NLIScores
+from guardrail.selftest import EVIDENCE, TRIED
+from judges.registry import register
+from tests.chains.conftest import QUESTION
+from tests.chains.fake_openai import served
+from tests.chains.gateway.process import until_ready
+from tests.clock import PATIENCE_S, until
+from tests.ports import free_port
+
+CHAT = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
+FACTS = [["Mary Shelley", "occupation", "writer"], ["Mary Shelley", "born", "London"]]
+CHECK = {"answer": "Mary Shelley was a writer from London.", "triples": FACTS}
+CONFIG = GuardrailConfig(judge="none", graph={"location": "none"}, policy=STRICT)
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Runs the gateway up to the server; returns the server's options."""
+
+    def run(**settings):
+        options = {}
+        monkeypatch.setattr(serving.uvicorn, "run", lambda *_, **given: options.update(given))
+        serving.run(CONFIG, GatewaySettings(port=0, **settings))
+        return options
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("settings", "warning"),
+    [
+        ({"host": "0.0.0.0"}, "has no key"),
+        ({"host": "0.0.0.0", "keys": "k"}, None),
+        ({"upstream": "http://user:word@model:9/"}, "http://model:9/chat/completions"),
+        ({"upstream": "http://model:9/v1"}, None),
+    ],
+)
+def test_open_gateways_and_incomplete_addresses_are_warned_of(started, caplog, settings, warning):
+    caplog.set_level(logging.WARNING)
+    started(**settings)
+    assert (warning or "") in caplog.text
+    assert bool(caplog.text) is (warning is not None)
+    assert "word" not in caplog.text
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_heads_are_bounded_with_any_number_of_workers(started, workers):
+    assert started(workers=workers)["http"] is HeadTimeoutProtocol
+
+
+def test_every_process_freezes_what_it_has_loaded(started, monkeypatch):
+    found = []
+
+    def create(*_, **options):
+        found.append(options["on_loaded"])
+        return Starlette()
+
+    monkeypatch.setattr(serving, "create_app", create)
+    started()
+    monkeypatch.setenv(serving.CONFIG_VARIABLE, CONFIG.model_dump_json())
+    monkeypatch.setenv(serving.SETTINGS_VARIABLE, "{}")
+    serving.worker_app()
+    assert found == [serving.freeze_loaded] * 2
+    before = gc.get_freeze_count()
+    try:
+        found[0]()
+        assert gc.get_freeze_count() > before
+    finally:
+        gc.unfreeze()
+
+
+async def test_on_loaded_is_called_once(strict_guard):
+    calls = []
+    app = create_app(strict_guard, GatewaySettings(), on_loaded=lambda: calls.append(True))
+    async with app.router.lifespan_context(app):
+        for _ in range(2):
+            await app.state.gateway.loaded()
+    assert calls == [True]
+
+
+class Counting:
+    """A judge of the user's own that counts the pairs it judges."""
+
+    name = "counting"
+
+    def __init__(self):
+        self.pairs = []
+
+    def warm_up(self): ...
+
+    def judge(self, pairs):
+        self.pairs += [pair for pair in pairs if EVIDENCE not in pair.premise]
+        return [self._scores(pair.hypothesis) for pair in pairs]
+
+    def _scores(self, hypothesis):
+        """Right about the sentences of the self-test; all others are entailed."""
+        verdict = TRIED.get(hypothesis, Verdict.SUPPORTED)
+        labels = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
+        entailment, neutral, contradiction = (float(verdict is label) for label in labels)
+        return NLIScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
+
+
+@pytest.mark.parametrize("size", [None, 0])
+async def test_a_pair_is_judged_once_for_all_callers(gateway, size):
+    judge = Counting()
+    register("counting", lambda model: judge)
+    given = {} if size is None else {"judge_cache": size}
+    config = GuardrailConfig(judge="counting", graph={"location": "none"}, **given)
+    assert sharing(config).judge_cache == (JUDGE_CACHE if size is None else size)
+    client = gateway(config)
+    found = [(await client.post("/v1/checks", json=CHECK)).json() for _ in range(3)]
+    assert len({item["marked"] for item in found}) == 1
+    assert len(judge.pairs) // len(set(judge.pairs)) == (1 if size is None else 3)
+
+
+STARTS = {
+    "nothing": b"",
+    "half a head": b"GET /healthz HTTP/1.1\r\nhost: gateway\r\n",
+    "a second head": b"GET /healthz HTTP/1.1\r\nhost: gateway\r\n\r\nGET /healthz",
+}
+
+
+@pytest.fixture
+def address(guard):
+    with served(create_app(guard, GatewaySettings()), http=HeadTimeoutProtocol) as url:
+        yield url
+
+
+def connected(url, start=b""):
+    host, _, port = url.removeprefix("http://").partition(":")
+    connection = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+    connection.sendall(start)
+    return connection
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=list(STARTS))
+def test_a_late_head_ends_its_connection(address, monkeypatch, start):
+    monkeypatch.setattr(serving, "HEAD_S", 0.2)
+    with connected(address, start) as slow:
+        while slow.recv(65_536):
+            pass  # until the server closes it
+    assert httpx.get(f"{address}/healthz").status_code == 200
+    until(lambda: not HeadTimeoutProtocol.waiting)
+
+
+def test_a_head_in_pieces_is_answered(address):
+    with connected(address, STARTS["half a head"]) as slow:
+        until(lambda: len(HeadTimeoutProtocol.waiting) == 1)
+        slow.sendall(b"\r\n")
+        assert slow.recv(65_536).startswith(b"HTTP/1.1 200")
+        until(lambda: not HeadTimeoutProtocol.waiting)
+
+
+def test_the_oldest_of_many_waiting_connections_end(address, monkeypatch):
+    monkeypatch.setattr(serving, "MOST_WAITING", 3)
+    slow = []
+    for count in range(1, 6):
+        slow.append(connected(address))
+        until(lambda count=count: len(HeadTimeoutProtocol.waiting) == min(count, 3))
+    assert slow[0].recv(1) == slow[1].recv(1) == b""
+    assert httpx.get(f"{address}/healthz").status_code == 200
+    for connection in slow:
+        connection.close()
+
+
+def test_workers_finish_what_they_have_begun(upstream, fake):
+    """Two workers behind one socket still answer running calls after SIGTERM."""
+    port = free_port()
+    command = [
+        sys.executable, "-c", "from guardrail.cli import main; main()", "serve",
+        "--upstream", upstream, "--port", str(port), "--workers", "2", "--judge", "none",
+    ]  # fmt: skip
+    environ = os.environ | {"GUARDRAIL_GRAPH": "none"}
+    gateway = subprocess.Popen(
+        command, env=environ, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    url, replies, before = f"http://127.0.0.1:{port}", [], len(fake.requests)
+    try:
+        until_ready(url)
+
+        def call():
+            body = CHAT | {"model": "held"}
+            replies.append(httpx.post(f"{url}/v1/chat/completions", json=body, timeout=PATIENCE_S))
+
+        running = threading.Thread(target=call)
+        running.start()
+        until(lambda: len(fake.requests) > before)
+        gateway.send_signal(signal.SIGTERM)
+        time.sleep(0.5)  # in which a worker that does not finish its work would end
+        fake.let_go.set()
+        running.join(PATIENCE_S)
+        assert replies[0].status_code == 200
+        assert json.loads(replies[0].content)["choices"]
+        assert gateway.wait(PATIENCE_S) == 0
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{url}/healthz")
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(gateway.pid, signal.SIGKILL)
+        gateway.wait()
+
+
+def test_workers_share_the_requests_that_wait_for_a_response(monkeypatch):
+    call = {"litellm_call_id": "shared"}
+    evidence = {"evidence": [{"triple": ["Mary Shelley", "occupation", "writer"]}]}
+    response = call | {"input_type": "response", "texts": ["Mary Shelley was a writer."]}
+    bodies = [
+        call
+        | {"input_type": "request", "texts": [QUESTION]}
+        | {"additional_provider_specific_params": evidence},
+        response,
+        response | {"litellm_call_id": "other"},
+    ]
+    replies = []
+
+    async def called(body):
+        app = serving.worker_app()
+        transport = httpx.ASGITransport(app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://gateway") as client,
+        ):
+            path = "/beta/litellm_basic_guardrail_api"
+            replies.append((await client.post(path, json=body)).json())
+
+    def workers(*_, **__):
+        for body in bodies:
+            asyncio.run(called(body))
+
+    monkeypatch.setattr(serving.uvicorn, "run", workers)
+    before = dict(os.environ)
+    serving.run(CONFIG, GatewaySettings(workers=2, protocols="litellm"))
+    assert dict(os.environ) == before
+    assert [reply["action"] for reply in replies] == ["NONE", "GUARDRAIL_INTERVENED", "BLOCKED"]
+    assert "[Mary Shelley, occupation: writer]" in replies[1]["texts"][0]
+
+
+WORKER = """
+import os, sys
+from pathlib import Path
+from chains.gateway.serving import worker_app
+
+folder, last = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]), sys.argv[1] == "last"
+if last:  # as if this process had the number of the one that is gone
+    (left,) = folder.glob("gauge_livesum_*.db")
+    left.rename(folder / f"gauge_livesum_{os.getpid()}.db")
+metrics = worker_app().state.gateway.metrics
+metrics.request("/v1/checks", 200, 0.1)
+if last:
+    print(metrics.page().decode())
+else:
+    metrics.in_work.inc(3)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_worker_that_is_gone_is_in_no_gauge_and_its_counts_stay(tmp_path):
+    variables = os.environ | {
+        "PROMETHEUS_MULTIPROC_DIR": str(tmp_path),
+        serving.CONFIG_VARIABLE: CONFIG.model_dump_json(),
+        serving.SETTINGS_VARIABLE: "{}",
+    }
+    for worker, status in (("first", -signal.SIGKILL), ("last", 0)):
+        command = [sys.executable, "-c", WORKER, worker]
+        ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        assert ended.returncode == status, ended.stderr
+    assert "kg_guardrail_http_requests_in_work 0.0" in ended.stdout
+    assert "kg_guardrail_calls_stuck 0.0" in ended.stdout
+    assert 'http_requests_total{route="/v1/checks",status="200",tenant=""} 2.0' in ended.stdout
