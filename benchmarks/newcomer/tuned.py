@@ -8,7 +8,7 @@ from benchmarks.newcomer.domains import Domain, Labelled
 from benchmarks.newcomer.measure import Table, table_of
 from benchmarks.outcomes import checked
 from guardrail import Guardrail, Policy
-from guardrail.core.types import Verdict
+from guardrail.core.types import Verdict, VerdictThresholds
 from guardrail.engine.parts import Parts
 from guardrail.evaluation.rows import LabelledRow
 from guardrail.tuning.thresholds import tune_labelled
@@ -36,9 +36,9 @@ def tuned(guard: Guardrail, domains: Mapping[str, Domain]) -> dict[str, Table]:
     ]
     parts = Parts(guard.config, {}, ())
     found = tune_labelled(seen, parts.remembering_grounder(), before=before)
-    after = found.thresholds if found.thresholds is not None and found.helps else before
-    print(f"before: {before}\nlearned: {found.thresholds}, helps: {found.helps}")
-    print(f"crossed: {found.before}\n         {found.after}\n")
+    after = VerdictThresholds(**found.settings) if found.settings else before
+    print(f"before: {before}\nlearned: {found.settings or 'nothing better'}")
+    print(f"balanced accuracy: {found.before}, crossed {found.after}\n")
     tables = {}
     for name, domain in domains.items():
         rest = [item for place, item in enumerate(domain.answers) if place % OF]

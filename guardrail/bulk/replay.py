@@ -172,19 +172,16 @@ def _pairs(before: GuardedAnswer, after: GuardedAnswer) -> Iterator[tuple[Senten
 
     Sentences with the same text are paired in their order.
     """
-    left: dict[str, list[Sentence]] = {}
-    for sentence in after.sentences:
-        left.setdefault(sentence.text, []).append(sentence)
+    left = list(after.sentences)
     found = []
     # Removed ones come first: their offsets are still those of the whole answer.
-    for old in before.removed:
-        if same := left.get(old.text):
-            new = next((one for one in same if one.start == old.start), same[0])
-            same.remove(new)
-            found.append((old, new))
-    for old in before.sentences:
-        if same := left.get(old.text):
-            found.append((old, same.pop(0)))
+    for old in (*before.removed, *before.sentences):
+        same = [one for one in left if one.text == old.text]
+        if old in before.removed:
+            same.sort(key=lambda one: one.start != old.start)
+        if same:
+            left.remove(same[0])
+            found.append((old, same[0]))
     yield from sorted(found, key=lambda pair: pair[1].start)
 
 
@@ -248,25 +245,17 @@ def _verdict(sentence: Sentence) -> str:
 
 
 def _because(old: Sentence, new: Sentence, after: GuardedAnswer, changed: tuple[str, ...]) -> str:
+    def facts(citations: list[Citation]) -> str:
+        return ", ".join(f"{item.entity} {item.property}: {item.value}" for item in citations)
+
     known = {item.citation for item in after.evidence if isinstance(item, Triple)}
-    gone = [citation for citation in old.citations if citation not in known]
-    found = [citation for citation in new.citations if citation not in old.citations]
     reasons = []
     if new.against:
         reasons.append(f"the evidence says: {' '.join(new.against)}")
-    if gone:
-        reasons.append(f"no longer in the graph: {_facts(gone)}")
-    if found:
-        reasons.append(f"now supported by: {_facts(found)}")
-    if not reasons:
-        parts = [name.partition("_")[0] for name in changed]
-        reasons.append(
-            f"changed since: {', '.join(parts)}" if parts else "nothing known has changed"
-        )
-    return "; ".join(reasons)
-
-
-def _facts(citations: list[Citation]) -> str:
-    return ", ".join(
-        f"{citation.entity} {citation.property}: {citation.value}" for citation in citations
-    )
+    if gone := [citation for citation in old.citations if citation not in known]:
+        reasons.append(f"no longer in the graph: {facts(gone)}")
+    if found := [citation for citation in new.citations if citation not in old.citations]:
+        reasons.append(f"now supported by: {facts(found)}")
+    if not reasons and changed:
+        reasons.append(f"changed since: {', '.join(name.partition('_')[0] for name in changed)}")
+    return "; ".join(reasons) or "nothing known has changed"

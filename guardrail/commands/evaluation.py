@@ -163,8 +163,8 @@ def _show_comparison(found: Comparison) -> None:
         changed = f" (changed: {', '.join(turn.changed)})" if turn.changed else ""
         before, after = turn.before or "not checked", turn.after or "not checked"
         typer.echo(f"    {_named(turn.id, turn.question)}: {before} -> {after}{changed}")
-        for sentence in turn.sentences:
-            typer.echo(f"        {sentence.before} -> {sentence.after}: {sentence.text}")
+        for text, (was, now) in turn.sentences.items():
+            typer.echo(f"        {was} -> {now}: {text}")
     if len(found.turned) > ROWS_SHOWN:
         typer.echo(f"    and {len(found.turned) - ROWS_SHOWN} more that changed")
 

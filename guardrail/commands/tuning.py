@@ -31,13 +31,6 @@ CALL_TIMEOUT_S = 600.0
 CURVE_ROWS = 12
 """Maximum thresholds printed, besides the chosen one."""
 NOT_WRITTEN = "guardrail: nothing is written; --write --config FILE writes it"
-OUTCOMES = {
-    "right that pass": ("right_passed", "right"),
-    "wrong that pass": ("wrong_passed", "wrong"),
-    "right called contradicted": ("right_called", "right"),
-    "contradicted called so": ("named", "contradicted"),
-}
-"""Rows of the table of outcomes: the attributes of ``Counts`` with the part and the whole."""
 HEADER = re.compile(r"^\s*\[", re.MULTILINE)
 Setting = str | float | Sequence[float]
 
@@ -69,12 +62,12 @@ def tune(
 
     With --labelled: the strictness of verdicts. Without --false-pass, the one with the best
     balanced accuracy, and only if it does better than the current one on rows that it was not
-    learned from (five-fold cross-validation); the counts of both are printed. The first line of the
-    CSV names its columns: question (optional), answer or sentence, evidence or passages (optional
-    if the settings name evidence files), label. Evidence is a text, or a JSON list of texts and of
-    [subject, property, value]; a label is supported, unsupported or contradicted (or true and
-    false, yes and no, 1 and 0). At least ten supported answers and ten others are needed; a hundred
-    of each give intervals of about ten points. The answers are judged with the settings.
+    learned from (five-fold cross-validation). The first line of the CSV names its columns: question
+    (optional), answer or sentence, evidence or passages (optional if the settings name evidence
+    files), label. Evidence is a text, or a JSON list of texts and of [subject, property, value]; a
+    label is supported, unsupported or contradicted (or true and false, yes and no, 1 and 0). At
+    least ten supported answers and ten others are needed; a hundred of each give intervals of about
+    ten points. The answers are judged with the settings.
 
     With --second chat:MODEL as well: the answers are judged with and without a second opinion of
     that chat model. Its probabilities are calibrated on other answers than those it is measured on.
@@ -269,8 +262,6 @@ def _write(path: Path, found: Tuning) -> None:
 
 
 def _show(found: Tuning) -> None:
-    from guardrail.tuning.thresholds import LabelledTuning
-
     step = max(1, len(found.curve) // CURVE_ROWS)
     shown = {*found.curve[::step], *([found.chosen] if found.chosen else [])}
     print_table(
@@ -285,8 +276,7 @@ def _show(found: Tuning) -> None:
         ],
         title=f"Thresholds on {found.score}",
     )
-    labelled = found if isinstance(found, LabelledTuning) else None
-    groups = f", by {labelled.groups} different texts of evidence" if labelled else ""
+    groups = f", by {found.groups} different texts of evidence" if found.groups else ""
     typer.echo(
         f"{found.right} right and {found.wrong} wrong answers{groups}; a right one scores above a "
         f"wrong one with probability {found.auc:.2f}."
@@ -298,21 +288,15 @@ def _show(found: Tuning) -> None:
         f"At {found.chosen.threshold:.4f}, {found.chosen.wrong.percent} of wrong answers pass and "
         f"{found.chosen.right.percent} of right ones (95 % confidence)."
     )
-    if labelled:
-        both = (labelled.before, labelled.after)
-        outcomes = [
-            (name, *(f"{getattr(it, part)} of {getattr(it, whole)}" for it in both))
-            for name, (part, whole) in OUTCOMES.items()
-        ]
-        print_table(
-            ("", "current", "learned"),
-            [*outcomes, ("balanced accuracy", *(f"{it.balanced:.3f}" for it in both))],
-            title="On rows that it was not learned from",
+    if found.before is not None:
+        typer.echo(
+            f"Balanced accuracy on rows that it was not learned from: {found.after:.3f}, with the "
+            f"current thresholds {found.before:.3f}."
         )
-        if not labelled.helps:
-            typer.echo("It does no better on such rows; keep the current one.")
     if found.settings:
         typer.echo("\n".join(("", f"[{found.section}]", *_lines(found.settings).values())))
+    else:
+        typer.echo("It does no better on such rows; keep the current one.")
 
 
 def _show_second(found: SecondTuning) -> None:

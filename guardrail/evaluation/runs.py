@@ -43,16 +43,6 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML must not contain (XML 1.0, 2.2)."""
 
 
-class JudgedSentence(Value):
-    """A sentence with its verdict."""
-
-    text: str
-    verdict: Verdict
-    support: Probability | None = None
-    contradiction: Probability | None = None
-    against: tuple[str, ...] = ()
-
-
 class EvalResult(Value):
     """The result of a row, as a run stores it for the next.
 
@@ -68,7 +58,7 @@ class EvalResult(Value):
         supported: Share of supported claims.
         contradicted: Share of contradicted claims.
         failures: What is not as expected, one line each.
-        sentences: Every sentence with its verdict.
+        sentences: The verdict on every sentence, by its text.
         versions: Hashes of judge, graph and policy.
         error: Why nothing could be checked.
     """
@@ -84,17 +74,9 @@ class EvalResult(Value):
     supported: Probability | None = None
     contradicted: Probability | None = None
     failures: tuple[str, ...] = ()
-    sentences: tuple[JudgedSentence, ...] = ()
+    sentences: Mapping[str, Verdict] = Field(default_factory=dict)
     versions: Mapping[str, str] = Field(default_factory=dict)
     error: str | None = None
-
-
-class SentenceTurn(Value):
-    """A sentence whose verdict changed since the last run."""
-
-    text: str
-    before: Verdict
-    after: Verdict
 
 
 class Turn(Value):
@@ -107,7 +89,7 @@ class Turn(Value):
         after: The verdict now.
         changed: What differs: ``answer``, ``evidence``, ``expected``, ``judge``, ``policy``,
             ``graph``.
-        sentences: Sentences of both answers whose verdict changed.
+        sentences: Sentences of both answers whose verdict changed, before and after.
     """
 
     id: str | int | None
@@ -115,7 +97,7 @@ class Turn(Value):
     before: Verdict | None
     after: Verdict | None
     changed: tuple[str, ...] = ()
-    sentences: tuple[SentenceTurn, ...] = ()
+    sentences: Mapping[str, tuple[Verdict, Verdict]] = Field(default_factory=dict)
 
 
 class Comparison(Value):
@@ -285,16 +267,7 @@ def _result(row: EvalRow, answer: GuardedAnswer, requirement: Requirement) -> Ev
         supported=found.supported,
         contradicted=found.contradicted,
         failures=failures,
-        sentences=tuple(
-            JudgedSentence(
-                text=item.text,
-                verdict=item.verdict,
-                support=item.support,
-                contradiction=item.contradiction,
-                against=item.against,
-            )
-            for item in answer.judged
-        ),
+        sentences={item.text: item.verdict for item in answer.judged},
         versions=answer.versions,
         error=failures[0] if found.verdict is None else None,
     )
@@ -326,18 +299,17 @@ def _turn(old: EvalResult, new: EvalResult) -> Turn:
         for name in HASHES
         if old.versions.get(name) != new.versions.get(name)
     ]
-    verdicts = {item.text: item.verdict for item in old.sentences}
     return Turn(
         id=new.id,
         question=new.question,
         before=old.verdict,
         after=new.verdict,
         changed=tuple(changed),
-        sentences=tuple(
-            SentenceTurn(text=item.text, before=verdicts[item.text], after=item.verdict)
-            for item in new.sentences
-            if verdicts.get(item.text, item.verdict) is not item.verdict
-        ),
+        sentences={
+            text: (old.sentences[text], verdict)
+            for text, verdict in new.sentences.items()
+            if old.sentences.get(text, verdict) is not verdict
+        },
     )
 
 

@@ -8,9 +8,10 @@ ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import ceil
+from statistics import fmean
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -35,9 +36,7 @@ from guardrail.verdict.claims import GroundingRequest
 from guardrail.verdict.grounder import Grounder
 
 __all__ = [
-    "Counts",
     "CurvePoint",
-    "LabelledTuning",
     "Scored",
     "Tuning",
     "area",
@@ -103,92 +102,32 @@ class Tuning(Value):
 
     Attributes:
         section: Section of the settings that the threshold belongs to.
-        score: Name of the score and of its setting.
+        score: Name of the score.
         wanted: Maximum share of wrong rows that may pass; None for the best balanced accuracy.
         right: Number of right rows.
         wrong: Number of wrong rows.
+        groups: Number of different evidence texts of labelled rows.
         chosen: The point that passes most right rows; None if too many wrong rows have the highest
             score.
         auc: Probability that a right row scores above a wrong one.
         curve: By rising threshold.
+        before: Balanced accuracy of labelled rows under the current thresholds.
+        after: The same of each fold under the thresholds learned from the other folds.
+        settings: The settings of the section by name; empty if nothing useful was learned.
     """
 
-    section: str = "policy.thresholds"
+    section: str
     score: str
     wanted: Probability | None
     right: int
     wrong: int
+    groups: int | None = None
     chosen: CurvePoint | None
     auc: Probability
     curve: tuple[CurvePoint, ...]
-
-    @property
-    def settings(self) -> dict[str, float]:
-        """The settings of the section by name; empty without a threshold."""
-        return {} if self.chosen is None else {self.score: _rounded_up(self.chosen.threshold)}
-
-
-class Counts(Value):
-    """Outcomes of labelled rows under some thresholds.
-
-    Attributes:
-        right: Supported rows.
-        right_passed: Supported rows that pass.
-        right_called: Supported rows that are called contradicted.
-        wrong: Rows that are not supported.
-        wrong_passed: Those of them that pass.
-        contradicted: Contradicted rows.
-        named: Contradicted rows that are called contradicted.
-    """
-
-    right: int
-    right_passed: int
-    right_called: int
-    wrong: int
-    wrong_passed: int
-    contradicted: int
-    named: int
-
-    @property
-    def balanced(self) -> float:
-        """Balanced accuracy of passing: the mean of the shares classified correctly."""
-        return 0.5 * (self.right_passed / self.right + 1.0 - self.wrong_passed / self.wrong)
-
-
-class LabelledTuning(Tuning):
-    """Thresholds of support and contradiction.
-
-    Attributes:
-        groups: Number of different evidence texts.
-        before: Outcomes under the current thresholds.
-        after: Outcomes of each fold under the thresholds learned from the other folds.
-        thresholds: The learned thresholds; None if none meets the wanted false-pass rate.
-    """
-
-    section: str = "strictness"
-    score: str = "support"
-    groups: int
-    before: Counts
-    after: Counts
-    thresholds: VerdictThresholds | None = None
-
-    @property
-    def helps(self) -> bool:
-        """True if a false-pass rate was given or the learned thresholds generalise.
-
-        They generalise if held-out rows are classified better, and no more right rows are called
-        contradicted.
-        """
-        better = self.after.balanced > self.before.balanced
-        return self.wanted is not None or (
-            better and self.after.right_called <= self.before.right_called
-        )
-
-    @property
-    def settings(self) -> dict[str, float]:
-        """The settings of the section by name; empty if nothing useful was learned."""
-        found = self.thresholds
-        return {} if found is None or not self.helps else found.model_dump()
+    before: Probability | None = None
+    after: Probability | None = None
+    settings: Mapping[str, float]
 
 
 class _Row(NamedTuple):
@@ -245,14 +184,17 @@ def tune_scored(rows: Sequence[Scored], *, score: str, false_pass: float) -> Tun
     seen = {row.score for row in rows}
     above = max(seen) + max(1e-4, 1e-4 * abs(max(seen)))  # nothing passes this
     curve = _curve(rows, {*seen, above})
+    chosen = _within(curve, false_pass)
     return Tuning(
+        section="policy.thresholds",
         score=score,
         wanted=false_pass,
         right=right,
         wrong=len(rows) - right,
-        chosen=_within(curve, false_pass),
+        chosen=chosen,
         auc=area(rows),
         curve=tuple(curve),
+        settings={} if chosen is None else {score: _rounded_up(chosen.threshold)},
     )
 
 
@@ -263,8 +205,11 @@ def tune_labelled(
     false_pass: float | None = None,
     before: VerdictThresholds = Strictness.BALANCED.thresholds,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> LabelledTuning:
+) -> Tuning:
     """Learn thresholds of support and contradiction, and cross-validate them.
+
+    Without ``false_pass``, they are worth setting only if held-out rows are classified better and
+    no more right rows are called contradicted.
 
     Args:
         rows: The labelled answers.
@@ -286,17 +231,23 @@ def tune_labelled(
     scored = [row.scored for row in found]
     curve = _labelled_curve(found)
     right = sum(row.right for row in scored)
-    return LabelledTuning(
+    old, called = _outcome([(row, before) for row in found])
+    new, called_now = _outcome(_crossed(found, false_pass, before))
+    learned = _learned(found, false_pass, before)
+    helps = false_pass is not None or (new > old and called_now <= called)
+    return Tuning(
+        section="strictness",
+        score="support",
         wanted=false_pass,
         right=right,
         wrong=len(found) - right,
+        groups=len({row.group for row in found}),
         chosen=_chosen(curve, false_pass, before),
         auc=area(scored),
         curve=tuple(curve),
-        groups=len({row.group for row in found}),
-        before=_counts([(row, before) for row in found]),
-        after=_counts(_crossed(found, false_pass, before)),
-        thresholds=_learned(found, false_pass, before),
+        before=old,
+        after=new,
+        settings=learned.model_dump() if learned is not None and helps else {},
     )
 
 
@@ -463,20 +414,16 @@ def _crossed(
     return found
 
 
-def _counts(rows: Sequence[tuple[_Row, VerdictThresholds]]) -> Counts:
-    found = [(row.label, {at.verdict(*pair) for pair in row.claims}) for row, at in rows]
-    right = [verdicts for label, verdicts in found if label is Verdict.SUPPORTED]
-    wrong = [verdicts for label, verdicts in found if label is not Verdict.SUPPORTED]
-    against = [verdicts for label, verdicts in found if label is Verdict.CONTRADICTED]
-    return Counts(
-        right=len(right),
-        right_passed=sum(verdicts <= {Verdict.SUPPORTED} for verdicts in right),
-        right_called=sum(Verdict.CONTRADICTED in verdicts for verdicts in right),
-        wrong=len(wrong),
-        wrong_passed=sum(verdicts <= {Verdict.SUPPORTED} for verdicts in wrong),
-        contradicted=len(against),
-        named=sum(Verdict.CONTRADICTED in verdicts for verdicts in against),
-    )
+def _outcome(rows: Sequence[tuple[_Row, VerdictThresholds]]) -> tuple[float, int]:
+    """Balanced accuracy, and the number of right rows that are called contradicted."""
+    passed: dict[bool, list[bool]] = {True: [], False: []}
+    called = 0
+    for row, at in rows:
+        verdicts = {at.verdict(*pair) for pair in row.claims}
+        right = row.label is Verdict.SUPPORTED
+        passed[right].append(verdicts <= {Verdict.SUPPORTED})
+        called += right and Verdict.CONTRADICTED in verdicts
+    return 0.5 * (1.0 + fmean(passed[True]) - fmean(passed[False])), called
 
 
 def _passes_to(support: float, contradiction: float) -> float:

@@ -114,12 +114,6 @@ def test_a_score_log_may_be_sampled_and_purged(tmp_path: Path) -> None:
         assert [record.answer.id for record in log.records()] == ["yesterday", "failed"]
 
 
-def test_a_share_outside_its_bounds_is_told(tmp_path: Path) -> None:
-    environ = {"GUARDRAIL_LOG": "scores.sqlite", "GUARDRAIL_LOG__SAMPLE": "1.5"}
-    with pytest.raises(ConfigError, match=r"log\.sample: Input should be less"):
-        GuardrailConfig.from_env(environ)
-
-
 def test_a_misspelled_score_in_a_threshold_is_named(tmp_path: Path) -> None:
     path = tmp_path / "guardrail.toml"
     path.write_text("[policy.thresholds]\nsuported_share = 0.5\n")
@@ -163,8 +157,3 @@ def test_a_time_longer_than_any_is_no_setting(place: tuple[str, ...]) -> None:
     variable = "GUARDRAIL_" + "__".join(place).upper()
     with pytest.raises(ConfigError, match="less than or equal to"):
         GuardrailConfig.from_env(needed | {variable: "1e12"})
-
-
-def test_every_time_to_wait_is_among_them() -> None:
-    found = set(map(".".join, durations(GuardrailConfig)))
-    assert {"policy.deadline_s", "log.retention_days", "graph.endpoint.timeout_s"} <= found

@@ -1,19 +1,14 @@
 """A judge is tried before it serves: the shipped one passes, a mistaken one serves nobody."""
 
-import asyncio
-
-import httpx
 import pytest
 from typer.testing import CliRunner
 
-from chains.gateway import create_app
 from guardrail import Guardrail, GuardrailConfig, JudgeError
 from guardrail.cli import app
 from guardrail.core.types import NLIScores, Verdict
 from guardrail.selftest import TRIED, try_judge
 from judges.base import NLITraits
 from judges.grounding import NLIGrounding
-from tests.clock import PATIENCE_S
 from tests.ports import free_port
 
 AGREES = f"{__name__}:AgreesWithAll"
@@ -50,10 +45,6 @@ def test_the_shipped_judge_passes(guard):
     guard.self_test()
 
 
-def test_without_a_judge_there_is_nothing_to_try(exact_guard):
-    exact_guard.self_test()
-
-
 def test_a_judge_of_support_alone_need_tell_no_contradiction():
     try_judge(NLIGrounding(TellsSupportAlone()))
 
@@ -76,17 +67,3 @@ def test_it_serves_nobody(workers):
     options = ["--judge", AGREES, "--kg", "none", "--port", str(free_port()), "--workers", workers]
     done = CliRunner().invoke(app, ["serve", *options])
     assert isinstance(done.exception, JudgeError)
-
-
-async def test_a_worker_of_its_own_is_not_ready():
-    served = create_app(GuardrailConfig(judge=AGREES, graph={"location": "none"}))
-    transport = httpx.ASGITransport(served)
-    async with (
-        served.router.lifespan_context(served),
-        httpx.AsyncClient(transport=transport, base_url="http://gateway") as client,
-    ):
-        async with asyncio.timeout(PATIENCE_S):
-            while "self-test" not in (reply := await client.get("/readyz")).text:
-                await asyncio.sleep(0.02)
-        assert reply.status_code == 503
-        assert "self-test" in reply.text

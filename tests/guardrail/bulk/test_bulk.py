@@ -101,24 +101,6 @@ def test_whatever_the_id_of_a_row_the_others_have_their_results(
         json_line(json.loads(line))
 
 
-def test_a_job_goes_on_only_with_the_same_input_and_graph(tmp_path: Path) -> None:
-    source = write(tmp_path / "a.jsonl", 5)
-    graph = tmp_path / "graph.ttl"
-    graph.write_text('<urn:a> <http://www.w3.org/2000/01/rdf-schema#label> "Ada" .')
-    scorer = BulkScorer(task="check", config=GuardrailConfig(judge="none", graph=str(graph)))
-    run_bulk(scorer, str(source), str(tmp_path / "out"))
-    assert run_bulk(scorer, str(source), str(tmp_path / "out")).skipped == 1
-    graph.write_text('<urn:a> <http://www.w3.org/2000/01/rdf-schema#label> "Bea" .')
-    with pytest.raises(InputError, match="other rows or settings"):
-        run_bulk(scorer, str(source), str(tmp_path / "out"))
-    write(tmp_path / "b.jsonl", 5)
-    run(tmp_path / "b.jsonl", tmp_path / "two")
-    text = (tmp_path / "b.jsonl").read_text()
-    (tmp_path / "b.jsonl").write_text(text.replace("Rome", "Oslo"))
-    with pytest.raises(InputError, match="other rows or settings"):
-        run(tmp_path / "b.jsonl", tmp_path / "two")
-
-
 def test_lines_are_read_as_check_reads_them(tmp_path: Path) -> None:
     [first, second] = write(tmp_path / "a.jsonl", 2).read_bytes().splitlines(keepends=True)
     odd = [b"\xef\xbb\xbf", first, "\u3000\u00a0\n".encode(), b'{"answer": "\xff"}\n', second]
@@ -131,28 +113,6 @@ def test_lines_are_read_as_check_reads_them(tmp_path: Path) -> None:
     assert "not UTF-8: the byte 0xFF" in found[1]["error"]
     lone = SCORER(pa.table({"json": [first.decode(), None, " "]})).to_pylist()
     assert [row["error"] is None for row in lone] == [True, False, False]
-
-
-@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.parquet"])
-def test_shards_may_be_read_in_any_order(name: str, tmp_path: Path) -> None:
-    import gzip
-
-    import pyarrow.parquet as pq
-
-    many = rows(50)
-    if name.endswith(".gz"):
-        lines = "".join(json.dumps(row) + "\n" for row in many)
-        (tmp_path / name).write_bytes(gzip.compress(lines.encode()))
-    else:
-        pq.write_table(pa.Table.from_pylist(many), tmp_path / name, row_group_size=20)
-    shards = plan_shards(str(tmp_path / name), 7)
-    read = {}
-    for shard in [*shards, shards[6], shards[1]]:
-        read[shard.number] = [
-            json.loads(row["json"])["id"] if "json" in row else row["id"]
-            for row in read_shard(shard).to_pylist()
-        ]
-    assert [id for number in sorted(read) for id in read[number]] == [row["id"] for row in many]
 
 
 @pytest.mark.parametrize("packing", [None, "gz", "bz2", "xz"])
@@ -181,21 +141,6 @@ def test_a_line_without_end_is_a_row_that_failed(
     assert "line 2: longer than 500" in error
 
 
-@pytest.mark.parametrize("packing", ["gz", "bz2", "xz"])
-def test_a_file_that_unpacks_without_end_is_refused(
-    packing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import bz2
-    import gzip
-    import lzma
-
-    monkeypatch.setattr(reading, "LEAST_REFUSED", 1 << 16)
-    packed = {"gz": gzip, "bz2": bz2, "xz": lzma}[packing].compress(b" \n" * (1 << 20))
-    (tmp_path / f"a.jsonl.{packing}").write_bytes(packed)
-    with pytest.raises(InputError, match="times its size"):
-        plan_shards(str(tmp_path / f"a.jsonl.{packing}"), 7)
-
-
 class Away:
     """A judge that is out of reach when it is asked of Paris."""
 
@@ -221,20 +166,6 @@ def test_rows_out_of_reach_of_the_judge_are_judged_again(tmp_path: Path) -> None
     found = [json.loads(line) for line in output(tmp_path / "out")]
     assert [row["row"] for row in found if row["action"] == "unverified"] == [2, 5]
     assert "out of reach" in found[2]["errors"][0]["message"]
-
-
-def test_a_row_that_cannot_be_judged_at_all_is_not_tried_again(tmp_path: Path) -> None:
-    source = tmp_path / "a.jsonl"
-    source.write_text(json.dumps({"id": 1, "answer": "[NA]"}) + "\n")
-    assert run(source, tmp_path / "out").unverified == 0
-    assert run(source, tmp_path / "out").skipped == 1
-
-
-def test_a_job_that_was_killed_while_it_began_begins_again(tmp_path: Path) -> None:
-    source, target = write(tmp_path / "a.jsonl", 4), tmp_path / "out"
-    target.mkdir()
-    (target / "_job.json.new").write_text("")
-    assert run(source, target).rows == 4
 
 
 def test_a_full_disk_stops_a_job_that_then_goes_on(tmp_path: Path) -> None:
@@ -265,15 +196,6 @@ def test_what_was_cut_short_or_lost_is_judged_again(
     again = run(source, target, kind=kind)
     assert (whole.skipped, again.skipped) == (0, 1)
     assert again.rates == whole.rates
-
-
-@pytest.mark.parametrize("noise", [b"", b"\xff\x00", b"[]", b"{}"])
-def test_a_damaged_note_of_the_job_is_told(tmp_path: Path, noise: bytes) -> None:
-    source, target = write(tmp_path / "a.jsonl", 4), tmp_path / "out"
-    run(source, target)
-    (target / "_job.json").write_bytes(noise)
-    with pytest.raises(InputError, match="damaged"):
-        run(source, target)
 
 
 @pytest.mark.parametrize("changed", ["a.ttl", "b.ttl", "own.toml"])

@@ -24,7 +24,7 @@ from guardrail.cli import app
 from guardrail.config import GraphConfig
 from guardrail.core.types import Category, ScoreCard
 from guardrail.core.types.answers import CheckRequest
-from guardrail.log.entries import HASHES, Record
+from guardrail.log.entries import Record
 from guardrail.log.records import open_log
 from kg import TableColumns, load_graph
 
@@ -65,16 +65,6 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ]
         )
     return path
-
-
-def test_records_carry_what_judged_them(log: Path) -> None:
-    records = list(open_log(log, read_only=True).records())
-    assert len(records) == ANSWERS
-    assert {len(r.answer.sentences[0].citations) for r in records} == {1}
-    versions = [record.answer.versions for record in records]
-    assert len({tuple(version.get(name) for name in HASHES) for version in versions}) == 1
-    assert versions[0]["graph_snapshot"]
-    assert versions[0]["policy_hash"]
 
 
 def test_only_what_rests_on_the_fact_flips(log: Path, tmp_path: Path) -> None:
@@ -131,35 +121,6 @@ def test_evidence_of_a_call_is_judged_as_it_was(tmp_path: Path) -> None:
     assert {item["value"] for item in both if "value" in item} == {"Lyon"}
 
 
-def test_facts_that_are_no_graph_s_keep_standing(tmp_path: Path) -> None:
-    old, path = graph(tmp_path, "old"), tmp_path / "scores.sqlite"
-    fact = Triple("Bo", "birthplace", "Oslo", subject_id="urn:own:bo")
-    request = CheckRequest(
-        question="Where?", answer="The birthplace of Bo is Oslo.", evidence=(fact,)
-    )
-    with Guardrail(config(old), log=open_log(path)) as guard:
-        [before] = guard.check_batch([request])
-    assert before.sentences[0].category == "supportive"
-    assert list(replay_log(path, config(old), str(tmp_path / "out"))) == [None]
-
-
-def test_what_a_retriever_found_is_judged_as_it_was(tmp_path: Path) -> None:
-    old, path = graph(tmp_path, "old"), tmp_path / "scores.sqlite"
-    facts = [Triple("Bo", "birthplace", "Oslo")]
-    with Guardrail(config(old), log=open_log(path), retriever=lambda question: facts) as guard:
-        before = guard.check("Where?", "The birthplace of Bo is Oslo.")
-    assert before.evidence_from == ("retriever",)
-    assert list(replay_log(path, config(old), str(tmp_path / "out"))) == [None]
-
-
-def test_a_policy_hides_no_flip(log: Path, tmp_path: Path) -> None:
-    new = config(graph(tmp_path, "new", moved=7)).changed(policy="strict")
-    found = list(replay_log(log, new, str(tmp_path / "out")))
-    flipped = [one for one in found if isinstance(one, Flip)]
-    assert len(flipped) == ANSWERS // PEOPLE
-    assert {one.changed for one in flipped} == {("graph_snapshot", "policy_hash")}
-
-
 def test_what_cannot_be_judged_is_told(log: Path, tmp_path: Path) -> None:
     new = graph(tmp_path, "new")
     rows = tmp_path / "out" / "answers.jsonl"
@@ -207,21 +168,6 @@ def prices(folder: Path, of_the_tourer: str) -> GuardrailConfig:
     file = folder / "prices.ttl"
     file.write_text(PRICES.format(of_the_tourer))
     return GuardrailConfig(policy="strict", graph=str(file))
-
-
-def test_what_strict_refused_for_a_wrong_fact_flips(tmp_path: Path) -> None:
-    path = tmp_path / "scores.sqlite"
-    said = "The price of the Fjell Tourer is 900 euros."
-    with Guardrail(prices(tmp_path, "950 euros"), log=open_log(path)) as guard:
-        refused = guard.check("What does the Fjell Tourer cost?", said)
-        other = guard.check("Nordic Racer?", "The price of the Nordic Racer is 500 euros.")
-    assert refused.action is other.action is Action.REFUSE
-    found = list(replay_log(path, prices(tmp_path, "900 euros"), str(tmp_path / "out")))
-    [flip] = [one for one in found if one is not None]
-    assert isinstance(flip, Flip)
-    assert (flip.sentence, flip.before, flip.after) == (said, "contradictory", "supportive")
-    assert flip.changed == ("graph_snapshot",)
-    assert "900 euros" in flip.because
 
 
 def test_what_was_filtered_out_flips_in_its_place(tmp_path: Path) -> None:

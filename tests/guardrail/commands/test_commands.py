@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 from guardrail import Guardrail, GuardrailConfig, Triple
 from guardrail.cli import app
-from guardrail.core.errors import RecordError
 from guardrail.core.types import GuardedAnswer, Sentence, Span
 from judges.conner import ConnerReport
 from judges.sck import Intent, SCKReport
@@ -61,20 +60,6 @@ def test_check_with_inline_triples(lines):
     assert failed["error"].startswith("line 3: answer")
 
 
-def test_explain_shows_what_was_read(tmp_path):
-    (tmp_path / "notes.md").write_text("# Opening\n\nThe museum opens at 9.\n\nDogs may come.\n")
-    asked = ["explain", "When?", "It opens at 9.", "--passage", str(tmp_path / "notes.md")]
-    shown = CliRunner().invoke(app, asked)
-    assert shown.exit_code == 0, shown.output
-    assert "read: 2 passages and facts from files" in shown.stdout
-    assert "Dogs may come." in shown.stdout
-    *sentences, last = map(
-        json.loads, CliRunner().invoke(app, [*asked, "--json"]).stdout.splitlines()
-    )
-    assert [sentence["text"] for sentence in sentences] == ["It opens at 9."]
-    assert [len(last["read"]), last["from"]] == [2, ["files"]]
-
-
 def test_rank_puts_the_supported_answer_first(lines):
     answers = ["It was opened by Lin Chen.", "The Sydney Harbour Bridge was opened in 1932."]
     row = {"id": 7, "question": "When was it opened?", "answers": answers, "triples": FACTS}
@@ -102,13 +87,6 @@ def test_nli_and_attribute_give_probabilities(lines):
         "supportive", "partially_supportive", "contradictory", "irrelevant"
     }  # fmt: skip
     assert sum(found["scores"].values()) == pytest.approx(1, abs=3e-6)
-
-
-def test_intent_answers_hundreds_of_questions_in_one_call(lines):
-    rows = [{"id": n, "question": f"How do I bake {n} cakes?"} for n in range(300)]
-    found = lines("intent", rows)
-    assert [row["id"] for row in found] == list(range(300))
-    assert found[0]["intent"].lower() == "instruction"
 
 
 def test_score_gives_both_reports_with_reasons_for_what_is_missing(lines):
@@ -163,16 +141,6 @@ def test_kg_load_query_and_stats(tmp_path):
     assert counts["triples"] == 2
 
 
-def test_errors_are_one_line_and_exit_status_one(capsys, monkeypatch):
-    from guardrail.cli import main
-
-    monkeypatch.setattr("sys.argv", ["guardrail", "kg", "stats", "--kg", "/no/such/graph"])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 1
-    assert capsys.readouterr().err.startswith("guardrail: there is no graph at /no/such/graph")
-
-
 def test_the_version_is_told():
     done = CliRunner().invoke(app, ["--version"])
     assert re.fullmatch(r"kg-guardrail \d+\.\d+\.\d+\n", done.stdout)
@@ -186,13 +154,6 @@ def test_a_question_that_no_model_answers_exits_with_one(policy, monkeypatch):
     done = CliRunner().invoke(app, asked)
     assert done.exit_code == 1
     assert "cannot reach" in json.loads(done.stdout)["errors"][0]["message"]
-
-
-@pytest.mark.parametrize("command", ["check", "rank", "nli", "attribute", "link", "score", "ask"])
-def test_help_documents_the_fields(command):
-    text = CliRunner().invoke(app, [command, "--help"]).output
-    assert "Reads {id" in text
-    assert "rites" in text
 
 
 @pytest.mark.parametrize(
@@ -232,13 +193,6 @@ def test_a_mistaken_option_stops_the_command(mistake, said, tmp_path, monkeypatc
     assert told.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", [["kg", "stats"], ["link", "Who was Ada Lovelace?"]])
-def test_every_command_reads_the_graph_of_the_environment(command, monkeypatch):
-    monkeypatch.setenv("GUARDRAIL_GRAPH__LOCATION", "/no/such/graph")
-    done = CliRunner().invoke(app, command)
-    assert "there is no graph at /no/such/graph" in str(done.exception)
-
-
 def test_a_key_that_means_a_field_is_an_error_and_any_other_is_passed_over(lines):
     row = {"answer": "The Sydney Harbour Bridge was opened in 1932."}
     rows = [
@@ -250,14 +204,6 @@ def test_a_key_that_means_a_field_is_an_error_and_any_other_is_passed_over(lines
     assert alias["error"] == "line 1: there is no field 'contexts'; did you mean 'evidence'?"
     assert slip["error"].endswith("did you mean 'triples'?")
     assert good["sentences"][0]["category"] == "supportive"
-
-
-@pytest.mark.parametrize("command", ["log", "report", "tune"])
-def test_a_file_that_is_not_a_score_log_is_refused(command, tmp_path):
-    other = tmp_path / "rows.txt"
-    other.write_text("not a database")
-    done = CliRunner().invoke(app, [command, str(other)])
-    assert (done.exit_code, type(done.exception)) == (1, RecordError)
 
 
 @pytest.mark.parametrize(
@@ -295,15 +241,6 @@ def test_an_answer_of_the_log_is_shown_by_its_id(lines, tmp_path, monkeypatch):
     assert CliRunner().invoke(app, ["log", log, "--id", "ref"]).exit_code == 1
 
 
-def test_questions_of_another_shape_are_told_by_line(tmp_path):
-    other = tmp_path / "rows.jsonl"
-    other.write_text('{"question": "Who?"}\nWho?\n')
-    done = CliRunner().invoke(
-        app, ["bench", "biokalma", "run", "--model", "openai:m", "--data", str(other)]
-    )
-    assert str(done.exception).startswith(f"{other}, line 2, is no question: Invalid JSON")
-
-
 def test_each_id_that_a_log_lists_names_one_record(tmp_path):
     """Candidates of one request share the beginning of their ids, a repeated call all of it."""
     made, log = uuid4().hex, str(tmp_path / "log.sqlite")
@@ -325,11 +262,3 @@ def test_each_id_that_a_log_lists_names_one_record(tmp_path):
     assert "overall" in several.splitlines()[0], "a list: the id of an answer names two"
     best = CliRunner().invoke(app, ["log", log, "--id", f"{made}.0"]).stdout
     assert f"answer {made}.0" in best
-
-
-def test_a_whole_id_is_meant_though_others_begin_with_it(tmp_path):
-    with Guardrail(GuardrailConfig(judge="none", log=tmp_path / "log.sqlite")) as guard:
-        for id in ("q", "q.0"):
-            guard.check("", "It was opened in 1932.", evidence=["It was opened."], id=id)
-    shown = CliRunner().invoke(app, ["log", str(tmp_path / "log.sqlite"), "--id", "q"]).stdout
-    assert "answer q\n" in shown

@@ -98,19 +98,6 @@ def test_failures_and_keys_that_were_not_read_are_told_at_the_end(tmp_path, caps
     assert told.endswith("1 of 3 lines failed\n")
 
 
-class Share(Value):
-    share: float
-    parts: dict[str, float]
-
-
-def test_figures_have_six_digits_at_most(tmp_path):
-    (tmp_path / "in").write_text('{"id": "a", "value": 3}\n')
-    job = LineJob(Number, lambda rows: [Share(share=0.1 + 0.2, parts={"x": -1e-9})])
-    run_lines(job, str(tmp_path / "in"), str(tmp_path / "out"))
-    line = (tmp_path / "out").read_text()
-    assert line == '{"id": "a", "share": 0.3, "parts": {"x": 0.0}}\n'
-
-
 def test_an_interrupt_tells_how_many_lines_are_written(tmp_path, capsys):
     def interrupted(rows: Sequence[Number]) -> list[Square]:
         if rows[0].value == 2:

@@ -36,12 +36,6 @@ def test_one_case_is_a_line_of_json_when_piped(handbook: Path) -> None:
     assert answer["sentences"][0]["category"] == "contradictory"
 
 
-def test_rank_takes_answers_from_the_command_line(handbook: Path) -> None:
-    answers = ["The toll is 5 dollars.", "The toll is 4 dollars."]
-    done = run("rank", "What is the toll?", *answers, "--passage", str(handbook))
-    assert json.loads(done.stdout)["ranking"][0]["index"] == 1
-
-
 def test_a_question_without_an_answer_is_a_wrong_use() -> None:
     done = run("check", "Toll?")
     assert done.exit_code == 2
@@ -91,16 +85,6 @@ def test_wrong_bytes_are_told_by_line_and_a_byte_order_mark_is_none(tmp_path: Pa
     assert bad["error"] == "line 2: not UTF-8: the byte 0xE9"
 
 
-@pytest.mark.parametrize(
-    ("content", "said"), [(b"\xff\xfeT\x00", "not UTF-8 text (byte 0xFF at 0)"), (b" \n", "empty")]
-)
-def test_a_passage_that_is_no_text_is_refused_before_loading(tmp_path, content, said) -> None:
-    path = tmp_path / "p.txt"
-    path.write_bytes(content)
-    done = run("check", "Q?", "A.", "--passage", str(path))
-    assert said in str(done.exception)
-
-
 def test_a_port_in_use_is_told_before_loading() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -112,11 +96,6 @@ def test_a_port_in_use_is_told_before_loading() -> None:
         with pytest.raises(ConfigError, match=f"port {port}"):
             require_free("127.0.0.1", port)
     require_free("127.0.0.1", 0)
-
-
-def test_a_bad_policy_is_told_before_loading() -> None:
-    done = run("check", "Q?", "A.", "--policy", "strikt", "--judge", "nowhere:Judge")
-    assert "did you mean 'strict'" in str(done.exception)
 
 
 @pytest.mark.parametrize(

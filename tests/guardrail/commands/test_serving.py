@@ -31,11 +31,6 @@ def test_the_settings_policy_holds(tmp_path: Path) -> None:
     assert (policy.name, policy.deadline_s, policy.needs_support) == ("ours", 5.0, True)
 
 
-def test_the_environment_s_policy_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GUARDRAIL_POLICY", "best-of-n")
-    assert strict_unless_named(build_config(None)).policy.name == "best-of-n"
-
-
 def test_the_option_wins(tmp_path: Path) -> None:
     found = strict_unless_named(build_config(settings(tmp_path), policy="annotate"))
     assert found.policy.name == "annotate"

@@ -3,8 +3,6 @@
 import re
 import subprocess
 import sys
-import tomllib
-from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -70,13 +68,6 @@ def run_apart(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     assert "Traceback" not in done.stderr
     lines = (done.stdout.splitlines(), done.stderr.splitlines())
     return pytest.RunResult(done.returncode, *lines, duration=0.0)
-
-
-def test_the_entry_point_leads_to_the_plugin() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    (place,) = project["entry-points"]["pytest11"].values()
-    assert place == PLUGIN
-    assert import_module(place).assert_grounded
 
 
 def test_loading_it_loads_no_engine() -> None:
@@ -170,23 +161,6 @@ def test_over_several_processes_the_reports_are_whole(project: pytest.Pytester) 
     assert "test_bot.py::test_wrong" in Path("answers.html").read_text("utf-8")
 
 
-def test_the_folder_of_the_page_is_made(project: pytest.Pytester) -> None:
-    """Though a test goes into another folder and stays there."""
-    project.makepyfile(
-        test_away="""
-        import os
-
-        def test_away(assert_grounded, tmp_path):
-            assert_grounded("It is green.", ["It is green."])
-            os.chdir(tmp_path)
-        """
-    )
-    done = run(project, "test_away.py", "--guardrail-html=reports/new/answers.html")
-    done.assert_outcomes(passed=1)
-    done.stdout.fnmatch_lines(["every answer: reports/new/answers.html"])
-    assert "It is green" in Path("reports/new/answers.html").read_text("utf-8")
-
-
 @pytest.mark.parametrize("path", ["taken.txt/answers.html", "."])
 def test_a_page_that_cannot_be_written_is_told_before_the_first_test(
     project: pytest.Pytester, path: str
@@ -226,10 +200,3 @@ def test_a_wrong_marker_is_told(project: pytest.Pytester) -> None:
     done = run(project, "test_marker.py")
     done.stdout.fnmatch_lines(["*write grounded(supported=…, contradicted=…), by name*"])
     done.stdout.fnmatch_lines(["*there is no 'suported'; did you mean 'supported'?*"])
-
-
-def test_a_run_without_judged_answers_says_nothing(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("def test_of_something_else(): pass")
-    done = run(pytester)
-    done.assert_outcomes(passed=1)
-    done.stdout.no_fnmatch_line("*= guardrail =*")

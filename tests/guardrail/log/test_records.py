@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
-from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from guardrail import Guardrail, GuardrailConfig
@@ -110,14 +109,6 @@ def test_sampling_keeps_failures(tmp_path):
         assert [record.answer.id for record in log.records()] == ["failed"]
 
 
-def test_a_record_written_twice_is_kept_once(tmp_path):
-    with SQLiteLog(tmp_path / "log.sqlite") as log:
-        record = Record(answer=answer())
-        log.write_record(record)
-        log.write_record(record)
-        assert len(list(log.records())) == 1
-
-
 def test_retention_deletes_old_records(tmp_path):
     path = tmp_path / "log.sqlite"
     with SQLiteLog(path) as log:
@@ -138,17 +129,6 @@ def test_feedback_stands_beside_its_record(tmp_path):
         assert (kept.record_id, kept.thumb, kept.correction) == (record.id, -1, "Paris")
         with pytest.raises(RecordError):
             log.write_feedback(Feedback(record_id="missing", thumb=1))
-
-
-def test_feedback_may_name_the_answer_in_place_of_its_record(log):
-    for text in ("first", "second"):
-        log.write(answer("q1", text))
-    assert log.write_feedback(Feedback(record_id="q1", thumb=-1))
-    log.write(answer("q1", "third"))
-    (kept,) = log.feedback()
-    assert [record.answer.text for record in log.records(RecordFilter(id=kept.record_id))] == [
-        "second"
-    ]
 
 
 def test_feedback_takes_the_beginning_of_one_answers_id(tmp_path):
@@ -177,12 +157,6 @@ def test_feedback_that_comes_before_its_record_waits_for_it(log):
 )
 def test_a_thumb_is_a_number_or_a_word(told, thumb):
     assert Feedback(record_id="r", thumb=told).thumb == thumb
-
-
-@pytest.mark.parametrize("told", ["sideways", 2, True, None, [], 0.5])
-def test_anything_else_is_not_a_thumb(told):
-    with pytest.raises(ValidationError):
-        Feedback(record_id="r", thumb=told)
 
 
 @pytest.mark.parametrize("version", [1, 999])
@@ -236,19 +210,6 @@ def test_kill_9_amid_concurrent_writes_loses_no_acknowledged_record(tmp_path):
     assert len(ids) > 100
     assert set(ids) <= set(kept)
     assert len(kept) == len(set(kept))
-
-
-def test_the_log_keeps_what_sentences_rest_on(exact_guard, tmp_path):
-    checked = exact_guard.check(
-        question="Who was Mozart?", answer="Wolfgang Amadeus Mozart was born in Salzburg."
-    )
-    with SQLiteLog(tmp_path / "slim.sqlite") as slim:
-        slim.write(checked)
-        (kept,) = slim.records()
-    cited = kept.answer.sentences[0].citations
-    assert tuple(item.citation for item in kept.answer.evidence) == cited
-    assert len(checked.evidence) > 20
-    assert kept.answer.sentences == checked.sentences
 
 
 def test_the_log_keeps_what_carries_a_sentence_in_other_words(tmp_path):

@@ -9,7 +9,7 @@ from guardrail import Action, Guardrail, GuardrailConfig, Triple
 from guardrail.config import GraphConfig, ModelConfig
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.log.records import SQLiteLog
-from guardrail.policy import BEST_OF_N, STRICT, STRICT_CORRECT
+from guardrail.policy import BEST_OF_N, STRICT
 from tests.guardrail.models.endpoint import serve
 
 QUESTION = "Who was Wolfgang Amadeus Mozart?"
@@ -91,22 +91,6 @@ def test_an_ask_with_regeneration(telemetry, monkeypatch):
     assert telemetry.points("gen_ai.client.operation.duration")["chatscriptedopenai"] == 2
 
 
-def test_a_sentence_that_is_asked_for_again_is_a_call_of_the_model(telemetry, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    facts = [Triple(subject="Fjell 3", property="price", value="2,490 euros")]
-    said = "The Fjell 3 costs 1,990 euros and was voted bicycle of the year in Norway."
-    policy = STRICT_CORRECT.changed(correct_with="model")
-    with serve() as endpoint:
-        model = ModelConfig(name="openai:scripted", base_url=endpoint.url)
-        with Guardrail(GuardrailConfig(model=model)) as guard:
-            guard.check("What does it cost?", said, evidence=facts, policy=policy)
-    (chat,) = telemetry.named("chat scripted")
-    assert (chat.kind, chat.attributes["gen_ai.request.choice.count"]) == (SpanKind.CLIENT, 1)
-    (correct,) = telemetry.named("guardrail.correct")
-    assert chat.parent.span_id == correct.context.span_id
-    assert telemetry.points("gen_ai.client.operation.duration")["chatscriptedopenai"] >= 1
-
-
 def test_a_graph_that_fails(telemetry):
     config = GuardrailConfig(judge="none", graph=GraphConfig(location="/no/such/graph"))
     with Guardrail(config) as guard:
@@ -142,12 +126,3 @@ def test_no_span_holds_what_an_error_says(telemetry, unavailable):
     assert telemetry.named("retrieval")[0].attributes["error.type"] == "KnowledgeGraphError"
     written = "".join(span.to_json() for span in telemetry.spans())
     assert "Mozart" not in written
-
-
-def test_a_log_that_fails_is_counted(telemetry, tmp_path):
-    config = GuardrailConfig(judge="none", log=tmp_path / "missing" / "log.sqlite")
-    with Guardrail(config) as guard:
-        answer = guard.check(question=QUESTION, answer="Mozart was born in Salzburg.")
-    assert [problem.part for problem in answer.errors] == ["records"]
-    assert answer.action is Action.PASS
-    assert telemetry.points("guardrail.log.failures")["RecordError"] >= 1

@@ -39,11 +39,6 @@ def test_facts_are_flat_text_most_relevant_first() -> None:
     )
 
 
-def test_the_most_relevant_facts_are_shown() -> None:
-    question = "Was Ann a painter?"
-    assert [t.value for t in relevant_triples(question, [ANN, BOB], 1)] == ["painter"]
-
-
 def test_the_prompt_has_a_chat_and_a_completion_form() -> None:
     prompt = answer_prompt(
         "Who\nwas Ann?", ANN.triples, failed=[FailedSentence(text="A.", reason="B")]

@@ -33,15 +33,6 @@ def test_the_scorer_rates_an_answer_by_its_evidence(rater):
     assert sum("Knowledge: Bridge, opened: 1932." in prompt for prompt in prompts) == 1
 
 
-def test_an_endpoint_that_fails_costs_the_scores_alone(rater, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    config = GuardrailConfig(judge="none", scorers=("quality",))
-    with Guardrail(config) as guard:
-        answer = guard.check("When?", "In 1932.", evidence=[Triple("Bridge", "opened", "1932")])
-    assert [problem.part for problem in answer.errors] == ["scorer quality"]
-    assert answer.scorecard.overall.value is not None
-
-
 def test_the_benchmark_has_the_paper_s_table_of_ratings(rater, tmp_path):
     questions = tmp_path / "questions.jsonl"
     CliRunner().invoke(app, ["build", "-o", str(questions), "-n", "1"])

@@ -28,7 +28,7 @@ from guardrail.core.types import (
 from guardrail.evaluation.rows import read_labelled
 from guardrail.intervals import wilson
 from guardrail.log.records import Feedback, Record, open_log
-from guardrail.tuning.thresholds import LabelledTuning, Scored, tune_labelled, tune_scored
+from guardrail.tuning.thresholds import Scored, Tuning, tune_labelled, tune_scored
 from guardrail.verdict.grounder import Grounder
 from judges import registry
 from judges.base import GroundingItem, Pair
@@ -93,7 +93,7 @@ def learned(
     *,
     false_pass: float | None = 0.05,
     before: VerdictThresholds = Strictness.BALANCED.thresholds,
-) -> LabelledTuning:
+) -> Tuning:
     labelled = read_labelled(written(tmp_path / "my.csv", rows))
     return tune_labelled(labelled, grounder(OFF), false_pass=false_pass, before=before)
 
@@ -140,13 +140,11 @@ def test_a_threshold_separates_contradictions_from_lack_of_support(tmp_path: Pat
 
 def test_thresholds_are_learned_if_they_help_on_held_out_rows(tmp_path: Path) -> None:
     found = learned(tmp_path, FAR + NEAR, false_pass=None)
-    assert (found.before.right_passed, found.before.wrong_passed) == (0, 0)
-    assert (found.after.right_passed, found.after.wrong_passed) == (20, 0)
+    assert (found.before, found.after) == (0.5, 1.0)
     assert 0.19 < found.settings["support"] < 0.30
     good = VerdictThresholds(support=0.25, contradiction=0.6, removal=0.75)
     same = learned(tmp_path, FAR + NEAR, false_pass=None, before=good)
-    assert same.after.balanced == same.before.balanced == 1.0
-    assert (same.helps, same.settings) == (False, {})
+    assert (same.before, same.after, same.settings) == (1.0, 1.0, {})
 
 
 def test_the_engine_applies_the_learned_threshold(tmp_path: Path) -> None:
@@ -336,8 +334,8 @@ def test_the_command_writes_nothing_if_the_current_thresholds_are_as_good(tmp_pa
     labelled = written(tmp_path / "my.csv", FAR + NEAR)
     asked = ("--labelled", labelled, "--judge", "percent", "--config", config)
     shown = run(*asked)
-    assert "20 of 20  20 of 20" in shown.stdout
-    assert "1.000" in shown.stdout
+    assert "1.000, with the current thresholds 1.000" in " ".join(shown.stdout.split())
+    assert "keep the current one" in shown.stdout
     before = config.read_text()
     assert run(*asked, "--write").exit_code == 0
     assert config.read_text() == before
