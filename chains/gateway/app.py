@@ -12,7 +12,6 @@ from typing import TypeVar
 
 import httpx
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -361,21 +360,24 @@ class _Gateway:
 
     async def checks(self, request: Request) -> Response:
         """Check an answer; nothing is sent to the upstream."""
-        guarding = self._call_settings.of(request)
-        judging = begun(request, "check", guarding.checks_policy)
-        body = await read_model(request, CheckBody)
-        await self.loaded()
-        answer = await self._waited_for(request, body.check(guarding))
-        return await self._verdict(answer, [answer], guarding.checks_policy, judging)
+        return await self._texts(request, "check", CheckBody)
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""
+        return await self._texts(request, "rank", RankBody)
+
+    async def _texts(
+        self, request: Request, phase: str, kind: type[CheckBody] | type[RankBody]
+    ) -> Response:
         guarding = self._call_settings.of(request)
-        judging = begun(request, "rank", guarding.checks_policy)
-        body = await read_model(request, RankBody)
+        policy = guarding.checks_policy
+        judging = begun(request, phase, policy)
+        body = await read_model(request, kind)
         await self.loaded()
-        answers = await self._waited_for(request, body.rank(guarding))
-        return await self._verdict(body.ranking(answers), answers, guarding.checks_policy, judging)
+        reply, answers = await self._waited_for(request, body.judge(guarding))
+        self.metrics.answers(answers, judging)
+        content = await asyncio.to_thread(reply.model_dump_json)
+        return Response(content, media_type=JSON_TYPE, headers=self._headers(policy, answers))
 
     async def protocol(self, request: Request) -> Response:
         """A call of another gateway's protocol."""
@@ -391,14 +393,6 @@ class _Gateway:
             self.metrics.answers(answers, judging)
         headers = self._headers(policy, answers)
         return await asyncio.to_thread(JSONResponse, reply, headers=headers)
-
-    async def _verdict(
-        self, body: BaseModel, answers: Sequence[GuardedAnswer], policy: Policy, judging: Judging
-    ) -> Response:
-        self.metrics.answers(answers, judging)
-        content = await asyncio.to_thread(body.model_dump_json)
-        headers = self._headers(policy, answers)
-        return Response(content, media_type=JSON_TYPE, headers=headers)
 
     def _headers(self, policy: Policy, answers: Sequence[GuardedAnswer]) -> dict[str, str]:
         """Headers with the ids of records, and with what a dry run suppressed."""

@@ -280,10 +280,11 @@ class CheckBody(_TextBody):
 
     answer: str
 
-    async def check(self, guarding: GuardSettings) -> GuardedAnswer:
-        """Check the answer."""
+    async def judge(self, guarding: GuardSettings) -> tuple[GuardedAnswer, list[GuardedAnswer]]:
+        """The reply, and the verdicts in it."""
         case, policy = await self._case(guarding)
-        return await case.check(guarding.guard, self.answer, policy, id=self._id)
+        answer = await case.check(guarding.guard, self.answer, policy, id=self._id)
+        return answer, [answer]
 
 
 class RankedAnswer(Value):
@@ -311,13 +312,10 @@ class RankBody(_TextBody):
 
     answers: Annotated[tuple[str, ...], FailFast()] = Field(min_length=1, max_length=MAX_ANSWERS)
 
-    async def rank(self, guarding: GuardSettings) -> list[GuardedAnswer]:
-        """Rank the answers, best first."""
+    async def judge(self, guarding: GuardSettings) -> tuple[Ranking, list[GuardedAnswer]]:
+        """The reply, and the verdicts in it, best first."""
         case, policy = await self._case(guarding)
-        return await case.rank(guarding.guard, self.answers, policy, id=self._id)
-
-    def ranking(self, answers: list[GuardedAnswer]) -> Ranking:
-        """The reply for ranked answers."""
+        answers = await case.rank(guarding.guard, self.answers, policy, id=self._id)
         ranked = tuple(
             RankedAnswer(
                 index=answer.index,
@@ -327,7 +325,7 @@ class RankBody(_TextBody):
             )
             for answer in answers
         )
-        return Ranking(id=self.id, ranking=ranked)
+        return Ranking(id=self.id, ranking=ranked), answers
 
 
 class ApiRoute(Route):

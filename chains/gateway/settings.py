@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -57,7 +56,6 @@ REPEATED = {
     "trusted_hosts": "trusted-host",
 }
 """Lists, each with the option that may be given several times."""
-TENANT_NAME = re.compile(r"(?!key-)[A-Za-z0-9][\w.-]{0,63}")
 PROTOCOL_PATHS = {
     "litellm": "/beta/litellm_basic_guardrail_api",
     "portkey": "/portkey/webhook",
@@ -122,6 +120,12 @@ def _no_empty_key(keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
 """A list of names, which may be written as one text with commas."""
+Host = Annotated[str, Field(pattern=r"^(\*\.)?[^*/:]+$")]
+Hosts = Annotated[tuple[Host, ...], BeforeValidator(_split)]
+Protocols = Annotated[
+    tuple[Literal["litellm", "portkey", "truefoundry", "fms"], ...], BeforeValidator(_split)
+]
+TenantName = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9][\w.-]*$")]
 Keys = Annotated[tuple[SecretStr, ...], BeforeValidator(_split), AfterValidator(_no_empty_key)]
 Rights = Annotated[CallerRights, BeforeValidator(_rights)]
 """``free``, ``strict``, or a list of rights."""
@@ -274,9 +278,9 @@ class GatewaySettings(RedactedRepr, Value):
     upstream: str | None = None
     upstream_key: SecretStr | None = None
     keys: Keys = ()
-    tenants: Annotated[Mapping[str, Tenant], BeforeValidator(_tenants)] = Field(default={})
+    tenants: Annotated[Mapping[TenantName, Tenant], BeforeValidator(_tenants)] = Field(default={})
     routes: Annotated[Mapping[str, Route], BeforeValidator(_routes)] = Field(default={})
-    trusted_hosts: Words = ()
+    trusted_hosts: Hosts = ()
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
     inject: Inject = Inject.OFF
@@ -285,7 +289,7 @@ class GatewaySettings(RedactedRepr, Value):
     dry_run: bool = False
     caller: Rights = Field(default="free", validate_default=True)
     reasons: bool = True
-    protocols: Words = ()
+    protocols: Protocols = ()
     max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)
     max_reply_bytes: int = Field(default=MOST_REPLY_BYTES, ge=1)
     timeout_s: Seconds = 600.0
@@ -325,25 +329,9 @@ class GatewaySettings(RedactedRepr, Value):
         return tuple(value.split()) or None if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _names(self) -> Self:
-        for name in self.tenants:
-            if not TENANT_NAME.fullmatch(name):
-                raise _problem_of(
-                    "tenants",
-                    f"{name!r} is not a valid tenant name; use letters, digits, '.', '_' and '-', "
-                    "and do not begin with 'key-'",
-                )
-        for name in self.trusted_hosts:
-            if "*" in name.removeprefix("*.") or "/" in name or ":" in name:
-                raise _problem_of(
-                    "trusted_hosts",
-                    f"{name!r} is not a host name; omit scheme and port, and write a wildcard as "
-                    "*.example.com",
-                )
-        for name in self.protocols:
-            if name not in PROTOCOL_PATHS:
-                near = did_you_mean(name, PROTOCOL_PATHS)
-                raise _problem_of("protocols", f"unknown protocol {name!r}; {near}")
+    def _consistent(self) -> Self:
+        if any(name.startswith("key-") for name in self.tenants):
+            raise _problem_of("tenants", "names that begin with 'key-' are those of own keys")
         for name, route in self.routes.items():
             if (why := route.problem(self.protocols)) is not None:
                 raise _problem_of("routes", f"route {name!r}: {why}")

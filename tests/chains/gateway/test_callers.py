@@ -251,8 +251,8 @@ def test_routes_in_one_variable():
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ({"tenants": {"a b": {"keys": "k"}}}, "not a valid tenant name"),
-        ({"tenants": {"key-1": {"keys": "k"}}}, "not a valid tenant name"),
+        ({"tenants": {"a b": {"keys": "k"}}}, "match pattern"),
+        ({"tenants": {"key-1": {"keys": "k"}}}, "begin with 'key-'"),
         ({"tenants": {"a": {"keys": "s3cret"}}, "keys": ["s3cret"]}, "the same key"),
         ({"tenants": {"a": {"keys": "s3cret"}, "b": {"keys": "s3cret"}}}, "the same key"),
         ({"tenants": {"a": {"keys": "s3cret", "policy": "strickt"}}}, "did you mean 'strict'"),

@@ -82,7 +82,7 @@ async def test_unexpected_errors_are_counted(gateway, monkeypatch, stream):
     monkeypatch.setattr("chains.gateway.app.Exchange", broken)
     reply = await client.post("/v1/chat/completions", json=CHAT | {"stream": stream})
     assert reply.status_code == 500
-    monkeypatch.setattr("chains.gateway.requests.CheckBody.check", broken)
+    monkeypatch.setattr("chains.gateway.requests.CheckBody.judge", broken)
     assert (await client.post("/v1/checks", json=CHECK)).status_code == 500
     assert await numbers(client, "requests_total") == {
         ("internal", "output", "strict", "error", ""): 1.0,

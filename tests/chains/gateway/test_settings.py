@@ -128,10 +128,10 @@ def test_options_override_the_environment_and_that_the_file(file, serve, monkeyp
         ({}, {"UPSTREAM": "file:///etc/passwd"}, {}, "GUARDRAIL_GATEWAY__UPSTREAM: "),
         ({"evidence_marks": ["<c>", "<c>"]}, {}, {}, "evidence_marks: .*two delimiters"),
         ({}, {}, {"evidence_marks": "<c>"}, "evidence-marks: .*two delimiters that differ"),
-        ({}, {}, {"protocols": ["litelm"]}, "--protocol: .*did you mean 'litellm'"),
+        ({}, {}, {"protocols": ["litelm"]}, "--protocol: .*'litellm'"),
         ({}, {}, {"routes": ["/v1/checks=strict"]}, "^--route: route '/v1/checks': "),
-        ({"trusted_hosts": ["http://a"]}, {}, {}, "trusted_hosts: 'http://a' is not a host"),
-        ({"trusted_hosts": ["a.*.b"]}, {}, {}, "trusted_hosts: 'a"),
+        ({"trusted_hosts": ["http://a"]}, {}, {}, "trusted_hosts: .*match pattern"),
+        ({"trusted_hosts": ["a.*.b"]}, {}, {}, "trusted_hosts: .*match pattern"),
     ],
 )
 def test_an_error_is_reported_where_it_was_written(section, environ, options, message):
