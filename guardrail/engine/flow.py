@@ -45,8 +45,8 @@ from guardrail.engine.parts import Parts
 from guardrail.engine.recording import Recorder
 from guardrail.engine.scoring import ScoringRequest, score_answers, sentence_card
 from guardrail.evidence.retrieval import (
-    GraphRetriever,
     Knowledge,
+    from_graph,
     given,
     retrieve_passages,
     with_wider,
@@ -421,8 +421,7 @@ class Engine:
         graph, linker = self.parts.graph, self.parts.linker
         if graph is None or linker is None:
             return [Knowledge() for _ in pairs]
-        limit = self.config.limits.evidence
-        return GraphRetriever(graph, linker, limit).retrieve(pairs, docs)
+        return from_graph(graph, linker, pairs, self.config.limits.evidence, docs)
 
     # --- verdicts ------------------------------------------------------------------------
 

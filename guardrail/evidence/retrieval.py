@@ -45,7 +45,7 @@ class Knowledge(NamedTuple):
         evidence: Triples and passages, without repeats.
         asked: Label of the first entity that the question names, none of those reached from it; or
             the name, where the graph knows it only as a value of others' facts.
-        subgraphs: The neighbourhoods behind the evidence, for the prompt.
+        near: The neighbourhoods of the entities.
         left_out: Number of triples and passages that are not in ``evidence``, or only their
             beginning, for want of room.
         wider: Names of the places that hold a triple's value, by its id, nearest first.
@@ -56,7 +56,7 @@ class Knowledge(NamedTuple):
     entities: tuple[LinkedEntity, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     asked: str | None = None
-    subgraphs: tuple[Subgraph, ...] = ()
+    near: tuple[Subgraph, ...] = ()
     left_out: int = 0
     wider: Mapping[str, tuple[str, ...]] = NO_NAMES
     source: str = "graph"
@@ -68,6 +68,20 @@ class Knowledge(NamedTuple):
             link.entity.label: link.entity.aliases for link in self.entities if link.entity.aliases
         }
 
+    @property
+    def subgraphs(self) -> tuple[Subgraph, ...]:
+        """The facts for a prompt by entity; a passage is one fact of its own entity."""
+        around: dict[str, list[Triple]] = {}
+        for place, item in enumerate(() if self.near else self.evidence, start=1):
+            owner = _owner(item, place)
+            if isinstance(item, Passage):
+                item = Triple(subject=owner, property="passage", value=item.text)
+            around.setdefault(owner, []).append(item)
+        return self.near or tuple(
+            Subgraph(entity=Entity(id=key, label=triples[0].subject), triples=tuple(triples))
+            for key, triples in around.items()
+        )
+
     def relevant(self, question: str) -> tuple[Triple, ...]:
         """The facts that bear on a question; a passage is one as well."""
         return relevant_triples(question, self.subgraphs)
@@ -77,55 +91,46 @@ PER_ENTITY = 200
 """Maximum triples that are read of an entity, in each direction."""
 
 
-class GraphRetriever:
-    """Links texts to a graph and reads the neighbourhood of what was linked."""
+@foreign("the graph", KnowledgeGraphError)
+def from_graph(
+    graph: KnowledgeGraph,
+    linker: EntityLinker,
+    rows: Sequence[tuple[str, str]],
+    limit: int,
+    docs: dict[str, Doc] | None = None,
+) -> list[Knowledge]:
+    """Link texts to a graph and read the neighbourhood of what was linked.
 
-    def __init__(self, graph: KnowledgeGraph, linker: EntityLinker, limit: int) -> None:
-        self._graph = graph
-        self._linker = linker
-        self._limit = limit
+    Every different text is linked once, every different entity read once.
 
-    @foreign("the graph", KnowledgeGraphError)
-    def retrieve(
-        self, rows: Sequence[tuple[str, str]], docs: dict[str, Doc] | None = None
-    ) -> list[Knowledge]:
-        """Find the evidence for n pairs of question and answer (which may be empty).
+    Args:
+        graph: The graph.
+        linker: Its linker.
+        rows: n pairs of question and clean answer, which may be empty.
+        limit: Most triples for one answer.
+        docs: Texts that are parsed already.
 
-        Every different text is linked once, every different entity read once.
-
-        Raises:
-            KnowledgeGraphError: The graph cannot answer.
-        """
-        texts = [text for text in dict.fromkeys(chain.from_iterable(rows)) if text.strip()]
-        parsed = [docs[text] for text in texts] if docs is not None else None
-        linked = dict(zip(texts, self._linker.link(texts, docs=parsed), strict=True))
-        found = [self._merge(linked.get(q, []), linked.get(a, [])) for q, a in rows]
-        ids = list(dict.fromkeys(item.entity.id for row in found for item in row))
-        around = dict(zip(ids, self._graph.subgraphs(ids, limit=PER_ENTITY), strict=True))
-        knowledge = []
-        for (question, _), entities in zip(rows, found, strict=True):
-            asked = linked.get(question, [])
-            near = tuple(around[entity.entity.id] for entity in entities)
-            facts = [s.triples + s.incoming for s in near]
-            evidence, left_out = _shared(facts, self._limit)
-            knowledge.append(
-                Knowledge(
-                    tuple(entities),
-                    evidence,
-                    next((name for item in asked if (name := _asked(item))), None),
-                    near,
-                    left_out,
-                )
-            )
-        return knowledge
-
-    def _merge(
-        self, first: Sequence[LinkedEntity], second: Sequence[LinkedEntity]
-    ) -> list[LinkedEntity]:
-        seen: dict[str, LinkedEntity] = {}
-        for entity in chain(first, second):
-            seen.setdefault(entity.entity.id, entity)
-        return list(seen.values())
+    Raises:
+        KnowledgeGraphError: The graph cannot answer.
+    """
+    texts = [text for text in dict.fromkeys(chain.from_iterable(rows)) if text.strip()]
+    parsed = [docs[text] for text in texts] if docs is not None else None
+    linked = dict(zip(texts, linker.link(texts, docs=parsed), strict=True))
+    found = []
+    for row in rows:
+        first: dict[str, LinkedEntity] = {}
+        for link in (link for text in row for link in linked.get(text, ())):
+            first.setdefault(link.entity.id, link)
+        found.append(list(first.values()))
+    ids = list(dict.fromkeys(link.entity.id for links in found for link in links))
+    around = dict(zip(ids, graph.subgraphs(ids, limit=PER_ENTITY), strict=True))
+    knowledge = []
+    for (question, _), links in zip(rows, found, strict=True):
+        near = tuple(around[link.entity.id] for link in links)
+        evidence, left_out = _shared([each.triples + each.incoming for each in near], limit)
+        asked = next((name for link in linked.get(question, ()) if (name := _asked(link))), None)
+        knowledge.append(Knowledge(tuple(links), evidence, asked, near, left_out))
+    return knowledge
 
 
 def _asked(link: LinkedEntity) -> str | None:
@@ -139,7 +144,7 @@ def given(evidence: Sequence[Evidence], limits: LimitsConfig) -> Knowledge:
     """Evidence that the caller hands in, as knowledge to prompt with and to judge against.
 
     Raises:
-        InputError: A name is longer than names are; see ``bounds.MOST_CHARS``.
+        InputError: A name is longer than names are; see ``MOST_CHARS``.
     """
     for place, item in enumerate(evidence):
         bounded(item, f"evidence[{place}]")
@@ -150,19 +155,7 @@ def given(evidence: Sequence[Evidence], limits: LimitsConfig) -> Knowledge:
             owned.setdefault(_owner(item, place), []).append(item)
         evidence, left_out = _shared(owned.values(), limits.evidence)
     evidence, cut = within(evidence, limits.evidence_chars)
-    around: dict[str, list[Triple]] = {}
-    for place, item in enumerate(evidence, start=1):
-        owner = _owner(item, place)
-        if isinstance(item, Passage):
-            item = Triple(subject=owner, property="passage", value=item.text)
-        around.setdefault(owner, []).append(item)
-    subgraphs = tuple(
-        Subgraph(entity=Entity(id=key, label=triples[0].subject), triples=tuple(triples))
-        for key, triples in around.items()
-    )
-    return Knowledge(
-        evidence=evidence, subgraphs=subgraphs, left_out=left_out + cut, source="caller"
-    )
+    return Knowledge(evidence=evidence, left_out=left_out + cut, source="caller")
 
 
 def _owner(item: Evidence, place: int) -> str:
@@ -229,11 +222,12 @@ OF_TRIPLES = ("subject", "property", "subject_id", "property_id", "value_id")
 
 def too_long(item: Evidence) -> tuple[str, int] | None:
     """A name of an item that is longer than names are, and its characters; None where none is."""
-    names = OF_PASSAGES if isinstance(item, Passage) else OF_TRIPLES
-    lengths = {name: len(getattr(item, name) or "") for name in names}
-    if not isinstance(item, Passage) and item.row is not None:
-        lengths["row.table"] = len(item.row.table)
-    return next((found for found in lengths.items() if found[1] > MOST_CHARS), None)
+    for name in OF_PASSAGES if isinstance(item, Passage) else OF_TRIPLES:
+        if (length := len(getattr(item, name) or "")) > MOST_CHARS:
+            return name, length
+    if isinstance(item, Triple) and item.row and len(item.row.table) > MOST_CHARS:
+        return "row.table", len(item.row.table)
+    return None
 
 
 def bounded(item: Evidence, where: str) -> None:
