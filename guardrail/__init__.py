@@ -104,7 +104,7 @@ _MOVED = {
     "SecondOpinion SpanKind StatementScore Subgraph TableRow WordScore linearise",
     "guardrail.engine.decision": "feedback",
     "guardrail.core.workers": "run_sync",
-    "guardrail.engine.scoring": "Scorer ScoringRequest",
+    "guardrail.scorers": "Scorer ScoringRequest",
     "guardrail.evidence.retrieval": "Knowledge",
     "guardrail.log.records": "ScoreLog open_log",
     "guardrail.markers.rendering": "marked_text",

@@ -27,13 +27,13 @@ from guardrail.core.workers import Closing, off_loop, synchronous, within
 from guardrail.engine.decision import ranked
 from guardrail.engine.flow import Engine, Row
 from guardrail.engine.parts import Parts
-from guardrail.engine.scoring import Scorer
 from guardrail.engine.session import CheckSession
 from guardrail.evidence.retrieval import Knowledge, given
 from guardrail.log.entries import LOST, tagged
 from guardrail.log.tracing import stage
 from guardrail.models.facts import relevant_triples
 from guardrail.policy import Policy, chosen_policy
+from guardrail.scorers import Scorer
 from guardrail.selftest import try_judge
 from guardrail.sources.items import as_evidence
 

@@ -32,7 +32,7 @@ CLAIM_SCORES = (
 
 SCORES = (*CLAIM_SCORES, "citations", "sck", "conner", "relevance")
 """Names of scores in policies; those of ``sck``, ``conner`` and custom scorers are added
-(``guardrail.engine.scoring``)."""
+(``guardrail.scorers``)."""
 
 
 class Unavailable(StrEnum):

@@ -43,7 +43,6 @@ from guardrail.engine.decision import (
 )
 from guardrail.engine.parts import Parts
 from guardrail.engine.recording import Recorder
-from guardrail.engine.scoring import ScoringRequest, score_answers, sentence_card
 from guardrail.evidence.retrieval import (
     Knowledge,
     from_graph,
@@ -56,6 +55,7 @@ from guardrail.log.tracing import stage
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.grammar import parse as parse_markers
 from guardrail.policy import Policy, Unavailable
+from guardrail.scorers import ScoringRequest, score_answers, sentence_card
 from judges.second_opinion import unheard
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from guardrail.evidence.retrieval import Knowledge, given
 
 if TYPE_CHECKING:
     from guardrail.core.types.judging import Weighing
-    from guardrail.engine.scoring import Scorer
     from guardrail.evidence.prepared import EvidenceCache
     from guardrail.models.base import LanguageModel
+    from guardrail.scorers import Scorer
     from guardrail.verdict.checks.base import Check
     from guardrail.verdict.grounder import Grounder
     from judges.base import AttributionJudge, GroundingJudge, NLIJudge
@@ -270,7 +270,7 @@ class Parts:
     @_Part
     def scorers(self) -> tuple[Scorer, ...]:
         """All scorers, those named in the config first."""
-        from guardrail.engine.scoring import create_scorer
+        from guardrail.scorers import create_scorer
 
         parts = {"config": self._config, "graph": self.graph, "nli": self.nli, "parts": self}
         named = (create_scorer(name, **parts) for name in self._config.scorers)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from guardrail.core.types import AttributedAnswer, GuardedAnswer, ScoreCard, Value
 from guardrail.core.types.answers import CheckRequest, RankRequest
-from guardrail.engine.scoring import ScoringRequest
 from guardrail.lines.rows import EvidenceRow, LineJob
 from guardrail.policy import ANNOTATE
-from guardrail.scorers import conner_input, open_conner, sck_input
+from guardrail.scorers import ScoringRequest, conner_input, open_conner, sck_input
 from judges.conner import ConnerReport
 from judges.sck import SCKReport
 

@@ -8,8 +8,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from guardrail.core.types import Passage, Score, linearise
-from guardrail.engine.scoring import ScoringRequest
 from guardrail.models import DEFAULT_OPENAI_MODEL
+from guardrail.scorers import ScoringRequest
 
 if TYPE_CHECKING:
     from judges.text_quality import Quality, QualityRating, Rater

@@ -26,8 +26,8 @@ from guardrail import (
 )
 from guardrail.config import GraphConfig, LimitsConfig
 from guardrail.core.types import Category
-from guardrail.engine.scoring import ScoringRequest
 from guardrail.policy import Unavailable
+from guardrail.scorers import ScoringRequest
 
 QUESTION = "Who was Wolfgang Amadeus Mozart?"
 ANSWER = (

@@ -9,7 +9,7 @@ import pytest
 
 from guardrail import STRICT, Guardrail, GuardrailConfig, JudgeError, Score, Triple
 from guardrail.engine import flow
-from guardrail.engine.scoring import ScoringRequest
+from guardrail.scorers import ScoringRequest
 from tests.clock import PATIENCE_S, Deadline
 
 FACT = Triple(subject="Ada Lovelace", property="date of birth", value="1815-12-10")

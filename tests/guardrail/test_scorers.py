@@ -7,10 +7,9 @@ import pytest
 from guardrail import CheckRequest, Guardrail, GuardrailConfig, Triple
 from guardrail.config import GraphConfig
 from guardrail.core.types import AttributedAnswer
-from guardrail.engine.scoring import ScoringRequest
 from guardrail.log.entries import INTENT
 from guardrail.markers.grammar import parse
-from guardrail.scorers import sck_input, sck_scorer
+from guardrail.scorers import ScoringRequest, sck_input, sck_scorer
 from judges.encoder import create_encoder
 from judges.sck import SCKScorer
 
