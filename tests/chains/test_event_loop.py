@@ -1,6 +1,5 @@
 """The event loop hands work over and waits: it is free for other callers meanwhile."""
 
-import json
 import sys
 from collections.abc import Awaitable, Callable
 from types import FrameType
@@ -8,11 +7,11 @@ from types import FrameType
 import pytest
 
 from chains.gateway.litellm import LiteLLMGuardrail
-from chains.openai_exchange import Endpoint, Exchange, Reply
 from chains.openai_request import GuardSettings
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig
 from guardrail.core.types import Action
 from tests.chains.conftest import FACTS, QUESTION
+from tests.chains.exchanges import CHAT, RESPONSES, completion, judged, response
 
 SENTENCES = (
     "Mary Shelley was a writer. She was born on 4 May 1999. "
@@ -33,24 +32,11 @@ async def checked(guard: Guardrail, text: str) -> None:
 
 
 async def completed(guard: Guardrail, text: str) -> None:
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}}
-    exchange = Exchange(
-        GuardSettings(guard=guard, policy=ANNOTATE),
-        Endpoint.CHAT,
-        {"messages": [{"role": "user", "content": QUESTION}]},
-    )
-    guarded = await exchange.judge(Reply(200, (), json.dumps({"choices": [choice]}).encode()))
-    assert b"[NA]" in guarded.reply.body
+    assert "[NA]" in await judged(guard, CHAT, {}, completion(text), policy=ANNOTATE)
 
 
 async def responded(guard: Guardrail, text: str) -> None:
-    part = {"type": "output_text", "text": text}
-    item = {"type": "message", "role": "assistant", "content": [part]}
-    exchange = Exchange(
-        GuardSettings(guard=guard, policy=ANNOTATE), Endpoint.RESPONSES, {"input": QUESTION}
-    )
-    guarded = await exchange.judge(Reply(200, (), json.dumps({"output": [item]}).encode()))
-    assert b"[NA]" in guarded.reply.body
+    assert "[NA]" in await judged(guard, RESPONSES, {}, response(text), policy=ANNOTATE)
 
 
 async def asked_by_litellm(guard: Guardrail, text: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import httpx
@@ -37,46 +38,37 @@ class Way:
     url: str
     guard: Guardrail | None
 
-    def client(self, **options: Any) -> Any:
+    def client(self) -> Any:
         kind = AsyncOpenAI if "async" in self.name else OpenAI
         client = kind(base_url=f"{self.url}/v1", api_key="sk-test", max_retries=0, timeout=30)
-        return guard_openai(client, self.guard, **options) if self.guard else client
+        return guard_openai(client, self.guard) if self.guard else client
 
     def run(self, method: str, **arguments: Any) -> Any:
         if "async" in self.name:
             return asyncio.run(self._run_async(method, arguments))
         with self.client() as client:
-            result = _named(client, method)(**arguments)
+            result = attrgetter(method)(client)(**arguments)
             if method.endswith("stream"):
                 with result as stream:
-                    return [*stream], stream
+                    events = list(stream)
+                    return events, getattr(stream, FINAL[method])()
             return list(result) if arguments.get("stream") else result
 
     async def _run_async(self, method: str, arguments: dict[str, Any]) -> Any:
         async with self.client() as client:
-            result = _named(client, method)(**arguments)
+            result = attrgetter(method)(client)(**arguments)
             if method.endswith("stream"):
                 async with result as stream:
                     events = [event async for event in stream]
-                    final = (
-                        await stream.get_final_completion()
-                        if "chat" in method
-                        else await stream.get_final_response()
-                    )
-                    return events, _Final(final)
+                    return events, await getattr(stream, FINAL[method])()
             result = await result
             return [chunk async for chunk in result] if arguments.get("stream") else result
 
 
-class _Final:
-    def __init__(self, value: Any) -> None:
-        self.get_final_completion = self.get_final_response = lambda: value
-
-
-def _named(client: Any, method: str) -> Any:
-    for name in method.split("."):
-        client = getattr(client, name)
-    return client
+FINAL = {
+    "chat.completions.stream": "get_final_completion",
+    "responses.stream": "get_final_response",
+}
 
 
 @pytest.fixture(scope="module")
@@ -144,33 +136,29 @@ def test_chat_stream(way):
 
 
 def test_chat_stream_helper(way):
-    events, stream = way.run("chat.completions.stream", model="plain", messages=MESSAGES)
-    message = stream.get_final_completion().choices[0].message
+    events, final = way.run("chat.completions.stream", model="plain", messages=MESSAGES)
+    message = final.choices[0].message
     assert message.content == KALMA
     assert message.guardrail["action"] == "filter"
     assert {"content.delta", "content.done"} <= {event.type for event in events}
 
 
-def test_candidates_come_best_first(way, fake):
-    completion = way.run("chat.completions.create", model="plain", messages=MESSAGES, n=5)
+@pytest.mark.parametrize("stream", [False, True])
+def test_candidates_come_best_first(way, fake, stream):
+    asked = {"model": "plain", "messages": MESSAGES, "n": 5, "stream": stream}
+    reply = way.run("chat.completions.create", **asked)
     assert fake.requests[-1]["n"] == 5
-    assert [choice.index for choice in completion.choices] == [0, 1, 2, 3, 4]
-    contents = [choice.message.content for choice in completion.choices]
-    assert contents[0].startswith(GOOD[:-1])
-    assert contents[-1] == STRICT.refusal
-    scores = [c.message.guardrail["scorecard"]["overall"]["value"] for c in completion.choices]
-    assert scores[0] == max(scores)
-    assert CANARY not in completion.model_dump_json()
-
-
-def test_candidates_are_ranked_in_streams_too(way):
-    chunks = way.run("chat.completions.create", model="plain", messages=MESSAGES, n=5, stream=True)
-    texts: dict[int, str] = {}
-    for chunk in chunks:
-        for choice in chunk.choices:
-            texts[choice.index] = texts.get(choice.index, "") + (choice.delta.content or "")
+    if stream:
+        texts = dict.fromkeys(range(5), "")
+        for choice in (choice for chunk in reply for choice in chunk.choices):
+            texts[choice.index] += choice.delta.content or ""
+    else:
+        texts = {choice.index: choice.message.content for choice in reply.choices}
+        scores = [c.message.guardrail["scorecard"]["overall"]["value"] for c in reply.choices]
+        assert scores[0] == max(scores)
     assert sorted(texts) == [0, 1, 2, 3, 4]
     assert texts[0].startswith(GOOD[:-1])
+    assert texts[4] == STRICT.refusal
     assert CANARY not in "".join(texts.values())
 
 
@@ -182,17 +170,14 @@ LOOK_UP = {
 
 def test_tool_calls_pass(way):
     asked = {"model": "tools", "messages": MESSAGES, "tools": [LOOK_UP]}
-    completion = way.run("chat.completions.create", **asked)
-    (call,) = completion.choices[0].message.tool_calls
-    assert call.function.arguments == '{"name": "Mary Shelley"}'
-    assert completion.choices[0].finish_reason == "tool_calls"
-    told = completion.choices[0].message.model_extra["guardrail"]
-    assert told["unjudged"] == ["tool call look_up"]
-    _, stream = way.run("chat.completions.stream", **asked)
-    told = stream.get_final_completion().choices[0].message.model_extra["guardrail"]
-    assert told["unjudged"] == ["tool call look_up"]
-    (call,) = stream.get_final_completion().choices[0].message.tool_calls
-    assert call.function.arguments == '{"name": "Mary Shelley"}'
+    whole = way.run("chat.completions.create", **asked)
+    _, final = way.run("chat.completions.stream", **asked)
+    for completion in (whole, final):
+        (choice,) = completion.choices
+        (call,) = choice.message.tool_calls
+        assert call.function.arguments == '{"name": "Mary Shelley"}'
+        assert choice.finish_reason == "tool_calls"
+        assert choice.message.model_extra["guardrail"]["unjudged"] == ["tool call look_up"]
 
 
 class Person(BaseModel):
@@ -246,8 +231,8 @@ def test_responses_stream(way):
     assert events[-1].type == "response.completed"
     assert events[-1].response.output_text == KALMA
     assert CANARY not in "".join(event.model_dump_json() for event in events)
-    _, stream = way.run("responses.stream", model="plain", input=QUESTION)
-    assert stream.get_final_response().output_text == KALMA
+    _, final = way.run("responses.stream", model="plain", input=QUESTION)
+    assert final.output_text == KALMA
 
 
 # --- errors ------------------------------------------------------------------------------
@@ -272,13 +257,23 @@ def test_unjudged_calls_are_refused_and_others_pass(way):
 # --- the client alone --------------------------------------------------------------------
 
 
+@pytest.fixture
+def client_of(upstream, strict_guard):
+    """Makes guarded clients."""
+
+    def make(kind=OpenAI, policy=STRICT, **options):
+        bare = kind(base_url=f"{upstream}/v1", api_key="k", max_retries=0, **options)
+        return guard_openai(bare, strict_guard, policy=policy, style="none")
+
+    return make
+
+
 @pytest.mark.parametrize(
     "path", ["decisions", "agents/sessions/s/events", "evals/e/runs", "evals/e/runs/r/output_items"]
 )
-def test_answers_in_other_forms_are_refused(upstream, strict_guard, path):
-    client = guard_openai(OpenAI(base_url=f"{upstream}/v1", api_key="k"), strict_guard)
+def test_answers_in_other_forms_are_refused(client_of, path):
     with pytest.raises(openai.PermissionDeniedError, match="does not judge"):
-        client.post(f"/{path}", cast_to=object, body={})
+        client_of().post(f"/{path}", cast_to=object, body={})
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -304,32 +299,28 @@ def test_raw_replies_have_nothing_that_could_hold_an_answer(strict_guard, stream
     assert raw.http_response.reason_phrase == "OK"
 
 
-def test_the_client_stays_what_it_was(upstream, strict_guard):
-    client = OpenAI(base_url=f"{upstream}/v1", api_key="k", default_headers={"x-mine": "1"})
-    guarded = guard_openai(client, strict_guard, style="none")
+def test_every_way_to_read_a_reply_is_guarded(upstream, client_of):
+    guarded = client_of(default_headers={"x-mine": "1"})
     assert type(guarded) is OpenAI
-    copied = guarded.with_options(timeout=20)
-    for item in (guarded, copied):
-        completion = item.chat.completions.create(model="plain", messages=MESSAGES)
+    asked = {"model": "plain", "messages": MESSAGES}
+    for item in (guarded, guarded.with_options(timeout=20)):
+        completion = item.chat.completions.create(**asked)
         assert completion.choices[0].message.content == f"{GOOD} {MORE}"
-    raw = guarded.chat.completions.with_raw_response.create(model="plain", messages=MESSAGES)
+    raw = guarded.chat.completions.with_raw_response.create(**asked)
     assert CANARY not in raw.text
     assert raw.headers["x-request-id"] == "req_7"
-    asked = {"model": "plain", "messages": MESSAGES, "stream": True}
-    with guarded.chat.completions.with_streaming_response.create(**asked) as response:
+    streamed = guarded.chat.completions.with_streaming_response.create(**asked, stream=True)
+    with streamed as response:
         assert CANARY not in "".join(response.iter_lines())
-    bare = client.chat.completions.create(model="plain", messages=MESSAGES)
+    bare = OpenAI(base_url=f"{upstream}/v1", api_key="k").chat.completions.create(**asked)
     assert bare.choices[0].message.content == ANSWER
 
 
-def test_clients_derived_from_it_are_guarded(upstream, strict_guard):
-    azure = AzureOpenAI(
-        base_url=f"{upstream}/v1", api_key="k", api_version="2024-10-21", max_retries=0
-    )
-    guarded = guard_openai(azure, strict_guard)
+def test_derived_clients_are_guarded(client_of):
+    guarded = client_of(AzureOpenAI, api_version="2024-10-21")
     assert isinstance(guarded, AzureOpenAI)
     completion = guarded.chat.completions.create(model="plain", messages=MESSAGES)
-    assert completion.choices[0].message.content == KALMA
+    assert completion.choices[0].message.content == f"{GOOD} {MORE}"
 
 
 def test_other_objects_are_not_clients(strict_guard):
@@ -337,30 +328,29 @@ def test_other_objects_are_not_clients(strict_guard):
         guard_openai(object(), strict_guard)
 
 
-def test_a_poor_answer_is_asked_for_again(upstream, fake, strict_guard):
+def test_a_poor_answer_is_asked_for_again(client_of, fake):
     policy = STRICT.model_copy(update={"contradicted": Action.REGENERATE, "attempts": 2})
-    client = guard_openai(
-        OpenAI(base_url=f"{upstream}/v1", api_key="k"), strict_guard, policy=policy, style="none"
-    )
-    completion = client.chat.completions.create(model="learns", messages=MESSAGES)
+    asked = {"model": "learns", "messages": MESSAGES}
+    completion = client_of(policy=policy).chat.completions.create(**asked)
     assert completion.choices[0].message.content == GOOD
     assert "does not hold against the evidence" in fake.requests[-1]["messages"][-1]["content"]
-    # A model that does not learn: what cannot be had is done without, and never let through.
-    policy = policy.model_copy(update={"exhausted": Action.FILTER})
-    for stream in (False, True):
-        client = guard_openai(
-            OpenAI(base_url=f"{upstream}/v1", api_key="k"), strict_guard, policy=policy
-        )
-        reply = client.chat.completions.create(model="plain", messages=MESSAGES, stream=stream)
-        assert (text_of(reply) if stream else reply.choices[0].message.content) == KALMA
 
 
-def test_the_policy_samples_and_one_answer_is_returned(upstream, fake, strict_guard):
-    policy = BEST_OF_N.model_copy(update={"thresholds": {}})
-    client = guard_openai(
-        OpenAI(base_url=f"{upstream}/v1", api_key="k"), strict_guard, policy=policy, style="none"
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_that_does_not_learn_loses_its_sentence(client_of, stream):
+    policy = STRICT.model_copy(
+        update={"contradicted": Action.REGENERATE, "attempts": 2, "exhausted": Action.FILTER}
     )
-    completion = client.chat.completions.create(model="plain", messages=MESSAGES)
+    asked = {"model": "plain", "messages": MESSAGES, "stream": stream}
+    reply = client_of(policy=policy).chat.completions.create(**asked)
+    text = text_of(reply) if stream else reply.choices[0].message.content
+    assert text == f"{GOOD} {MORE}"
+
+
+def test_the_policy_samples_and_one_answer_is_returned(client_of, fake):
+    policy = BEST_OF_N.model_copy(update={"thresholds": {}})
+    asked = {"model": "plain", "messages": MESSAGES}
+    completion = client_of(policy=policy).chat.completions.create(**asked)
     assert fake.requests[-1]["n"] == policy.candidates
     assert [choice.message.content for choice in completion.choices] == [GOOD]
 

@@ -1,16 +1,33 @@
-"""Citations in a host's text: three styles, offsets into what is returned."""
+"""Citations in a host's text: three styles, offsets into the returned text, readable titles."""
 
 import json
 
+import httpx
 import pytest
+from openai import AsyncOpenAI
 
+from chains import EvidenceMode, EvidenceSettings, GuardrailRunnable, guard_openai
+from chains.gateway import GatewaySettings, create_app
 from chains.rendering import MarkerStyle, details, render
-from guardrail import STRICT
-from tests.chains.conftest import ANSWER, CANARY, QUESTION
+from guardrail import STRICT, GuardrailConfig
+from tests.chains import fake_openai
+from tests.chains.conftest import ANSWER, CANARY, QUESTION, scripted_guard
+from tests.chains.fake_openai import FakeOpenAI
+from tests.chains.hotel import DOCUMENTS
+from tests.chains.models import model
 
 WRITER = "[Q47152, occupation: writer]"
 MOTHER = "[Q47152, mother: Mary Wollstonecraft]"
 NOTES = "[1] Mary Shelley, occupation: writer  \n[2] Mary Shelley, mother: Mary Wollstonecraft"
+STYLES = {
+    MarkerStyle.KALMA: (
+        f"Mary Shelley was a writer {WRITER}. Her mother was Mary Wollstonecraft {MOTHER}."
+    ),
+    MarkerStyle.FOOTNOTES: (
+        f"Mary Shelley was a writer [1]. Her mother was Mary Wollstonecraft [2].\n\n{NOTES}"
+    ),
+    MarkerStyle.NONE: "Mary Shelley was a writer. Her mother was Mary Wollstonecraft.",
+}
 
 
 @pytest.fixture(scope="module")
@@ -18,30 +35,12 @@ def answer(guard):
     return guard.check(question=QUESTION, answer=ANSWER, policy=STRICT)
 
 
-@pytest.mark.parametrize(
-    ("style", "expected"),
-    [
-        (
-            MarkerStyle.KALMA,
-            f"Mary Shelley was a writer {WRITER}. Her mother was Mary Wollstonecraft {MOTHER}.",
-        ),
-        (
-            MarkerStyle.FOOTNOTES,
-            f"Mary Shelley was a writer [1]. Her mother was Mary Wollstonecraft [2].\n\n{NOTES}",
-        ),
-        (
-            MarkerStyle.NONE,
-            "Mary Shelley was a writer. Her mother was Mary Wollstonecraft.",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("style", "expected"), STYLES.items())
 def test_styles(answer, style, expected):
-    rendition = render(answer, style)
-    assert rendition.text == expected
-    assert [rendition.text[citation.start : citation.end] for citation in rendition.citations] == [
-        "writer",
-        "Mary Wollstonecraft",
-    ]
+    text, citations = render(answer, style)
+    assert text == expected
+    cited = [text[citation.start : citation.end] for citation in citations]
+    assert cited == ["writer", "Mary Wollstonecraft"]
 
 
 def test_details_are_json_without_what_was_removed(answer):
@@ -52,6 +51,103 @@ def test_details_are_json_without_what_was_removed(answer):
     assert json.loads(text)["action"] == "filter"
 
 
-def test_details_of_an_answer_left_whole_say_why(guard):
+def test_details_of_a_whole_answer_say_why(guard):
     kept = guard.check(question=QUESTION, answer="She was born in Peru.", policy="annotate")
     assert "Peru" in details(kept)["reasons"][0]
+
+
+# --- a graph whose ids are IRIs ----------------------------------------------------------
+
+GRAPH = """
+@prefix : <http://example.org/thing/> .
+@prefix p: <http://example.org/property/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:1 rdfs:label "Merlin Hotel"@en ; p:rooms "42" ; p:chef <urn:staff:9> .
+<urn:staff:9> rdfs:label "Otto Vik"@en ; p:cooks "fish" .
+p:rooms rdfs:label "rooms"@en . p:chef rdfs:label "chef"@en . p:cooks rdfs:label "cooks"@en .
+"""
+HOTEL_QUESTION = "How many rooms does the Merlin Hotel have, and who is Otto Vik?"
+SAID = "The Merlin Hotel has 42 rooms. Otto Vik cooks fish. Dogs are welcome."
+DOGS = [document for document in DOCUMENTS if document.title == "Dogs"]
+KALMA = (
+    "The Merlin Hotel has 42 [Merlin Hotel, rooms: 42] rooms. Otto Vik cooks fish "
+    "[Otto Vik, cooks: fish]. Dogs are welcome [1].\n\n[1] Dogs (https://h.example/dogs)"
+)
+FOOTNOTES = (
+    "The Merlin Hotel has 42 [1] rooms. Otto Vik cooks fish [2]. Dogs are welcome [3].\n\n"
+    "[1] Merlin Hotel, rooms: 42  \n[2] Otto Vik, cooks: fish  \n[3] Dogs (https://h.example/dogs)"
+)
+CITED = [
+    ("Merlin Hotel, rooms: 42", "http://example.org/thing/1"),
+    ("Otto Vik, cooks: fish", ""),
+    ("Dogs", "https://h.example/dogs"),
+]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    path = tmp_path_factory.mktemp("graph") / "own.ttl"
+    path.write_text(GRAPH)
+    config = GuardrailConfig(graph={"location": str(path)}, policy=STRICT)
+    with scripted_guard(config=config, retriever=None) as guard:
+        yield guard
+
+
+@pytest.mark.parametrize(("style", "text"), [("kalma", KALMA), ("footnotes", FOOTNOTES)])
+@pytest.mark.parametrize("stream", [False, True])
+def test_readers_of_a_chain_see_labels_and_pages(own, style, text, stream):
+    chain = GuardrailRunnable(
+        own, model(SAID), evidence=lambda _: DOGS, evidence_mode="both", style=style
+    )
+    if stream:
+        first, *rest = chain.stream(HOTEL_QUESTION)
+        message = sum(rest, first)
+    else:
+        message = chain.invoke(HOTEL_QUESTION)
+    assert message.content == text
+    cited = message.response_metadata["guardrail"]["citations"]
+    assert [(item["title"], item.get("url") or "") for item in cited] == CITED
+
+
+@pytest.mark.parametrize("way", ["client", "gateway"])
+@pytest.mark.parametrize("endpoint", ["chat", "responses"])
+async def test_readers_of_openai_see_labels_and_pages(own, way, endpoint, monkeypatch):
+    monkeypatch.setattr(fake_openai, "ANSWER", SAID)
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(FakeOpenAI().app))
+    if way == "gateway":
+        settings = GatewaySettings(upstream="http://model/v1", evidence_mode="both")
+        app = create_app(own, settings, client=http)
+        http = httpx.AsyncClient(transport=httpx.ASGITransport(app))
+    client = AsyncOpenAI(base_url="http://model/v1", api_key="k", http_client=http)
+    if way == "client":
+        client = guard_openai(client, own, evidence=EvidenceSettings(mode=EvidenceMode.BOTH))
+    extra = {"guardrail": {"evidence": [dog.model_dump() for dog in DOGS]}}
+    if endpoint == "chat":
+        asked = [{"role": "user", "content": HOTEL_QUESTION}]
+        reply = await client.chat.completions.create(
+            model="plain", messages=asked, extra_body=extra
+        )
+        message = reply.choices[0].message
+        text, cited = message.content, [item.url_citation for item in message.annotations]
+    else:
+        reply = await client.responses.create(model="plain", input=HOTEL_QUESTION, extra_body=extra)
+        text, cited = reply.output_text, reply.output[-1].content[0].annotations
+    assert text == KALMA
+    assert [(item.title, item.url) for item in cited] == CITED
+
+
+def test_a_person_of_the_shipped_graph_is_cited_with_a_page():
+    with scripted_guard(config=GuardrailConfig(policy=STRICT), retriever=None) as guard:
+        chain = GuardrailRunnable(
+            guard, model("Her mother was Mary Wollstonecraft."), evidence=lambda _: DOGS,
+            evidence_mode="both", style="footnotes",
+        )  # fmt: skip
+        message = chain.invoke(QUESTION)
+    page = "https://www.wikidata.org/wiki/Q47152"
+    cited = message.response_metadata["guardrail"]["citations"]
+    hers = [item for item in cited if item["extras"]["triple"]["entity"] == "Q47152"]
+    assert hers
+    for her in hers:
+        assert her["url"] == page
+        assert f"{her['title']} ({page})" in message.content
+    assert "urn:" not in str(message)
