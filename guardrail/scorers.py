@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from guardrail.config import GuardrailConfig
-    from judges.base import NLIJudge, RelevanceModel
+    from judges.base import NLIJudge
     from judges.conner import ConnerInput, ConnerReport, ConnerScorer, ConnerSettings
+    from judges.encoder import OnnxEncoder
     from judges.sck import SCKInput, SCKReport, SCKScorer
 
 SCORERS = {
@@ -263,8 +264,6 @@ def open_conner(
     models = ConnerModels(
         nli=nli,
         encoder=encoder,
-        relevance=encoder,
-        discourse=encoder,
         causal=None if name is None else create_causal_lm(name, base_url=url),
     )
     return ConnerScorer(
@@ -386,7 +385,7 @@ class RelevanceScorer:
 
     name = "relevance"
 
-    def __init__(self, encoder: RelevanceModel) -> None:
+    def __init__(self, encoder: OnnxEncoder) -> None:
         self._encoder = encoder
 
     def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:

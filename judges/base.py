@@ -7,20 +7,15 @@ texts (premises, hypotheses, questions, answers), so they never know where evide
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from guardrail.core.types import Grounding, Judgement, NLIScores
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = [
     "EVIDENCE_CHARS",
     "AttributionItem",
     "AttributionJudge",
     "CausalLM",
-    "DiscourseModel",
     "GroundingItem",
     "GroundingJudge",
     "Judge",
@@ -28,8 +23,6 @@ __all__ = [
     "NLIJudge",
     "NLITraits",
     "Pair",
-    "RelevanceModel",
-    "SentenceEncoder",
     "TokenLikelihoods",
     "traits_of",
 ]
@@ -186,30 +179,6 @@ class GroundingJudge(Judge, Protocol):
         Raises:
             JudgeError: The model cannot be loaded or gave no usable output.
         """
-        ...
-
-
-class SentenceEncoder(Protocol):
-    """Maps texts to unit vectors whose dot product is their similarity."""
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed n texts; shape [n, d], rows of unit length."""
-        ...
-
-
-class RelevanceModel(Protocol):
-    """Ranks passages for a query (CONNER eq. 2)."""
-
-    def relevance(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Relevance in [0, 1] of n (query, passage) pairs."""
-        ...
-
-
-class DiscourseModel(Protocol):
-    """Judges the order and unity of a text's sentences (CONNER eq. 4)."""
-
-    def coherence(self, texts: Sequence[Sequence[str]]) -> list[float]:
-        """Coherence in [0, 1] of n texts, each a sequence of sentences."""
         ...
 
 

@@ -1,24 +1,40 @@
-"""Texts and sequences in batches: chunks of long evidence, windows of tokens, batches by length."""
+"""Texts and tokens in pieces: sentences, chunks of long evidence, windows of tokens, batches."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple, TypeVar
 
-from guardrail.core.text.sentences import split_sentences
+from guardrail.core.text import sentences as parsed
+from guardrail.core.text.lexicon import lexicon
 
 __all__ = [
     "PairWindow",
+    "choose",
     "distinct",
     "even_chunks",
     "pair_windows",
     "sentence_chunks",
+    "sentence_ends",
     "spans",
+    "split_sentences",
     "token_batches",
 ]
 
 OVERLAP = 4
 """Neighbouring windows share one part in this many, so that a fact on a border is whole in one."""
+
+SHARE_LEFT = 0.4
+"""Weight that a word of the claim keeps, each time a chosen sentence has it."""
+
+_WORD = re.compile(r"\w+")
+_AFTER_STOP = r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])"
+_END = re.compile(_AFTER_STOP)
+_END_OR_LINE = re.compile(_AFTER_STOP + r"|\n+")
 
 Item = TypeVar("Item", bound=Hashable)
 
@@ -118,7 +134,7 @@ def sentence_chunks(
         sizes: Sizes of n sentences.
         joint: Joins the sentences of a chunk; None for the original space between them.
     """
-    sentences = split_sentences(text)
+    sentences = parsed.split_sentences(text)
     chunks: list[str] = []
     start = end = room = 0
     held: list[str] = []
@@ -147,8 +163,82 @@ def sentence_chunks(
 
 def even_chunks(text: str, words: int) -> list[str]:
     """Cut a text into chunks with the same number of sentences, of about ``words`` words each."""
-    sentences = [sentence.text for sentence in split_sentences(text)]
+    sentences = [sentence.text for sentence in parsed.split_sentences(text)]
     wanted = len(text.split()) // words + 1
     each = max(1, len(sentences) // wanted)
     chunks = [" ".join(sentences[i : i + each]) for i in range(0, len(sentences), each)]
     return chunks or [text.strip()]
+
+
+# --- Sentences without a parser ------------------------------------------------------------------
+
+
+def choose(
+    sentences: Sequence[str], claim: str, lengths: Sequence[int], room: int
+) -> tuple[int, ...]:
+    """Choose the sentences of long evidence that are about a claim, so that they are read together.
+
+    A judge with a short window sees long evidence piece by piece; if a claim's parts are stated far
+    from each other, no piece holds them all. Until the room is full, each time the sentence is
+    chosen that has most of the claim's words that the chosen ones lack, rare words first.
+
+    Args:
+        sentences: All sentences of the evidence.
+        claim: The sentence to judge.
+        lengths: Tokens of each sentence.
+        room: Tokens that may be chosen.
+
+    Returns:
+        Places of the chosen sentences, in the order of the text; at least one, which may be
+        longer than the room.
+    """
+    words = [_words(sentence) for sentence in sentences]
+    counts = Counter(word for found in words for word in found)
+    weights = {
+        word: math.log(1 + len(sentences) / counts[word]) for word in _words(claim) & counts.keys()
+    }
+    chosen: list[int] = []
+    left = set(range(len(sentences)))
+    while left:
+        best = max(left, key=lambda i: (math.fsum(weights.get(w, 0.0) for w in words[i]), -i))
+        chosen.append(best)
+        room -= lengths[best]
+        left = {i for i in left if i != best and lengths[i] <= room}
+        for word in words[best] & weights.keys():
+            weights[word] *= SHARE_LEFT
+    return tuple(sorted(chosen))
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split a text at line breaks and after full stops, abbreviations excepted."""
+    found = []
+    start = 0
+    for match in sentence_ends(text, lines=True):
+        found.append(text[start : match.start()].strip())
+        start = match.end()
+    found.append(text[start:].strip())
+    return [sentence for sentence in found if sentence]
+
+
+def sentence_ends(text: str, *, lines: bool = False) -> Iterator[re.Match[str]]:
+    """The gaps between sentences, by punctuation alone; with a parse see ``core.text.sentences``.
+
+    A gap is closing marks and spaces; after an abbreviation there is none.
+
+    Args:
+        text: The text.
+        lines: Whether a line break ends a sentence as well.
+    """
+    for match in (_END_OR_LINE if lines else _END).finditer(text):
+        if not _abbreviation().search(text[max(0, match.start() - 6) : match.start()]):
+            yield match
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+@cache
+def _abbreviation() -> re.Pattern[str]:
+    words = "|".join(lexicon("abbreviations")["inner"])
+    return re.compile(rf"\b(?:[A-Z]|{words})\.$")

@@ -59,9 +59,9 @@ def create_encoder(folder: Path | str | None = None) -> OnnxEncoder:
 class OnnxEncoder(OnnxFolder[EncoderCard]):
     """A sentence encoder with heads, as ONNX on the CPU.
 
-    One model serves as ``SentenceEncoder``, ``DiscourseModel``, ``RelevanceModel`` and intent
-    classifier. A text longer than its context is encoded in overlapping windows, whose outputs are
-    averaged by length. One pass computes all outputs of a text; threads share passes and a cache.
+    One model embeds texts, ranks passages, judges coherence and classifies intents. A text longer
+    than its context is encoded in overlapping windows, whose outputs are averaged by length. One
+    pass computes all outputs of a text; threads share passes and a cache.
 
     Every method raises ``JudgeError`` if the model cannot be loaded, lacks the head or has no
     finite output.

@@ -18,12 +18,11 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import Grounding, Judgement, NLIScores, StatementScore, WordScore
 from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
-from judges.batching import distinct
+from judges.batching import choose, distinct, split_sentences
 from judges.calibration import Calibration
 from judges.folder import JudgeCard, OnnxFolder
 from judges.grounding_pass import statement_scores, unknown_words, word_scores
 from judges.lifting import NEUTRAL, Attribution, attributed, attribution_pair, nli_scores
-from judges.selection import choose, split_sentences
 from judges.session import softmax
 from judges.window_reader import (
     IDS,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.types import Category, Complexity, Judgement, NLIScores
 from judges.base import AttributionItem, JudgeAround, NLIJudge, Pair
-from judges.selection import sentence_ends
+from judges.batching import sentence_ends
 
 if TYPE_CHECKING:
     import numpy as np

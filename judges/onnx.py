@@ -20,7 +20,7 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import Grounding, Judgement, NLIScores
 from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, Pair
-from judges.batching import distinct, pair_windows
+from judges.batching import choose, distinct, pair_windows, split_sentences
 from judges.calibration import LEAST, Calibration
 from judges.evidence_judge import EvidenceJudge
 from judges.folder import HEADS, JudgeCard, OnnxFolder
@@ -33,7 +33,6 @@ from judges.lifting import (
     attribution_pair,
     nli_scores,
 )
-from judges.selection import choose, split_sentences
 from judges.session import WEIGHTS, Running, Segments, softmax
 from judges.window_reader import GRAPH
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pydantic import FiniteFloat
 
@@ -97,72 +97,58 @@ _TASK = (
     "document open while reviewing, and refer to it as needed."
 )
 
-_CRITERIA = {
-    Quality.COHERENCE: (
+
+class _Instruction(NamedTuple):
+    criterion: str
+    steps: str
+
+
+_INSTRUCTIONS = {
+    Quality.COHERENCE: _Instruction(
         "the collective quality of all sentences. We align this dimension with the DUC quality "
         "question of structure and coherence whereby the answer should be well-structured and "
         "well-organized. The answer should not just be a heap of related information, but should "
-        "build from sentence to sentence to a coherent body of information about a topic."
+        "build from sentence to sentence to a coherent body of information about a topic.",
+        "1. Read the question carefully and identify the main topic and key points.\n"
+        "2. Read the answer and compare it to the question. Check if the answer covers the main "
+        "topic and key points of the question, and if it presents them in a clear and logical "
+        "order.",
     ),
-    Quality.CONSISTENCY: (
+    Quality.CONSISTENCY: _Instruction(
         "the answer should be consistent with the given knowledge. The answer should also be "
-        "self-consistent, without any contradiction to itself."
+        "self-consistent, without any contradiction to itself.",
+        "1. Read the question and knowledge carefully.\n"
+        "2. Read the answer and compare it to the knowledge. Check if the answer is consistent "
+        "with the given knowledge.",
     ),
-    Quality.FLUENCY: (
+    Quality.FLUENCY: _Instruction(
         "the answer should be written in fluent language. The answer should use appropriate "
         "vocabulary, grammar, and sentence structures that enable readers or listeners to "
-        "comprehend the content effortlessly."
+        "comprehend the content effortlessly.",
+        "1. Read the question carefully.\n"
+        "2. Read the answer and check if the language in the answer is fluent.",
     ),
-    Quality.RELEVANCE: (
+    Quality.RELEVANCE: _Instruction(
         "the answer should be relevant to the question. The answer should directly answer the "
-        "question, without providing any irrelevant information."
-    ),
-}
-
-_STEPS = {
-    Quality.COHERENCE: (
-        "Read the question carefully and identify the main topic and key points.",
-        (
-            "Read the answer and compare it to the question. Check if the answer covers the main "
-            "topic and key points of the question, and if it presents them in a clear and logical "
-            "order."
-        ),
-    ),
-    Quality.CONSISTENCY: (
-        "Read the question and knowledge carefully.",
-        (
-            "Read the answer and compare it to the knowledge. Check if the answer is consistent "
-            "with the given knowledge."
-        ),
-    ),
-    Quality.FLUENCY: (
-        "Read the question carefully.",
-        "Read the answer and check if the language in the answer is fluent.",
-    ),
-    Quality.RELEVANCE: (
-        "Read the question carefully.",
-        (
-            "Read the answer and compare it with the question to check if it fully answers the "
-            "question and has no redundancies."
-        ),
+        "question, without providing any irrelevant information.",
+        "1. Read the question carefully.\n"
+        "2. Read the answer and compare it with the question to check if it fully answers the "
+        "question and has no redundancies.",
     ),
 }
 
 
 def quality_prompt(quality: Quality, item: QualityItem) -> str:
     """The instruction of Tables 11–14 for one quality, with the item to rate."""
-    steps = (
-        *_STEPS[quality],
-        (
-            f"Assign a score for {quality} on a scale of 1 to 5, where 1 is the lowest and 5 is "
-            "the highest based on the Evaluation Criteria."
-        ),
+    criterion, steps = _INSTRUCTIONS[quality]
+    last = (
+        f"3. Assign a score for {quality} on a scale of 1 to 5, where 1 is the lowest and 5 is the "
+        "highest based on the Evaluation Criteria."
     )
-    numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
     knowledge = f"Knowledge: {item.knowledge}\n" if quality is Quality.CONSISTENCY else ""
     return (
         f"Instruction: {_TASK}\n\nEvaluation Criteria:\n{quality.capitalize()} (1-5) - "
-        f"{_CRITERIA[quality]}\n\nEvaluation Steps:\n{numbered}\n\n{knowledge}"
+        f"{criterion}\n\nEvaluation Steps:\n{steps}\n{last}\n\n{knowledge}"
         f"Question: {item.question}\nAnswer: {item.answer}\n\n"
         f"{quality.capitalize()} score, one digit:"
     )
@@ -218,29 +204,25 @@ class OpenAIRater:
             top_logprobs=20,
         )
         choice = reply.choices[0]
-        content = getattr(choice.logprobs, "content", None) or []
-        likelihoods: dict[str, float] = {}
-        for token in content:
-            if token.token.strip():
-                likelihoods = {top.token: top.logprob for top in token.top_logprobs}
-                break
+        tokens = getattr(choice.logprobs, "content", None) or []
+        first = next((token for token in tokens if token.token.strip()), None)
+        likelihoods = {top.token: top.logprob for top in first.top_logprobs} if first else {}
         return RatingReply(text=choice.message.content or "", likelihoods=likelihoods)
 
 
 def _rating(reply: RatingReply) -> QualityRating:
     digit = re.search(r"(?<!\d)[1-5](?!\d)", reply.text)
-    rating = (
-        Score(value=float(digit.group()))
-        if digit
-        else Score(reason=f"no rating in the reply {reply.text[:40]!r}")
-    )
-    weights = [0.0] * 6
+    weights = dict.fromkeys(map(str, range(1, 6)), 0.0)
     for token, logprob in reply.likelihoods.items():
-        if token.strip() in "12345" and len(token.strip()) == 1:
-            weights[int(token)] += math.exp(logprob)
-    total = sum(weights)
-    if not total:
-        weighted = Score(reason="the endpoint returns no token likelihoods of ratings")
-    else:
-        weighted = Score(value=sum(n * weight for n, weight in enumerate(weights)) / total)
-    return QualityRating(rating=rating, weighted=weighted)
+        if token.strip() in weights:
+            weights[token.strip()] += math.exp(logprob)
+    total = sum(weights.values())
+    weighted = sum(int(digit) * weight for digit, weight in weights.items())
+    return QualityRating(
+        rating=Score(value=float(digit.group()))
+        if digit
+        else Score(reason=f"no rating in the reply {reply.text[:40]!r}"),
+        weighted=Score(value=weighted / total)
+        if total
+        else Score(reason="the endpoint returns no token likelihoods of ratings"),
+    )

@@ -24,7 +24,7 @@ SLOW = (
     "guardrail/bulk", "guardrail/commands", "guardrail/core/documents",
     "guardrail/core/text/test_tagging.py", "guardrail/evaluation/test_pytest_plugin.py",
     "guardrail/models", "guardrail/test_report.py",
-    "judges/test_benchmark.py", "judges/test_causal_lm.py", "judges/test_causal_transformers.py",
+    "judges/test_benchmark.py", "judges/test_causal_lm.py",
     "judges/test_conner.py", "judges/test_exactness.py", "judges/test_hf.py", "judges/test_sck.py",
     "kg/test_hubs.py", "kg/test_quoting.py",
 )  # fmt: skip

@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmarks.data import measures, read_jsonl
 from guardrail.core.types import Triple
+from judges.batching import split_sentences
 from judges.folder import HEADS
-from judges.selection import split_sentences
 from training.data import Split, clean
 from training.relations import readable
 from training.rows import NOT_ENTAILMENT, Row, nli_row

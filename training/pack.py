@@ -10,8 +10,8 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from guardrail.core.types import Verdict
+from judges.batching import split_sentences
 from judges.letters import readable
-from judges.selection import split_sentences
 from judges.window_reader import OnnxReader, claims_of, windows_of
 from training.data import load_nli
 from training.gathered import load_gathered

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.data import held_out
 from guardrail.core.types import Triple, Verdict
-from judges.selection import split_sentences
+from judges.batching import split_sentences
 
 __all__ = [
     "Statement",

@@ -402,9 +402,7 @@ def _models(
         causal = create_causal_lm(causal_lm, progress=None if keep else tell)
         if keep:
             causal = KeptLikelihoods(causal, likelihoods, tell)
-    return ConnerModels(
-        nli=create_nli(judge), encoder=encoder, relevance=encoder, discourse=encoder, causal=causal
-    )
+    return ConnerModels(nli=create_nli(judge), encoder=encoder, causal=causal)
 
 
 def _whole(text: Text) -> ConnerInput:

@@ -19,13 +19,13 @@ from benchmarks.kept import kept_lines
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Value
 from guardrail.models import LanguageModel, Message, Prompt, SampleRequest
-from judges.base import SentenceEncoder
 from judges.conner import (
     ConnerInput,
     ConnerReport,
     ConnerScorer,
     rank,
 )
+from judges.encoder import OnnxEncoder
 
 __all__ = ["Generator", "Plan", "Scored", "Setting", "read_scored", "retrieved"]
 
@@ -115,7 +115,7 @@ class Generator:
         texts: Sequence[Text],
         model: LanguageModel | None,
         scorer: ConnerScorer,
-        encoder: SentenceEncoder,
+        encoder: OnnxEncoder,
         file: Path,
     ) -> None:
         self._plan, self._model, self._scorer, self._file = plan, model, scorer, file
@@ -227,7 +227,7 @@ class Generator:
 
 
 def retrieved(
-    encoder: SentenceEncoder, pool: Sequence[str]
+    encoder: OnnxEncoder, pool: Sequence[str]
 ) -> Callable[[Sequence[str], int], tuple[str, ...]]:
     """A function from sentences and a number k to the k nearest pieces of each in a pool (3.3)."""
     unique = list(dict.fromkeys(pool))

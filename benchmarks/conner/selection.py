@@ -24,7 +24,6 @@ from guardrail.core.errors import ConfigError
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Value
 from guardrail.models import LanguageModel, Message, Prompt, SampleRequest
-from judges.base import SentenceEncoder
 from judges.conner import (
     ConnerInput,
     ConnerModels,
@@ -34,6 +33,7 @@ from judges.conner import (
     Perspective,
     rank,
 )
+from judges.encoder import OnnxEncoder
 
 __all__ = ["Selection", "SelectionTable", "run_selection"]
 
@@ -230,7 +230,7 @@ def _rows(
     asked: Sequence[Text],
     drawn: Sequence[tuple[str, ...]],
     pool: Sequence[str],
-    encoder: SentenceEncoder | None,
+    encoder: OnnxEncoder | None,
 ) -> list[ConnerInput]:
     """Inputs for all samples, with the evidence that a retriever finds for their question."""
     if encoder is None:

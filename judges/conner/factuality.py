@@ -7,13 +7,17 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from guardrail.core.text.dates import calendar_words
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import NLIScores
-from judges.base import NLIJudge, Pair, SentenceEncoder
+from judges.base import NLIJudge, Pair
 from judges.conner.report import Aggregation, SentenceFactuality
+
+if TYPE_CHECKING:
+    from judges.encoder import OnnxEncoder
 
 __all__ = ["aggregate", "choose_evidence", "refers_back", "sentence_factuality", "stated"]
 
@@ -85,7 +89,7 @@ def aggregate(sentences: Sequence[SentenceFactuality], how: Aggregation) -> NLIS
 
 
 def choose_evidence(
-    encoder: SentenceEncoder | None, rows: Texts, stated: Stated, limit: int
+    encoder: OnnxEncoder | None, rows: Texts, stated: Stated, limit: int
 ) -> list[list[tuple[str, ...]]]:
     """For each sentence of n texts the ``limit`` most similar pieces of the text's evidence.
 

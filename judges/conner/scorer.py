@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from guardrail.core.errors import GuardrailError
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Score
-from judges.base import CausalLM, DiscourseModel, NLIJudge, Pair, RelevanceModel, SentenceEncoder
+from judges.base import CausalLM, NLIJudge, Pair
 from judges.conner.factuality import aggregate, choose_evidence, sentence_factuality, stated
 from judges.conner.likelihoods import LIKELIHOOD, NOT_REQUESTED, LikelihoodPlan
 from judges.conner.report import (
@@ -20,6 +20,9 @@ from judges.conner.report import (
     QualityWeights,
     SentenceFactuality,
 )
+
+if TYPE_CHECKING:
+    from judges.encoder import OnnxEncoder
 
 __all__ = ["ConnerModels", "ConnerScorer"]
 
@@ -42,16 +45,13 @@ class ConnerModels(NamedTuple):
 
     Attributes:
         nli: Factuality and validity.
-        encoder: Choice of evidence where there is more than the settings allow.
-        relevance: Relevance.
-        discourse: Paragraph coherence.
+        encoder: Relevance, paragraph coherence, and the choice of evidence where there is more than
+            the settings allow.
         causal: Sentence coherence, informativeness, helpfulness.
     """
 
     nli: NLIJudge | None = None
-    encoder: SentenceEncoder | None = None
-    relevance: RelevanceModel | None = None
-    discourse: DiscourseModel | None = None
+    encoder: OnnxEncoder | None = None
     causal: CausalLM | None = None
 
 
@@ -101,10 +101,8 @@ class ConnerScorer:
         columns = [
             likelihood,
             self._column(rows, of.FACTUALITY, FACTUAL, models.nli, "NLI judge", self._factuality),
-            self._column(rows, of.RELEVANCE, None, models.relevance, "relevance model", _relevance),
-            self._column(
-                rows, of.COHERENCE_PARAGRAPH, None, models.discourse, "discourse model", _coherence
-            ),
+            self._column(rows, of.RELEVANCE, None, models.encoder, "encoder", _relevance),
+            self._column(rows, of.COHERENCE_PARAGRAPH, None, models.encoder, "encoder", _coherence),
             self._column(rows, of.VALIDITY, None, models.nli, "NLI judge", self._validity),
         ]
         reports = []
@@ -215,7 +213,7 @@ def _missing(names: Sequence[str], reason: str) -> _Fields:
     return {name: Score(reason=reason) for name in names}
 
 
-def _relevance(model: RelevanceModel, rows: Rows) -> list[Score]:
+def _relevance(model: OnnxEncoder, rows: Rows) -> list[Score]:
     values = model.relevance([(row.query, row.knowledge) for row in rows])
     return [
         Score(value=value)
@@ -225,7 +223,7 @@ def _relevance(model: RelevanceModel, rows: Rows) -> list[Score]:
     ]
 
 
-def _coherence(model: DiscourseModel, rows: Rows) -> list[Score]:
+def _coherence(model: OnnxEncoder, rows: Rows) -> list[Score]:
     values = iter(model.coherence([row.sentences for row in rows if len(row.sentences) > 1]))
     few = Score(reason="fewer than two sentences")
     return [Score(value=next(values)) if len(row.sentences) > 1 else few for row in rows]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from guardrail.core.types import Score
-from judges.base import NLIJudge, SentenceEncoder
+from judges.base import NLIJudge
 from judges.sck.knowledge import (
     UNSUPPORTED,
     DescribedEntity,
@@ -35,6 +35,8 @@ from judges.sck.structure import Format, detect, score_structure
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
+    from judges.encoder import OnnxEncoder
+
 __all__ = ["SCKScorer", "total"]
 
 ANSWER_CHARS = 250
@@ -44,22 +46,6 @@ ROWS_PER_PASS = 256
 """Answers encoded together: enough for all cores, few enough for the encoder's memory."""
 
 NO_INTENT: Mapping[str, float] = {Intent.NONE.value: 1.0}
-
-
-class Encoder(SentenceEncoder, Protocol):
-    """A sentence encoder with intent heads and a cache of recent texts; see ``OnnxEncoder``."""
-
-    def intents(self, questions: Sequence[str]) -> list[dict[str, float]]:
-        """Probability of each intent, by name, for n questions."""
-        ...
-
-    def answer_intents(self, answers: Sequence[str]) -> list[dict[str, float]]:
-        """Probability of each intent, by name, that n answers were written for."""
-        ...
-
-    def read_ahead(self, texts: Sequence[str]) -> None:
-        """Encode n texts in one batch and cache the result."""
-        ...
 
 
 class SCKScorer:
@@ -73,7 +59,7 @@ class SCKScorer:
 
     def __init__(
         self,
-        encoder: Encoder,
+        encoder: OnnxEncoder,
         judge: NLIJudge | None = None,
         settings: SCKSettings | None = None,
     ) -> None:

@@ -57,19 +57,15 @@ class LetterModel:
         return TokenLikelihoods(tuple(letters), tuple(values))
 
 
-class ListedEncoder:
-    """Embeds texts on the axis that their first letter names."""
+class FixedEncoder:
+    """Embeds texts on the axis of their first letter; relevance and coherence are fixed."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.eye(26, dtype=np.float32)[[ord(text[0]) - ord("a") for text in texts]]
 
-
-class FixedRanker:
     def relevance(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         return [0.8 for _ in pairs]
 
-
-class FixedDiscourse:
     def coherence(self, texts: Sequence[Sequence[str]]) -> list[float]:
         return [1.0 / len(sentences) for sentences in texts]
 
@@ -111,7 +107,7 @@ def test_only_the_most_similar_evidence_is_read():
         evidence=("bananas are yellow", "apples are red"),
     )
     scorer = ConnerScorer(
-        ConnerModels(nli=judge, encoder=ListedEncoder()), ConnerSettings(evidence_per_sentence=1)
+        ConnerModels(nli=judge, encoder=FixedEncoder()), ConnerSettings(evidence_per_sentence=1)
     )
     # The table has no verdict on bananas: reading them would raise.
     assert scorer.score([row])[0].factuality.value == pytest.approx(0.9)
@@ -140,7 +136,7 @@ def test_the_piece_that_states_a_sentence_is_read_before_more_similar_ones():
         evidence=("apples are red", "bananas are yellow.\nan apple is red."),
     )
     scorer = ConnerScorer(
-        ConnerModels(nli=TableJudge({}), encoder=ListedEncoder()),
+        ConnerModels(nli=TableJudge({}), encoder=FixedEncoder()),
         ConnerSettings(evidence_per_sentence=1),
     )
     assert scorer.score([row])[0].factuality.value == 1.0
@@ -245,9 +241,7 @@ def test_the_gold_answer_is_evidence_for_an_open_answer():
     assert report.validity.value == pytest.approx(0.7)
 
 
-ALL = ConnerModels(
-    nli=TWO_SENTENCES, relevance=FixedRanker(), discourse=FixedDiscourse(), causal=LetterModel()
-)
+ALL = ConnerModels(nli=TWO_SENTENCES, encoder=FixedEncoder(), causal=LetterModel())
 
 
 def test_quality_is_the_weighted_sum_of_the_four_intrinsic_perspectives():
@@ -272,12 +266,12 @@ def test_a_model_that_cannot_be_used_costs_its_own_perspectives_only(error):
         def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
             raise error
 
-    models = ConnerModels(relevance=FixedRanker(), causal=Unusable())
+    models = ConnerModels(encoder=FixedEncoder(), causal=Unusable())
     (report,) = ConnerScorer(models).score([ROW])
     assert report.relevance.value == 0.8
     assert report.informativeness.reason == str(error)
     assert report.factuality.reason == "no NLI judge is configured"
-    assert report.quality.value == pytest.approx(0.8)
+    assert report.quality.value == pytest.approx((0.8 + 0.5) / 2)
 
 
 def test_blocks_of_rows_keep_their_order_and_report_progress():
@@ -295,7 +289,7 @@ def test_perspectives_that_are_not_asked_for_cost_nothing():
         def loglikelihoods(self, pairs):
             raise AssertionError("nobody asked for likelihoods")
 
-    models = ConnerModels(nli=TableJudge({}), relevance=FixedRanker(), causal=Untouchable())
+    models = ConnerModels(nli=TableJudge({}), encoder=FixedEncoder(), causal=Untouchable())
     settings = ConnerSettings(perspectives=frozenset({Perspective.RELEVANCE}))
     row = ROW.model_copy(update={"answer": "a", "reference": "a"})
     (report,) = ConnerScorer(models, settings, irrelevant_pool=["p"]).score([row])

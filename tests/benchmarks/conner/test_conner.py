@@ -107,8 +107,6 @@ def test_selection_keeps_its_samples_and_judges_every_way_of_choosing(
     models = ConnerModels(
         nli=create_nli("onnx"),
         encoder=encoder,
-        relevance=encoder,
-        discourse=encoder,
         causal=TransformersCausalLM(str(as_folder(weights)), device="cpu", dtype="float32"),
     )
     plan = Selection(rows=2, samples=2, seed=1, model="completion:tiny")

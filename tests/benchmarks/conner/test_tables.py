@@ -76,7 +76,7 @@ ROWS = [scored(str(n), fact=n / 10, help_=n / 20) for n in range(1, 9)]
 def test_every_setting_generates_scores_and_goes_on_after_a_stop(tmp_path: Path) -> None:
     texts = [text(number) for number in range(8)]
     encoder = create_encoder()
-    scorer = ConnerScorer(ConnerModels(encoder=encoder, relevance=encoder, discourse=encoder))
+    scorer = ConnerScorer(ConnerModels(encoder=encoder))
     plan = Plan(data="nq", rows=2, seed=1, model="tiny", samples=2, pool=3, shown=1)
     file = tmp_path / "scored.jsonl"
     with llama_server(write_gguf(tmp_path / "tiny.gguf"), parallel=2) as url:
