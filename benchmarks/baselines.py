@@ -55,7 +55,7 @@ def sparql_look_ups(graph: Path, names: Sequence[str], *, cached: bool) -> tuple
         cached: Whether another process has asked the same before and its answers were kept.
     """
     from kg import SparqlGraph
-    from kg.endpoint_settings import EndpointSettings
+    from kg.opening import EndpointSettings
 
     with _serving(graph) as url, tempfile.TemporaryDirectory() as folder:
         settings = EndpointSettings(cache=Path(folder) / "cache.sqlite" if cached else None)
@@ -128,7 +128,7 @@ def _serving(graph: Path) -> Iterator[str]:
 
 def _wait_for(url: str) -> None:
     from kg.endpoint import Endpoint
-    from kg.endpoint_settings import EndpointSettings
+    from kg.opening import EndpointSettings
 
     endpoint = Endpoint(url, EndpointSettings(cache=None, deadline_s=0.3))
     end = time.monotonic() + _START_S

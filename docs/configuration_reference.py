@@ -16,7 +16,7 @@ from guardrail.core.fields import documented
 from guardrail.policy import Policy
 from judges.calibration import Calibration
 from judges.settings import Spending
-from kg.endpoint_settings import EndpointSettings
+from kg.opening import EndpointSettings
 
 HEAD = """# Configuration reference
 

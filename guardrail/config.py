@@ -45,7 +45,7 @@ from guardrail.core.secrets import RedactedRepr
 from guardrail.core.types import MOST_DAYS, Probability, Seconds, Strictness, StrictnessSetting
 from guardrail.policy import ANNOTATE, Policy, policy_named
 from judges.settings import ChatSettings, SecondJudgeSettings
-from kg.endpoint_settings import EndpointSettings
+from kg.opening import EndpointSettings
 
 __all__ = [
     "ChecksConfig",

@@ -14,11 +14,10 @@ from guardrail.core.lazy import loaded_on_use
 
 if TYPE_CHECKING:
     from kg.base import GraphStats, KnowledgeGraph, MentionIndex, PlaceIndex, QueryResult
-    from kg.endpoint_settings import EndpointSettings
     from kg.federation import FederatedGraph
     from kg.linking import EntityLinker
     from kg.load import LoadReport, load_graph
-    from kg.opening import open_graph, open_graphs, open_people_graph
+    from kg.opening import EndpointSettings, open_graph, open_graphs, open_people_graph
     from kg.profiles import Profile, load_profile
     from kg.reading import Selection
     from kg.sparql import SparqlGraph
@@ -48,7 +47,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "kg.endpoint_settings": "EndpointSettings",
     "kg.linking": "EntityLinker",
     "kg.federation": "FederatedGraph",
     "kg.base": "GraphStats KnowledgeGraph MentionIndex PlaceIndex QueryResult",
@@ -58,7 +56,7 @@ _HOMES = {
     "kg.reading": "Selection",
     "kg.sparql": "SparqlGraph",
     "kg.tables": "TableColumns",
-    "kg.opening": "open_graph open_graphs open_people_graph",
+    "kg.opening": "EndpointSettings open_graph open_graphs open_people_graph",
 }
 
 __getattr__, __dir__ = loaded_on_use(__name__, _HOMES)

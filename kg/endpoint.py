@@ -25,7 +25,7 @@ from guardrail.core.secrets import get_logger, register_secret, resolve_secret
 from guardrail.core.types import CacheUse, Usage
 from kg.base import Term
 from kg.cache import QueryCache, default_cache_path
-from kg.endpoint_settings import EndpointSettings
+from kg.opening import EndpointSettings
 from kg.queries import dialect_of
 from kg.terms import XSD, is_blank
 

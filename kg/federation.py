@@ -26,7 +26,7 @@ class FederatedGraph:
         graphs: The graphs, the one whose names are best first.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: There are none.
     """
 
     def __init__(self, graphs: Sequence[KnowledgeGraph]) -> None:
@@ -42,10 +42,9 @@ class FederatedGraph:
 
     @property
     def snapshot(self) -> str | None:
-        """The states of the graphs; None where none of them tells its own."""
+        """The states of the graphs; None if none of them reports its own."""
         states = [getattr(graph, "snapshot", None) for graph in self.graphs]
-        known = any(states)
-        return " + ".join(state or "?" for state in states) if known else None
+        return " + ".join(state or "?" for state in states) if any(states) else None
 
     @property
     def profile(self) -> object:
@@ -55,28 +54,23 @@ class FederatedGraph:
 
     def find(self, labels: Sequence[str]) -> list[list[Entity]]:
         """For each of n labels, the entities of any graph, most prominent first."""
-        answers = self._ask(lambda graph: graph.find(labels))
-        found = []
-        for groups in zip(*answers, strict=True):
-            merged = _merged(entity for group in groups for entity in group)
-            found.append(sorted(merged, key=lambda entity: (-entity.prominence, entity.id)))
-        return found
+        return [
+            sorted(_merged(group), key=lambda entity: (-entity.prominence, entity.id))
+            for group in self._each(lambda graph: graph.find(labels))
+        ]
 
     def entities(self, ids: Sequence[str]) -> list[Entity | None]:
         """For each of n ids the entity, or None where no graph knows it."""
-        answers = self._ask(lambda graph: graph.entities(ids))
-        return [
-            next(iter(_merged(item for item in group if item is not None)), None)
-            for group in zip(*answers, strict=True)
-        ]
+        answers = self._each(lambda graph: [[entity] for entity in graph.entities(ids)])
+        return [next(iter(_merged(filter(None, group))), None) for group in answers]
 
     def subgraphs(self, ids: Sequence[str], *, limit: int = 500) -> list[Subgraph]:
         """For each of n ids the one-hop subgraph of all graphs, at most ``limit`` each way.
 
         An entity that a graph mentions without naming it gets the name that another has.
         """
-        answers = self._ask(lambda graph: graph.subgraphs(ids, limit=limit))
-        joined = [_joined(group, limit) for group in zip(*answers, strict=True)]
+        answers = self._each(lambda graph: [[s] for s in graph.subgraphs(ids, limit=limit)])
+        joined = [_joined(group, limit) for group in answers]
         labels = self._labels(t for part in joined for t in (*part.triples, *part.incoming))
         return [
             part.model_copy(
@@ -90,32 +84,27 @@ class FederatedGraph:
 
     def links(self, ids: Sequence[str]) -> list[Triple]:
         """All triples of any graph between the given entities."""
-        answers = self._ask(lambda graph: graph.links(ids))
-        triples = [triple for answer in answers for triple in answer]
+        [triples] = self._each(lambda graph: [graph.links(ids)])
         return list(_named(triples, self._labels(triples)))
 
     def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
-        """For each of n ids, the wider places that hold it, nearest first."""
+        """For each of n ids, the wider places that contain it, nearest first."""
 
         def wider(graph: KnowledgeGraph) -> list[list[Entity]]:
             return graph.wider(ids) if isinstance(graph, PlaceIndex) else [[] for _ in ids]
 
-        answers = self._ask(wider)
-        return [
-            list(_merged(item for group in groups for item in group))
-            for groups in zip(*answers, strict=True)
-        ]
+        return [_merged(group) for group in self._each(wider)]
 
     def spot(self, text: str) -> list[Mention]:
-        """What any graph spots in a text, longer stretches first where two overlap."""
+        """What any graph spots in a text; the longer of two overlapping spans."""
         found = {
-            (mention.start, mention.end): mention
+            (mention.start - mention.end, mention.start): mention
             for graph in self.graphs
             if isinstance(graph, MentionIndex)
             for mention in graph.spot(text)
         }
         kept: list[Mention] = []
-        for mention in sorted(found.values(), key=lambda item: (item.start - item.end, item.start)):
+        for _, mention in sorted(found.items()):
             if all(mention.end <= other.start or mention.start >= other.end for other in kept):
                 kept.append(mention)
         return sorted(kept, key=lambda mention: mention.start)
@@ -131,31 +120,26 @@ class FederatedGraph:
             graph.close()
 
     def _labels(self, triples: Iterable[Triple]) -> dict[str, str]:
-        """Labels by id of the nodes that triples may not name as any graph does."""
-        pairs = {
-            pair
-            for triple in triples
-            for pair in (
-                (triple.subject_id, triple.subject),
-                (triple.value_id, triple.value),
-            )
-        }
+        """Labels by id of the nodes that some triple names by its id only."""
+        ends = ((t.subject_id, t.subject, t.value_id, t.value) for t in triples)
+        pairs = {pair for end in ends for pair in (end[:2], end[2:])}
         bare = sorted({id_ for id_, name in pairs if id_ is not None and is_fallback(name, id_)})
-        if not bare:
-            return {}
-        known = zip(bare, self.entities(bare), strict=True)
+        known = zip(bare, self.entities(bare), strict=True) if bare else ()
         return {id_: entity.label for id_, entity in known if entity is not None}
 
-    def _ask(self, question: Callable[[KnowledgeGraph], T]) -> list[T]:
-        return list(self._pool.map(question, self.graphs))
+    def _each(self, question: Callable[[KnowledgeGraph], Sequence[Sequence[T]]]) -> list[list[T]]:
+        """The answers of all graphs, those of each place in their batches joined."""
+        answers = self._pool.map(question, self.graphs)
+        return [
+            [item for group in groups for item in group] for groups in zip(*answers, strict=True)
+        ]
 
 
 def _merged(entities: Iterable[Entity]) -> list[Entity]:
     """One entity for each id, with the names and classes of all."""
     found: dict[str, Entity] = {}
     for entity in entities:
-        known = found.get(entity.id)
-        found[entity.id] = entity if known is None else _one(known, entity)
+        found[entity.id] = _one(found[entity.id], entity) if entity.id in found else entity
     return list(found.values())
 
 

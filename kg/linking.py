@@ -55,13 +55,11 @@ if TYPE_CHECKING:
 __all__ = ["EntityLinker"]
 
 MAX_MENTIONS: Final = 500
-"""Most different names of one text that are looked up; enough for a chapter."""
-
+"""Different names of one text that are looked up; enough for a chapter."""
 MAX_FAMILY: Final = 6
-"""Most members of "the Burdenski family" that are taken."""
-
+"""Members of "the Burdenski family" that are linked."""
 MAX_HOLDERS: Final = 3
-"""Most persons linked for a name that only stands as a value of their facts."""
+"""Persons linked for a name that is only a value of their facts."""
 
 _KEPT_CANDIDATES: Final = 10
 # A partial name is accepted on this much evidence, in the units of re-ranking: half a rare value
@@ -77,11 +75,11 @@ class _Text:
     """One text on its way through the linker.
 
     Attributes:
-        mentions: What may name an entity.
-        spans: Its capitalised stretches.
-        linked: What was linked so far.
+        mentions: Spans that may name an entity.
+        spans: Its capitalised spans.
+        linked: Links so far.
         open: Mentions without an entity.
-        values: Those of them that stand as a value of facts between persons.
+        values: Those of them that are a value of facts between persons.
     """
 
     text: str
@@ -101,13 +99,9 @@ class _Text:
                 LinkedEntity(mention=mention, entity=entity, matched=matched, candidates=kept)
             )
 
-    def add_asked(self, found: Iterable[Asked]) -> None:
-        """Link entities that were reached over relations."""
-        for asked in found:
-            self.add(asked.mention, [Candidate(entity=asked.entity)], asked.matched)
-
-    def settle(self, mention: Mention) -> None:
-        """Take a mention off the list of those without an entity."""
+    def settle(self, mention: Mention, candidates: Sequence[Candidate], matched: str) -> None:
+        """Link a mention that had no entity."""
+        self.add(mention, candidates, matched)
         self.open = [other for other in self.open if other.start != mention.start]
 
 
@@ -117,8 +111,7 @@ class EntityLinker:
     Args:
         graph: Any graph. One that is a ``MentionIndex`` spots its own labels; for others mentions
             come from the tagger and from capitalised words.
-        relations: Whether to follow relations that the text names.
-        limit: Most triples each way read of one node.
+        limit: Maximum triples each way read of one node.
 
     Example:
         >>> from kg import open_graph
@@ -127,10 +120,8 @@ class EntityLinker:
         [('John Wayne Gacy', 'partial name')]
     """
 
-    def __init__(self, graph: KnowledgeGraph, *, relations: bool = True, limit: int = 200) -> None:
-        self._graph = graph
-        self._relations = relations
-        self._limit = limit
+    def __init__(self, graph: KnowledgeGraph, *, limit: int = 200) -> None:
+        self._graph, self._limit = graph, limit
         self._names = NameParts(graph) if isinstance(graph, OxigraphGraph) else None
 
     def link(
@@ -140,8 +131,8 @@ class EntityLinker:
 
         Args:
             texts: Questions, sentences or answers; any length, any characters.
-            docs: The same texts parsed by a spaCy pipeline with an entity recogniser, where the
-                caller has them; None to parse here.
+            docs: The same texts parsed by a spaCy pipeline with an entity recogniser; None to
+                parse them here.
 
         Returns:
             For each text its entities, in the order of their mentions; no entity twice.
@@ -161,13 +152,10 @@ class EntityLinker:
         self._link_lists(states, around)
         self._link_values(states, around)
         self._link_parts(states, around)
-        if self._relations:
-            self._link_asked(states, around)
+        self._link_asked(states, around)
         for state in states:
             state.linked.sort(key=lambda link: link.mention.start)
         return [state.linked for state in states]
-
-    # --- mentions ----------------------------------------------------------------------------
 
     def _read(self, text: str, doc: Doc) -> _Text:
         spans = _first_of_each(capitalised_spans(text))
@@ -176,8 +164,6 @@ class EntityLinker:
             text, spotted=_first_of_each(spotted), tagged=tagged_mentions(doc), spans=spans
         )
         return _Text(text, TextIndex(text), _first_of_each(mentions), spans)
-
-    # --- names -------------------------------------------------------------------------------
 
     def _link_labels(self, states: Sequence[_Text], around: Neighbourhoods) -> None:
         """Labels and aliases (KaLMA 3.1), re-ranked (3.2)."""
@@ -222,12 +208,11 @@ class EntityLinker:
             for name in names:
                 if found[name.full] and name.mention.start not in taken:
                     [candidates] = self._rank(state, [found[name.full]], around)
-                    state.add(name.mention, candidates, "list")
-                    state.settle(name.mention)
+                    state.settle(name.mention, candidates, "list")
                     taken.update(_range(name.mention))
 
     def _link_values(self, states: Sequence[_Text], around: Neighbourhoods) -> None:
-        """Link the persons whose facts name a name that is no node itself.
+        """Link the persons whose facts contain a name that is no node itself.
 
         Their facts are all that the graph knows of it: "Toby Jones" leads to "Freddie Jones,
         child: Toby Jones".
@@ -264,29 +249,23 @@ class EntityLinker:
             if not group or not (apart or without_middle(part, group)):
                 continue
             [candidates] = self._rank(state, [group[:_KEPT_CANDIDATES]], around)
-            same = [c for c in candidates if fold(part) == fold(c.entity.label)]
-            if same:
+            if same := [c for c in candidates if fold(part) == fold(c.entity.label)]:
                 # The index compares accents; this look-up does not.
-                state.add(mention, same, "label")
-                state.settle(mention)
+                state.settle(mention, same, "label")
             elif _groups().match(state.text, mention.end) and len(group) <= MAX_FAMILY:
                 for candidate in candidates:
                     if fold(candidate.entity.label).endswith(fold(part)):
-                        state.add(mention, [candidate], "partial name")
-                        state.settle(mention)
+                        state.settle(mention, [candidate], "partial name")
             elif (
                 without_middle(part, group)
                 or _convincing(part, candidates)
                 or _neighbour(candidates[0], state, around)
             ):
-                state.add(mention, candidates, "partial name")
-                state.settle(mention)
-
-    # --- entities asked for ------------------------------------------------------------------
+                state.settle(mention, candidates, "partial name")
 
     def _link_asked(self, states: Sequence[_Text], around: Neighbourhoods) -> None:
-        """Follow relations from what is linked, and from names that only stand as values."""
-        # Without a relation word nothing is asked of a name that only stands as a value.
+        """Follow relations from what is linked, and from names that are only values."""
+        # Without a relation word nothing starts from a name that is only a value.
         words = [relation_words(state.text) for state in states]
         unlinked = [
             [Source(m, literal_key(m.text)) for m in state.open] if asking else []
@@ -308,12 +287,12 @@ class EntityLinker:
         for state, asking, starts, others, found in zip(
             states, words, sources, unlinked, reached, strict=True
         ):
-            state.add_asked(found)
+            kin: list[Asked] = []
             if self._names is not None:
                 named = [s for s in others if " " in s.mention.text and s not in starts]
-                state.add_asked(family_names(asking, [*starts, *named], found, self._names, around))
-
-    # --- the graph ---------------------------------------------------------------------------
+                kin = family_names(asking, [*starts, *named], found, self._names, around)
+            for asked in (*found, *kin):
+                state.add(asked.mention, [Candidate(entity=asked.entity)], asked.matched)
 
     def _find(self, names: Iterable[str]) -> Mapping[str, list[Entity]]:
         unique = list(dict.fromkeys(names))
@@ -350,7 +329,7 @@ def _range(mention: Mention) -> range:
 
 
 def _may_be_part(mention: Mention) -> bool:
-    """Whether an unlinked mention may be a part of a name."""
+    """True if an unlinked mention may be a part of a name."""
     if mention.ner not in (None, "PERSON", "ORG", "GPE") or len(mention.text) < 3:
         return False
     calendar = lexicon_set("calendar", "months") | lexicon_set("calendar", "weekdays")
@@ -359,19 +338,19 @@ def _may_be_part(mention: Mention) -> bool:
 
 @cache
 def _groups() -> re.Pattern[str]:
-    """What follows a name that several persons bear: *the Barron brothers*."""
+    """Words after a name that several persons bear: *the Barron brothers*."""
     words = "|".join(lexicon("names")["groups"])
     return re.compile(rf"(?:['’]s?)?\s+(?:{words})\b", re.IGNORECASE)
 
 
 def _apart(mention: Mention, state: _Text) -> bool:
-    """Whether a mention shares no word with a name that is linked already."""
-    said = {word for link in state.linked for word in link.entity.label.split()}
-    return said.isdisjoint(mention.text.split())
+    """True if a mention shares no word with a name that is linked already."""
+    words = {word for link in state.linked for word in link.entity.label.split()}
+    return words.isdisjoint(mention.text.split())
 
 
 def _neighbour(candidate: Candidate, state: _Text, around: Neighbourhoods) -> bool:
-    """Whether a fact joins the candidate to an entity that the text names by its label.
+    """True if a fact joins the candidate to an entity that the text names by its label.
 
     A given name is enough then: "Artemisia was taught by Orazio Gentileschi".
     """
@@ -383,7 +362,7 @@ def _neighbour(candidate: Candidate, state: _Text, around: Neighbourhoods) -> bo
 
 
 def _convincing(part: str, candidates: Sequence[Candidate]) -> bool:
-    """Whether the evidence for the first candidate of a partial name is enough."""
+    """True if the evidence for the first candidate of a partial name is enough."""
     best = candidates[0]
     label, folded = fold(best.entity.label), fold(part)
     rest = label.removeprefix(folded).strip().upper()

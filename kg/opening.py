@@ -1,30 +1,87 @@
-"""Open any graph by where it is."""
+"""Open any graph by its location, and the settings of endpoints."""
 
 from __future__ import annotations
 
 import gzip
+from collections.abc import Mapping
 from functools import cache, partial
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, Literal, Self, cast
+
+from pydantic import Field, field_validator, model_validator
 
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.plugins import NOWHERE, made_part, named_part
+from guardrail.core.types import Seconds, Value
+from guardrail.core.types.value import SecretRef
 
 if TYPE_CHECKING:
     from pyoxigraph import Store
 
     from kg.base import KnowledgeGraph
-    from kg.endpoint_settings import EndpointSettings
     from kg.profiles import Profile
     from kg.sparql import SparqlGraph
     from kg.store import OxigraphGraph
 
-__all__ = ["open_graph", "open_graphs", "open_people_graph"]
+__all__ = ["SEPARATOR", "EndpointSettings", "open_graph", "open_graphs", "open_people_graph"]
 
-SEPARATOR = " + "
-"""Stands between the locations of graphs that are one."""
+SEPARATOR: Final = " + "
+"""Separator of the locations of graphs that are opened as one."""
+_NEEDED: Final = ("name", "find", "entities", "subgraphs", "links", "close")
+"""Members of a ``KnowledgeGraph``."""
+
+
+class EndpointSettings(Value):
+    """How to talk to an endpoint.
+
+    Secrets are references: ``env:NAME`` is an environment variable, ``file:PATH`` a file. They are
+    sent only to the endpoint's own origin.
+
+    Attributes:
+        user: User name for basic authentication.
+        password: Where the password is (``env:NAME`` or ``file:PATH``).
+        token: Where a bearer token is.
+        headers: Additional headers, each with the place of its value.
+        timeout_s: Seconds per attempt, including reading.
+        deadline_s: Seconds per query, including all attempts and the pauses between them.
+        attempts: Attempts per query; 1 disables retries.
+        user_agent: Wikidata requires tool name and contact.
+        cache: File of the shared query cache, which keeps results for a day; ``none`` disables it,
+            ``default`` is ``kg-guardrail/sparql.sqlite`` in the user's cache folder.
+        per_second: Maximum queries per second.
+        dialect: ``qlever``, ``virtuoso``, ``blazegraph``, ``graphdb`` or ``standard``; None follows
+            address and profile.
+        text_search: Also find names in other capitalisation through the server's text index.
+    """
+
+    user: str | None = None
+    password: SecretRef | None = None
+    token: SecretRef | None = None
+    headers: Mapping[str, SecretRef] = Field(default_factory=dict)
+    timeout_s: Seconds = 30.0
+    deadline_s: Seconds = 90.0
+    attempts: int = Field(default=4, ge=1, le=20)
+    user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
+    cache: Path | Literal["default"] | None = "default"
+    per_second: float | None = Field(default=None, gt=0)
+    dialect: str | None = None
+    text_search: bool = False
+
+    @model_validator(mode="after")
+    def _one_login(self) -> Self:
+        if (self.user is None) != (self.password is None):
+            raise ValueError("a basic login needs both user and password")
+        if self.user is not None and self.token is not None:
+            raise ValueError("give either user and password or token")
+        return self
+
+    @field_validator("cache", mode="before")
+    @classmethod
+    def _none(cls, value: object) -> object:
+        """TOML has no null."""
+        return None if value == "none" else value
 
 
 def open_graphs(
@@ -37,8 +94,8 @@ def open_graphs(
 
     Args:
         location: As for ``open_graph``, or a back end of another package: the name of an entry
-            point of ``kg_guardrail.graphs``, with or without ``:`` and what it is to open, or
-            ``module:Class``. Several with `` + `` between them are one graph.
+            point of ``kg_guardrail.graphs``, optionally with ``:`` and its location, or
+            ``module:Class``. Several joined by `` + `` are one graph.
         profile: The profile of all of them.
         settings: Of the endpoints among them.
 
@@ -56,10 +113,6 @@ def open_graphs(
     )
 
 
-NEEDED = ("name", "find", "entities", "subgraphs", "links", "close")
-"""What a ``KnowledgeGraph`` has."""
-
-
 def _from_outside(location: str | Path | None) -> KnowledgeGraph | None:
     """A graph of another package; None where the location names none."""
     if not isinstance(location, str) or "/" in location.partition(":")[0]:
@@ -73,7 +126,7 @@ def _from_outside(location: str | Path | None) -> KnowledgeGraph | None:
         make, arguments = named_part("graphs", location), ()
     if make is None:
         return None
-    return cast("KnowledgeGraph", made_part("graphs", location, partial(make, *arguments), NEEDED))
+    return cast("KnowledgeGraph", made_part("graphs", location, partial(make, *arguments), _NEEDED))
 
 
 def open_graph(

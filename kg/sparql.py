@@ -18,8 +18,8 @@ from guardrail.core.types import Entity, Usage
 from kg.base import QueryResult
 from kg.cache import CACHE_S
 from kg.endpoint import Endpoint, QueryRejectedError
-from kg.endpoint_settings import EndpointSettings
 from kg.nodes import BATCH, GraphReader, Memory, Solution, batches
+from kg.opening import EndpointSettings
 from kg.profiles import Profile, load_profile
 from kg.queries import NAMESAKES, QueryWriter
 from kg.store import read_solutions

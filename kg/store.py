@@ -29,12 +29,11 @@ from pyoxigraph import Triple as RdfTriple
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Entity, Mention
 from kg.base import QueryResult, Term
-from kg.facts import Row
+from kg.facts import Row, StructuredValues
 from kg.labels import LabelIndex, key_of, spot
 from kg.nodes import GraphReader, Solution
 from kg.profiles import Profile, load_profile, stored_profile
 from kg.queries import QueryWriter
-from kg.structured import StructuredValues
 from kg.terms import is_blank
 
 __all__ = ["OxigraphGraph", "graph_read", "read_solutions", "snapshot_of"]

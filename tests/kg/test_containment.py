@@ -10,7 +10,7 @@ import pytest
 from guardrail.core.errors import KnowledgeGraphError
 from kg import OxigraphGraph, PlaceIndex, SparqlGraph, load_graph, load_profile, open_graph
 from kg.base import MOST, STEPS, holders
-from kg.endpoint_settings import EndpointSettings
+from kg.opening import EndpointSettings
 
 from .conftest import SparqlServer
 from .test_endpoint import reply, serving, settings

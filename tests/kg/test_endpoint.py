@@ -24,7 +24,7 @@ from guardrail.core import http_clients
 from guardrail.core.errors import ConfigError, KnowledgeGraphError
 from kg import SparqlGraph, endpoint
 from kg.endpoint import FAILURES, Endpoint
-from kg.endpoint_settings import EndpointSettings
+from kg.opening import EndpointSettings
 from tests.clock import PATIENCE_S, HandClock
 
 Reply = Callable[[BaseHTTPRequestHandler], None]

@@ -7,9 +7,8 @@ import pytest
 from pyoxigraph import Store
 
 from guardrail.core import rows
-from guardrail.core.errors import ConfigError, KnowledgeGraphError
+from guardrail.core.errors import KnowledgeGraphError
 from kg import reading as reading_module
-from kg.profiles import load_profile
 from kg.reading import reading
 
 HEAD = (
@@ -78,10 +77,3 @@ def test_what_is_packed_well_is_read(tmp_path):
     lines = "".join(f'<urn:s{n}> <urn:p> "{n}" .\n' for n in range(10_000))
     path.write_bytes(gzip.compress(lines.encode()))
     assert loaded(path) == 10_000
-
-
-def test_a_profile_nested_without_end_is_no_profile(tmp_path):
-    path = tmp_path / "profile.toml"
-    path.write_text("x = " + "[" * 100_000)
-    with pytest.raises(ConfigError, match="not TOML"):
-        load_profile(str(path))

@@ -150,11 +150,6 @@ def test_the_mention_of_a_relation_is_the_words_that_name_it(linker: EntityLinke
     assert text[father.mention.start : father.mention.end] == "father"
 
 
-def test_relations_can_be_left_out(graph: OxigraphGraph) -> None:
-    linker = EntityLinker(graph, relations=False)
-    assert link(linker, "Who succeeded Bahram II?") == {"Bahram II": "label"}
-
-
 def test_a_batch_gives_what_single_calls_give(linker: EntityLinker) -> None:
     texts = ["Who succeeded Bahram II?", "", "Which crimes did Gacy commit?"]
     assert linker.link(texts) == [linker.link([text])[0] for text in texts]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import os
-import stat
 from contextlib import closing
 from pathlib import Path
 
@@ -43,16 +41,6 @@ def test_ntriples_plain_and_packed(tmp_path: Path, packing: str) -> None:
     assert facts(graph, "urn:ada") == ["Ada Lovelace, born: 1815-12-10."]
     # The same file opens without loading it first.
     assert facts(open_graph(source), "urn:ada") == ["Ada Lovelace, born: 1815-12-10."]
-
-
-def test_a_new_graph_is_for_whom_the_umask_says(tmp_path: Path) -> None:
-    (tmp_path / "ada.nt").write_text(TRIPLES)
-    before = os.umask(0o027)
-    try:
-        load_graph(tmp_path / "ada.nt", tmp_path / "g")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "g").stat().st_mode) == 0o750
 
 
 def test_two_files_into_one_graph_read_by_two(tmp_path: Path) -> None:
@@ -186,27 +174,6 @@ def test_places_without_a_graph(tmp_path: Path) -> None:
         load_graph(tmp_path / "a.nt", tmp_path)
 
 
-def test_a_graph_that_is_being_written(tmp_path: Path) -> None:
-    (tmp_path / "a.nt").write_text(TRIPLES)
-    load_graph(tmp_path / "a.nt", tmp_path / "g")
-    writer = OxigraphGraph.open(tmp_path / "g", writable=True)
-    with pytest.raises(KnowledgeGraphError, match="cannot open"):
-        load_graph(tmp_path / "a.nt", tmp_path / "g")
-    writer.close()
-
-
-def test_a_closed_graph_says_so() -> None:
-    graph = OxigraphGraph.from_text(TRIPLES)
-    graph.close()
-    with pytest.raises(KnowledgeGraphError, match="closed"):
-        graph.find(["Ada Lovelace"])
-
-
-def test_text_that_is_not_rdf() -> None:
-    with pytest.raises(KnowledgeGraphError, match="line 1"):
-        OxigraphGraph.from_text("this is prose")
-
-
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 
@@ -315,14 +282,6 @@ def test_an_invalid_iri_is_named_and_can_be_skipped(tmp_path: Path, ending: str)
         [],
         ["urn:g"],
     ]
-
-
-def test_broken_xml_is_refused_though_statements_may_be_skipped(tmp_path: Path) -> None:
-    (tmp_path / "a.rdf").write_text("<rdf:RDF xmlns:rdf='urn:r'><a></b></rdf:RDF>")
-    (tmp_path / "a.ttl").write_text(":a :b :c")
-    with pytest.raises(KnowledgeGraphError):
-        load_graph(tmp_path / "a.rdf", tmp_path / "g", skip_invalid=True)
-    assert load_graph(tmp_path / "a.ttl", tmp_path / "h", skip_invalid=True).triples == 0
 
 
 DUMP = f"""\

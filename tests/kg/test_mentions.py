@@ -44,11 +44,6 @@ def test_lists_share_the_end_of_the_last_name() -> None:
     ]
 
 
-def test_names_that_are_not_listed_share_nothing() -> None:
-    text = "Did Ludwig, who lived in Vienna, know Richard von Mises?"
-    assert listed_names(text, capitalised_spans(text)) == []
-
-
 def test_name_forms_drop_titles_and_diacritics() -> None:
     assert name_forms("the Emperor Claudius")[-1] == "Claudius"
     assert "Eamon de Valera" in name_forms("Éamon de Valera")

@@ -12,6 +12,7 @@ from pyoxigraph import Store
 from guardrail.core.errors import ConfigError, InputError
 from kg import OxigraphGraph, load_profile
 from kg.terms import check_iri
+from tests.growth import is_linear
 
 
 @pytest.mark.parametrize("name", ["wikidata", "wikidata-mirror", "dbpedia", "rdfs"])
@@ -58,6 +59,7 @@ def test_the_vocabulary_is_detected() -> None:
     ("text", "message"),
     [
         ("label = ", "not TOML"),
+        pytest.param("x = " + "[" * 100_000, "not TOML", id="nested without end"),
         ("label = nan", "no list of IRIs"),
         ("[ner]\nPERSON = 5", "no list of IRIs"),
         ("ner = 5", "ner is no table"),
@@ -102,3 +104,14 @@ def test_queries_need_not_declare_the_prefixes_of_the_profile(tmp_path: Path) ->
         graph.query("PREFIX y: <urn:z:> SELECT ?name WHERE { x:1 rdfs:label ?name, y:1 }")
     with pytest.raises(InputError, match="not a SPARQL query: error at 2:"):
         graph.query("SELECT ?name { m:1 rdfs:label <urn:x:y> ; rdfs:label 'x:y' } # x:y\nWHEN")
+
+
+@pytest.mark.parametrize("unit", ["-A", "A", "PREFIX ", "a:"])
+def test_a_query_that_is_none(unit: str) -> None:
+    graph = OxigraphGraph.from_text("<urn:a> <urn:b> <urn:c> .")
+
+    def query(text: str) -> None:
+        with pytest.raises(InputError):
+            graph.query(text)
+
+    assert is_linear(query, lambda n: unit * n, 5_000)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.errors import GuardrailError
 from kg import TableColumns, load_graph, open_graph
 from kg.tables import triples_of_table
@@ -76,21 +75,6 @@ def test_a_number_is_told_as_it_was_written(tmp_path: Path, cell: str, type_: st
     assert float(str(number)) == float(cell)
 
 
-def test_versions_that_are_one_number_are_told_apart(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("id,version,price\nFjell Console,2.10,5200.50\n")
-    load_graph(tmp_path / "a.csv", tmp_path / "g", table=TableColumns(subject="id"))
-    with Guardrail(GuardrailConfig(graph=str(tmp_path / "g"), judge="none")) as guard:
-
-        def supported(sentence: str) -> bool:
-            answer = guard.check("What of the Fjell Console?", sentence)
-            return bool(answer.sentences[0].citations)
-
-        assert supported("The Fjell Console has version 2.10.")
-        assert not supported("The Fjell Console has version 2.1.")
-        assert supported("The Fjell Console has a price of 5200.50.")
-        assert supported("The Fjell Console has a price of 5,200.5.")
-
-
 def test_a_table_that_is_loaded_again_says_what_it_says_now(tmp_path: Path) -> None:
     source = tmp_path / "staff.csv"
     table = TableColumns(subject="id", label="name")
@@ -128,43 +112,6 @@ def test_a_table_without_names_keeps_those_that_are_there(tmp_path: Path) -> Non
     load_graph(other, tmp_path / "g", table=TableColumns(subject="id", label="name"))
     assert [text for text in texts(tmp_path / "g", "Lovelace, Ada") if "salary: 7000." in text]
     assert texts(tmp_path / "g", "A chair") == ["A chair, salary: none."]
-
-
-def test_names_link_without_their_accents(tmp_path: Path) -> None:
-    source = tmp_path / "wines.csv"
-    source.write_text("id,name,bottles\n1,L'Épine Rosé,21000\n2,Cuvée Nº 7,12400\n")
-    load_graph(source, tmp_path / "g", table=TableColumns(subject="id", label="name"))
-    graph = open_graph(tmp_path / "g")
-    for text in ("How much L'Epine Rose is there?", "How much L’E\u0301pine Rosé is there?"):
-        [mention] = graph.spot(text)
-        assert text[mention.start : mention.end] == mention.text
-        assert [entity.label for entity in graph.find([mention.text])[0]] == ["L'Épine Rosé"]
-    assert [entity.label for entity in graph.find(["Cuvee No 7"])[0]] == ["Cuvée Nº 7"]
-    assert graph.find(["L'Épine"]) == [[]]
-
-
-def test_semicolons_separate_where_no_comma_does(tmp_path: Path) -> None:
-    source = tmp_path / "a.csv"
-    source.write_text('id;name;"price, EUR"\n1;Ada;9,50\n')
-    load_graph(source, tmp_path / "g", table=TableColumns(subject="id", label="name"))
-    assert texts(tmp_path / "g", "Ada") == ["Ada, price, EUR: 9,50."]
-    source.write_bytes("id,name\n1,Zoë\n".encode("cp1252"))
-    load_graph(source, tmp_path / "h", table=TableColumns(subject="id", label="name"))
-    assert open_graph(tmp_path / "h").find(["Zoë"])[0]
-
-
-def test_links_that_lead_to_rows_are_not_told(tmp_path: Path) -> None:
-    offices = tmp_path / "offices.jsonl"
-    offices.write_text(OFFICES)
-    load_graph(offices, tmp_path / "g", table=TableColumns(subject="code", label="name"))
-    source = tmp_path / "staff.csv"
-    source.write_text(STAFF)
-    right = TableColumns(subject="id", label="name", links={"office": "offices"})
-    assert load_graph(source, tmp_path / "g", table=right).unmatched == {}
-    wrong = right.model_copy(update={"links": {"office": "staff"}})
-    assert load_graph(source, tmp_path / "g", table=wrong).unmatched == {
-        "office": "urn:table:staff:b%207"
-    }
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from guardrail.log.records import SQLiteLog
 from guardrail.report import report_html
 from judges.chat import ChatJudge
 from kg import open_graphs
-from kg.endpoint_settings import EndpointSettings
+from kg.opening import EndpointSettings
 from tests.chains.fake_openai import served
 from tests.chains.scripted import ScriptedJudge
 
