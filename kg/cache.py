@@ -60,12 +60,11 @@ class QueryCache:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser()
-        self._local = threading.local()
-        self._counting = threading.Lock()
+        self._lock = threading.Lock()
         self._writes = self.hits = self.misses = 0
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection()
+            self._open()
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(
                 f"cannot use {self.path} as a query cache ({error}); "
@@ -74,58 +73,48 @@ class QueryCache:
 
     def get(self, endpoint: str, query: str) -> bytes | None:
         """The stored result of a query, or None where there is none or it is stale."""
-        found: bytes | None = None
-        try:
-            row = (
-                self._connection()
-                .execute(
-                    "SELECT body FROM results WHERE key = ? AND expires > ?",
-                    (_key(endpoint, query), time.time()),
-                )
-                .fetchone()
-            )
-            found = None if row is None else zlib.decompress(row[0])
-        except (sqlite3.Error, OSError, zlib.error) as error:
-            _LOG.warning("query cache %s: %s", self.path, error)
-        with self._counting:
-            self.hits += found is not None
-            self.misses += found is None
-        return found
+        rows = self._run(
+            "SELECT body FROM results WHERE key = ? AND expires > ?",
+            (_key(endpoint, query), time.time()),
+        )
+        with self._lock:
+            self.hits += bool(rows)
+            self.misses += not rows
+        return zlib.decompress(rows[0][0]) if rows else None
 
     def put(self, endpoint: str, query: str, body: bytes) -> None:
         """Store the result of a query."""
         now = time.time()
-        try:
-            connection = self._connection()
-            connection.execute(
-                "INSERT OR REPLACE INTO results VALUES (?, ?, ?)",
-                (_key(endpoint, query), zlib.compress(body), now + CACHE_S),
-            )
-            self._writes += 1
-            if self._writes % _PRUNE_EVERY == 1:
-                connection.execute(_PRUNE, (now, _MOST_ENTRIES))
-        except (sqlite3.Error, OSError) as error:
-            _LOG.warning("query cache %s: %s", self.path, error)
+        row = (_key(endpoint, query), zlib.compress(body), now + CACHE_S)
+        self._run("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", row)
+        self._writes += 1
+        if self._writes % _PRUNE_EVERY == 1:
+            self._run(_PRUNE, (now, _MOST_ENTRIES))
 
     def close(self) -> None:
-        """Close this thread's connection; others close with their threads."""
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
+        """Close the file; the next look-up opens it again."""
+        with self._lock:
+            self._db.close()
+            self._pid = 0
 
-    def _connection(self) -> sqlite3.Connection:
-        # SQLite connections must not cross threads, nor a fork.
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None or self._local.pid != os.getpid():
-            connection = sqlite3.connect(
-                self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
-            )
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(_SCHEMA)
-            self._local.connection, self._local.pid = connection, os.getpid()
-        return connection
+    def _open(self) -> None:
+        self._db = sqlite3.connect(
+            self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+        )
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute(_SCHEMA)
+        self._pid = os.getpid()
+
+    def _run(self, statement: str, values: tuple[object, ...]) -> list[tuple[bytes]]:
+        try:
+            with self._lock:
+                if self._pid != os.getpid():  # a connection must not cross a fork
+                    self._open()
+                return self._db.execute(statement, values).fetchall()
+        except (sqlite3.Error, OSError) as error:
+            _LOG.warning("query cache %s: %s", self.path, error)
+            return []
 
 
 def _key(endpoint: str, query: str) -> bytes:
