@@ -46,9 +46,10 @@ def config_of(url: str, **fields: object) -> GuardrailConfig:
     """
     os.environ.setdefault(KEY, "none")
     # Faults come faster here than in use, and no endpoint is paused for them.
-    endpoint.ATTEMPTS, endpoint.BACKOFF_S, endpoint.CONNECTIONS = 2, 0.05, 16
+    endpoint.BACKOFF_S, endpoint.CONNECTIONS = 0.05, 16
     endpoint.FAILURES, endpoint.MAX_BYTES = sys.maxsize, REPLY_BYTES
-    limits = {"timeout_s": 0.6, "deadline_s": 1.4, "cache": None, "dialect": "standard"}
+    limits: dict[str, object] = {"timeout_s": 0.6, "deadline_s": 1.4, "attempts": 2}
+    limits |= {"cache": None, "dialect": "standard"}
     graph = {"location": f"{url}/sparql", "profile": "wikidata", "endpoint": limits}
     model = {"name": "openai:faults", "base_url": f"{url}/v1", "api_key_env": KEY}
     settings: dict[str, object] = {"graph": graph, "model": model}
