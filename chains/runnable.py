@@ -245,19 +245,19 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
             cast("Sequence[Output]", first),
         )
         path = self._path(best.output, run)
-        said = answer_at(best.output, path)
+        result = answer_at(best.output, path)
         if best.answer is not None:
-            said = guarded_output(said, best.answer, self.style, reasons=self.reasons)
-        said = await self._judged_data(value, run, best.output, said, best.case)
-        return cast("Output", with_answer(best.output, path, said))
+            result = guarded_output(result, best.answer, self.style, reasons=self.reasons)
+        result = await self._judged_data(value, run, best.output, result, best.case)
+        return cast("Output", with_answer(best.output, path, result))
 
     async def _judged_data(
-        self, value: object, run: _Run, output: object, said: object, case: Case | None = None
+        self, value: object, run: _Run, output: object, result: object, case: Case | None = None
     ) -> object:
-        """An answer whose tool calls or data are judged where the policy says so."""
-        if case is None and has_data(said, run.policy):
+        """The result with its tool calls or data judged, if the policy says ``structured``."""
+        if case is None and has_data(result, run.policy):
             case = await self._case(value, run, [output])
-        return await with_judged_data(self._guard, run.policy, case, said)
+        return await with_judged_data(self._guard, run.policy, case, result)
 
     def _path(self, output: object, run: _Run) -> Path:
         guess = self.evidence is not None

@@ -86,9 +86,9 @@ class Judged(NamedTuple):
         """The verdict as JSON: each leaf by its pointer, without its text."""
         leaves = []
         for path, start, end in self.leaves:
-            said = [one for one in self.answer.judged if one.start < end and start < one.end]
-            categories = [one.category.value for one in said if one.category]
-            na = any(one.na for one in said)
+            parts = [one for one in self.answer.judged if one.start < end and start < one.end]
+            categories = [one.category.value for one in parts if one.category]
+            na = any(one.na for one in parts)
             leaves.append({"path": path, "categories": categories, "na": na})
         return {
             "of": self.of,

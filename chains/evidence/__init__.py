@@ -1,8 +1,7 @@
-"""Evidence from where it already is: handed over, in content parts, tool results or marked text.
+"""Evidence in requests: from the caller, content parts, tool results or marked text.
 
-``base`` holds what all hosts share, ``items`` reads what a caller hands over, ``parts`` the
-content parts of other gateways, ``tools`` what tools returned, ``marks`` marked stretches of a
-message; ``openai`` and ``langchain`` find all of these in a request of their host.
+``base`` has the types of all hosts and the ``guardrail`` field of a request, ``tools`` reads tool
+results, ``openai`` and ``langchain`` find evidence in a request of their host.
 """
 
 from __future__ import annotations

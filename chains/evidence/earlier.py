@@ -36,7 +36,7 @@ class EarlierAnswers:
 
     def __init__(self, most: int = MOST_ANSWERS) -> None:
         self._most = most
-        self._kept: OrderedDict[bytes, tuple[Evidence, ...]] = OrderedDict()
+        self._evidence: OrderedDict[bytes, tuple[Evidence, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
     def keep(self, keys: Iterable[bytes], evidence: Sequence[Evidence]) -> None:
@@ -45,28 +45,28 @@ class EarlierAnswers:
         If answers of two conversations share a key, only their common evidence stays: no caller
         may add evidence to another's conversation by getting the same answer.
         """
-        left, kept = MOST_CHARS, []
+        left, held = MOST_CHARS, []
         for item in evidence:
             left -= len(item.model_dump_json())
             if left >= 0:
-                kept.append(item)
+                held.append(item)
         with self._lock:
             for key in keys:
-                known = self._kept.get(key)
-                both = kept if known is None else [item for item in kept if item in known]
-                self._kept[key] = tuple(both)
-                self._kept.move_to_end(key)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+                known = self._evidence.get(key)
+                both = held if known is None else [item for item in held if item in known]
+                self._evidence[key] = tuple(both)
+                self._evidence.move_to_end(key)
+            while len(self._evidence) > self._most:
+                self._evidence.popitem(last=False)
 
     def of(self, keys: Iterable[bytes]) -> tuple[Evidence, ...]:
         """The evidence under any of the keys, in their order, without duplicates."""
         found: dict[Evidence, None] = {}
         with self._lock:
             for key in keys:
-                if key in self._kept:
-                    self._kept.move_to_end(key)
-                    found |= dict.fromkeys(self._kept[key])
+                if key in self._evidence:
+                    self._evidence.move_to_end(key)
+                    found |= dict.fromkeys(self._evidence[key])
         return tuple(found)
 
 

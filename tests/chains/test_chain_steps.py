@@ -54,10 +54,10 @@ def nothing():
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize(("rooms", "action"), [(42, "pass"), (40, "refuse")])
 def test_a_chain_is_judged_by_what_it_retrieved(nothing, options, rooms, action):
-    told = verdict(GuardrailRunnable(nothing, lcel(says(rooms)), **options).invoke(QUESTION))
-    assert told["action"] == action
-    assert told["evidence"]["count"] == 1
-    assert ("Kestrel" in str(told["citations"])) == (action == "pass")
+    details = verdict(GuardrailRunnable(nothing, lcel(says(rooms)), **options).invoke(QUESTION))
+    assert details["action"] == action
+    assert details["evidence"]["count"] == 1
+    assert ("Kestrel" in str(details["citations"])) == (action == "pass")
 
 
 def test_a_context_joined_to_one_text_counts_too(nothing):
@@ -104,9 +104,9 @@ def test_concurrent_runs_do_not_mix(nothing, options):
 
 def test_evidence_of_the_caller_goes_before_the_retrievers(nothing):
     config = {"metadata": {"guardrail": {"evidence": ["The Kestrel has 40 rooms."]}}}
-    told = verdict(GuardrailRunnable(nothing, lcel(says(40))).invoke(QUESTION, config))
-    assert told["action"] == "pass"
-    assert told["evidence"]["from"] == ["caller"]
+    details = verdict(GuardrailRunnable(nothing, lcel(says(40))).invoke(QUESTION, config))
+    assert details["action"] == "pass"
+    assert details["evidence"]["from"] == ["caller"]
 
 
 def test_a_place_that_no_step_has_is_an_error(nothing):

@@ -41,8 +41,8 @@ async def chat(client):
 async def streamed_chat(client):
     chunks = [chunk async for chunk in await client.chat.completions.create(**CHAT, stream=True)]
     deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
-    (told,) = [delta.guardrail for delta in deltas if "guardrail" in delta.model_extra]
-    return told, "".join(delta.content or "" for delta in deltas)
+    (details,) = [delta.guardrail for delta in deltas if "guardrail" in delta.model_extra]
+    return details, "".join(delta.content or "" for delta in deltas)
 
 
 async def response(client):
@@ -78,8 +78,8 @@ async def mcp(guard):
 
     asked = {"question": HOTEL_QUESTION, "answer": SAID, "policy": "strict-correct"}
     async with mcp.Client(mcp_server(guard)) as client:
-        told = (await client.call_tool("check_answer", asked)).structured_content
-    return told, told["clean"]
+        details = (await client.call_tool("check_answer", asked)).structured_content
+    return details, details["clean"]
 
 
 def openai(ask, way):
@@ -130,10 +130,10 @@ def test_bulk(tmp_path):
     assert_corrected(found, found["text"])
 
 
-def assert_corrected(told, text):
+def assert_corrected(details, text):
     assert text == RIGHT
-    assert told["action"] == "correct"
-    first, second = told["sentences"]
+    assert details["action"] == "correct"
+    first, second = details["sentences"]
     assert first["correction"] is None
     assert second["correction"]["original"] == WRONG
     (span,) = [span for span in second["spans"] if span["kind"] == "corrected"]

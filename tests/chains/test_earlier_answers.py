@@ -40,7 +40,7 @@ def client_of(empty, upstream):
     return client_of
 
 
-def told(client, messages, *, stream, **more):
+def reply_text(client, messages, *, stream, **more):
     """What comes of one turn, as a user reads it."""
     reply = client.chat.completions.create(
         model="plain", messages=messages, stream=stream, extra_body=more
@@ -60,21 +60,21 @@ def after(said):
 
 def first_answer(client, evidence=ITEMS, *, stream=False):
     asked = [{"role": "user", "content": QUESTION}]
-    return told(client, asked, stream=stream, guardrail={"evidence": evidence})
+    return reply_text(client, asked, stream=stream, guardrail={"evidence": evidence})
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_was_supported_may_be_said_again(client_of, stream):
     client = client_of()
     first = first_answer(client, stream=stream)
-    second = told(client, after(first), stream=stream)
+    second = reply_text(client, after(first), stream=stream)
     assert TRUE_START.rstrip(".") in second
     late = [
         {"role": "user", "content": SECOND},
         {"role": "assistant", "content": second},
         {"role": "user", "content": "And once more."},
     ]
-    for said in (first, second, told(client, late, stream=stream)):
+    for said in (first, second, reply_text(client, late, stream=stream)):
         assert "[NA]" not in said
         assert CANARY not in said
 
@@ -83,7 +83,7 @@ def test_what_was_marked_is_no_evidence_when_it_is_repeated(client_of):
     client = client_of(ANNOTATE)
     first = first_answer(client, ITEMS[:1])
     assert "Wollstonecraft [NA]" in first
-    assert told(client, after(first), stream=False) == first
+    assert reply_text(client, after(first), stream=False) == first
 
 
 def test_what_a_marked_sentence_cites_is_no_evidence_for_the_next_turn(empty):
@@ -104,13 +104,13 @@ def test_what_a_marked_sentence_cites_is_no_evidence_for_the_next_turn(empty):
 
 def test_an_answer_that_nobody_judged_here_is_no_evidence(client_of):
     said = f"{TRUE_START} {TRUE_END}"
-    assert "[Mary Shelley," not in told(client_of(ANNOTATE), after(said), stream=False)
+    assert "[Mary Shelley," not in reply_text(client_of(ANNOTATE), after(said), stream=False)
 
 
 def test_it_can_be_switched_off(client_of):
     client = client_of(ANNOTATE, earlier=0)
     first = first_answer(client)
-    assert "[Mary Shelley," not in told(client, after(first), stream=False)
+    assert "[Mary Shelley," not in reply_text(client, after(first), stream=False)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -159,7 +159,7 @@ def test_what_a_request_brings_itself_is_all_that_counts(client_of, own):
     client = client_of(ANNOTATE)
     first = first_answer(client)
     assert "mother: Mary Wollstonecraft]" in first
-    again = told(client, after(first), stream=False, guardrail={"evidence": own})
+    again = reply_text(client, after(first), stream=False, guardrail={"evidence": own})
     assert "mother: Mary Wollstonecraft]" not in again
 
 

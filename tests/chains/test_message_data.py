@@ -44,7 +44,7 @@ async def test_calls_are_judged_and_withheld_together(guard, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_words_beside_withheld_calls_stay(guard, way):
+async def test_words_next_to_withheld_calls_stay(guard, way):
     found = await said(guard, calling(FALSE, text=TRUE_START), way)
     assert CANARY not in str(found)
     assert found.text.startswith("Mary Shelley was a writer")
@@ -57,9 +57,9 @@ async def test_calls_without_a_verdict_are_named(guard, way):
     for message, action in ((calling(FALSE), False), (calling(FALSE, text=TRUE_START), True)):
         found = await said(guard, message, way, STRICT)
         assert found.tool_calls
-        told = verdict(found)
-        assert told["unjudged"] == ["tool call save"]
-        assert ("action" in told) == action
+        details = verdict(found)
+        assert details["unjudged"] == ["tool call save"]
+        assert ("action" in details) == action
     assert await said(guard, TRUE, way, STRICT) == TRUE
 
 
@@ -103,9 +103,9 @@ async def test_data_are_judged_and_withheld_whole(guard, way):
     for data in (TRUE, [TRUE], Person(occupation="Mary Shelley was a writer")):
         assert await said(guard, data, way) == data
     for data in (FALSE, [FALSE], Person(**FALSE), Plain(FALSE["born_in"]), {"m": calling(FALSE)}):
-        with pytest.raises(WithheldError) as told:
+        with pytest.raises(WithheldError) as details:
             await said(guard, data, way)
-        assert CANARY not in str(told.value)
+        assert CANARY not in str(details.value)
     with pytest.raises(WithheldError, match="bytes"):
         await said(guard, {"a": CANARY.encode()}, way)
 
@@ -180,7 +180,7 @@ def test_an_agents_structured_response_is_judged_or_named(guard, strategy):
     assert "structured response" in state["guardrail"]["unjudged"]
 
 
-def test_words_beside_a_structured_response_are_judged(guard):
+def test_words_next_to_a_structured_response_are_judged(guard):
     call = {"name": "Person", "args": {"occupation": "writer"}, "id": "1"}
     message = AIMessage(content=f"She was born in 1999 in {CANARY}.", tool_calls=[call])
     state = state_of(guard, STRICT, message, response_format=ToolStrategy(Person))

@@ -1,6 +1,6 @@
 """One table over all wrappers, policies and ways to answer, against a server with candidates.
 
-The server's first five answers are wrong or without support; once it is told what was wrong it
+The server's first five answers are wrong or without support; once it is details what was wrong it
 answers well. Each test counts the calls of the model, the candidates that were judged and the rows
 of the score log, and reads what was released and which feedback the model got.
 """

@@ -123,7 +123,7 @@ def test_the_result_of_a_query_is_read_as_rows(content):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "details"),
     [
         (
             "[('Fjell 3', datetime.date(2024, 3, 1)), ('Tarn City', datetime.date(2025, 1, 10))]",
@@ -135,8 +135,8 @@ def test_the_result_of_a_query_is_read_as_rows(content):
         ),
     ],
 )
-def test_rows_without_columns_as_langchains_sql_tool_returns_them(text, told):
-    assert [item.text for item in read(text).evidence] == told
+def test_rows_without_columns_as_langchains_sql_tool_returns_them(text, details):
+    assert [item.text for item in read(text).evidence] == details
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,13 @@ async def test_a_chain_whose_input_holds_the_documents(alone, way):
     chain = GuardrailRunnable(alone, PROMPT | model(SAID), evidence="context")
     message = await run(chain, {"question": HOTEL_QUESTION, "context": RETRIEVED}, way)
     assert message.content == NOTED
-    told = verdict(message)
-    assert told["evidence"] == {"from": ["caller"], "count": 5}
-    assert [(item["title"], item["url"]) for item in told["citations"]] == [
+    details = verdict(message)
+    assert details["evidence"] == {"from": ["caller"], "count": 5}
+    assert [(item["title"], item["url"]) for item in details["citations"]] == [
         ("Kestrel guide", "https://h.example/guide"),
         ("Prices", "https://h.example/prices"),
     ]
-    cited = told["citations"][1]
+    cited = details["citations"][1]
     assert message.content[cited["start_index"] : cited["end_index"]].startswith("Breakfast")
     assert SECRET not in str(message)
 
@@ -74,10 +74,10 @@ async def test_a_chain_whose_output_holds_the_documents(alone, way):
 def test_an_empty_retrieval_supports_nothing(alone):
     for reasons in (True, False):
         chain = GuardrailRunnable(alone, model(RIGHT), evidence=lambda value: [], reasons=reasons)
-        told = verdict(chain.invoke(HOTEL_QUESTION))
-        assert told["action"] == "refuse"
-        assert bool(told.get("reasons")) == reasons
-        assert RIGHT not in str(told.get("reasons"))
+        details = verdict(chain.invoke(HOTEL_QUESTION))
+        assert details["action"] == "refuse"
+        assert bool(details.get("reasons")) == reasons
+        assert RIGHT not in str(details.get("reasons"))
 
 
 def test_evidence_in_addition_to_the_graph(guard):
