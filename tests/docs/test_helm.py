@@ -13,22 +13,15 @@ import pytest
 import yaml
 
 from chains.gateway import GatewaySettings, create_app
-from chains.gateway.settings import variable_of
 from guardrail import GuardrailConfig
-from guardrail.config import gateway_section
 from tests.docs.pages import ROOT
 from tests.docs.test_deployment import accepted, dockerfile
 
 CHART = ROOT / "deploy" / "helm" / "kg-guardrail"
 TEMPLATES = {path.stem: path.read_text("utf-8") for path in (CHART / "templates").glob("*.yaml")}
-HELPERS = (CHART / "templates" / "_helpers.tpl").read_text("utf-8")
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
 SCHEMA = json.loads((CHART / "values.schema.json").read_text("utf-8"))
 ACTION = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
-KINDS = {
-    "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Ingress", "PodDisruptionBudget",
-    "Service", "ServiceMonitor",
-}  # fmt: skip
 RENDERED = {"GUARDRAIL_GRAPH__PROFILE": "wikidata", "GUARDRAIL_LOG__RETENTION_DAYS": "30"}
 """Values of variables that a release renders."""
 
@@ -132,16 +125,6 @@ def test_the_templates_use_every_value_and_no_other() -> None:
         assert any(leaf == path or leaf.startswith(f"{path}.") for path in used), leaf
 
 
-def test_the_templates_are_well_formed() -> None:
-    defined = set(re.findall(r'define "([^"]+)"', HELPERS))
-    for text in (*TEMPLATES.values(), HELPERS):
-        actions = ACTION.findall(text)
-        opened = [one for one in actions if one.split()[0] in ("if", "with", "range", "define")]
-        assert len(opened) == actions.count("end")
-        assert set(re.findall(r'include "([^"]+)"', " ".join(actions))) <= defined
-    assert sorted(shape(template)["kind"] for template in TEMPLATES) == sorted(KINDS)
-
-
 def test_the_container_starts_what_the_program_accepts() -> None:
     pod = shape("deployment")["spec"]["template"]["spec"]
     (container,) = pod["containers"]
@@ -171,16 +154,6 @@ def test_the_container_starts_what_the_program_accepts() -> None:
         GuardrailConfig.model_validate({"judge": "none", "graph": "none"}), GatewaySettings()
     )
     assert paths <= {route.path for route in app.routes}  # type: ignore[attr-defined]
-
-
-def test_the_settings_of_the_chart_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "guardrail.toml"
-    path.write_text(VALUES["config"], "utf-8")
-    assert GuardrailConfig.from_toml(path, environ={}).policy.name == "strict"
-    assert gateway_section(path) == {}
-    text = (CHART / "values.yaml").read_text("utf-8")
-    named = set(re.findall(r"GUARDRAIL_GATEWAY__\w+", text))
-    assert named == {variable_of(name) for name in ("keys", "upstream_key", "tenants")}
 
 
 def test_the_chart_has_the_version_of_the_package() -> None:

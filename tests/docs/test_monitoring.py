@@ -92,21 +92,6 @@ async def test_every_metric_and_label_exists(served_labels: dict[str, set[str]])
     assert {name for name in families if name.startswith("kg_guardrail_")} == shown
 
 
-def test_the_parts_of_the_dashboard_fit_together() -> None:
-    variables = {item["name"] for item in BOARD["templating"]["list"]}
-    used = set(re.findall(r"\$\{?(\w+)\}?", json.dumps([BOARD["panels"], BOARD["templating"]])))
-    assert used - {"__rate_interval", "__all"} == variables
-    panels = BOARD["panels"]
-    assert len({panel["id"] for panel in panels}) == len(panels)
-    taken: set[tuple[int, int]] = set()
-    for panel in panels:
-        at = panel["gridPos"]
-        cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
-        assert at["x"] + at["w"] <= 24, panel["title"]
-        assert not cells & taken, panel["title"]
-        taken |= cells
-
-
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
 def test_a_rule_says_what_to_do(rule: dict[str, Any]) -> None:
     assert set(rule) == {"alert", "expr", "for", "labels", "annotations"}
