@@ -48,6 +48,10 @@ REPEATED = frozenset({"tool_calls", "function_call", "parsed"})
 """Keys of ``additional_kwargs`` in which providers repeat calls and data."""
 
 
+COPIED = ("content", "id", "name", "additional_kwargs", "usage_metadata", "response_metadata")
+"""Fields of a message that its chunk has as well."""
+
+
 class WithheldError(GuardrailError):
     """A Runnable returned data that the policy withholds, or that cannot be judged."""
 
@@ -138,15 +142,8 @@ async def with_judged_data(
 ) -> object:
     """Judge the tool calls of a message, or data, if the policy says ``structured``.
 
-    Args:
-        guard: The guardrail.
-        policy: Decides on them.
-        case: Question and evidence; None if nothing is to be judged.
-        output: A message whose text is judged, a text, or data.
-
-    Returns:
-        The output. A message's metadata hold the verdicts, and the names of everything without
-        one; its calls are removed if one of them is withheld.
+    A message's metadata hold the verdicts, and the names of everything without one; its calls are
+    removed if one of them is withheld.
 
     Raises:
         WithheldError: The output is data, and the policy withholds part of it.
@@ -169,13 +166,8 @@ def has_data(output: object, policy: Policy) -> bool:
 def documents_in(output: object, policy: Policy, name: str = "output") -> list[Document]:
     """The arguments of an output's tool calls, or its data.
 
-    Args:
-        output: The output of a Runnable.
-        policy: Data are read if it says ``structured``.
-        name: The name of data.
-
     Raises:
-        WithheldError: They are to be judged, and cannot be read.
+        WithheldError: The policy judges data, and these cannot be read.
     """
     if isinstance(output, AIMessage):
         return _calls(output)
@@ -232,11 +224,7 @@ def _calls(message: AIMessage) -> list[Document]:
 
 
 def _plain(value: object) -> object:
-    """Data as JSON values.
-
-    Raises:
-        WithheldError: A value has no form in JSON.
-    """
+    """Data as JSON values."""
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, AIMessage):
@@ -277,7 +265,6 @@ class Chunks:
         self._reasons = reasons
         self._most_bytes, self._bytes = most_bytes, 0
         self._answer: GuardedAnswer | None = None
-        self._judged: object = None
         self._citations: list[dict[str, object]] = []
 
     def take(self, chunk: object) -> str:
@@ -293,18 +280,16 @@ class Chunks:
             self.whole = chunk
             self._bytes = _size(chunk)
         few_enough_bytes(self._bytes, self._most_bytes)
-        self._key = self._key or self._found(chunk)
-        if self._key is not None and isinstance(chunk, Mapping):
-            chunk = chunk.get(self._key, "")
+        if isinstance(chunk, Mapping):
+            self._key = self._key or self._found(chunk)
+            chunk = chunk if self._key is None else chunk.get(self._key, "")
         text = chunk.text if isinstance(chunk, BaseMessage) else chunk
         text = text if isinstance(text, str) else ""
         self.spoken = self.spoken or bool(text.strip())
         return text
 
-    def _found(self, chunk: object) -> str | None:
+    def _found(self, chunk: Mapping[Any, object]) -> str | None:
         """The key of the answer in a mapping whose answer can be streamed."""
-        if not isinstance(chunk, Mapping):
-            return None
         if self._named is not None:
             path = named_path(chunk, self._named) or ()
         else:
@@ -316,10 +301,6 @@ class Chunks:
         """The answer so far: a message, a text, or data."""
         whole = self.whole
         return whole if self._key is None or whole is None else whole[self._key]
-
-    def end(self, judged: object) -> None:
-        """Take the answer once its calls or data are judged."""
-        self._judged = judged
 
     def _placed(self, piece: object) -> Any:
         return piece if self._key is None else AddableDict({self._key: piece})
@@ -335,18 +316,20 @@ class Chunks:
             return self._placed(release.text)
         return self._placed(AIMessageChunk(content=release.text, id=self.said.id))
 
-    def rest(self) -> object:
-        """Everything but the text: tool calls, usage, metadata and the verdict."""
+    def rest(self, judged: object) -> object:
+        """Everything but the text: tool calls, usage, metadata and the verdict.
+
+        Args:
+            judged: The answer, with its calls or data judged.
+        """
         others = None
         if self._key is not None:
             kept = {key: value for key, value in self.whole.items() if key != self._key}
             others = AddableDict(kept) if kept else None
         said = self.said
-        judged = said if self._judged is None else self._judged
         if not isinstance(said, AIMessage) or not isinstance(judged, AIMessage):
-            if self._key is not None or isinstance(said, str | BaseMessage):
-                return others
-            return said
+            data = self._key is None and not isinstance(said, str | BaseMessage)
+            return said if data else others
         verdict = judged.response_metadata.get("guardrail", {}) if judged is not said else {}
         if self._answer is not None:
             found = details(self._answer, reasons=self._reasons)
@@ -357,10 +340,7 @@ class Chunks:
             id=said.id,
             tool_call_chunks=[] if withheld else _tool_call_chunks(said),
             usage_metadata=said.usage_metadata,
-            response_metadata={
-                **_metadata(said),
-                **({"guardrail": verdict} if verdict else {}),
-            },
+            response_metadata=_metadata(said) | ({"guardrail": verdict} if verdict else {}),
             chunk_position="last",
         )
         placed = self._placed(last)
@@ -372,15 +352,9 @@ def as_chunk(output: object, path: Path) -> object:
     said = answer_at(output, path)
     if not isinstance(said, AIMessage) or len(path) > 1:
         return AddableDict(output) if isinstance(output, Mapping) else output
+    fields: dict[str, Any] = {name: getattr(said, name) for name in COPIED}
     chunk = AIMessageChunk(
-        content=said.content,
-        id=said.id,
-        name=said.name,
-        additional_kwargs=said.additional_kwargs,
-        tool_call_chunks=_tool_call_chunks(said),
-        usage_metadata=said.usage_metadata,
-        response_metadata=said.response_metadata,
-        chunk_position="last",
+        **fields, tool_call_chunks=_tool_call_chunks(said), chunk_position="last"
     )
     placed = with_answer(output, path, chunk)
     return AddableDict(placed) if isinstance(placed, Mapping) else placed

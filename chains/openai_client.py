@@ -48,6 +48,10 @@ NO_WEBSOCKETS = "wss://answers-over-websockets-are-not-guarded.invalid"
 """The address for websockets of a guarded client, which cannot be reached."""
 
 EVENT_STREAM = "text/event-stream"
+NOT_GUARDED = (
+    "the guardrail does not judge what {path} returns, so the call was refused; use "
+    "chat.completions or responses, or the unguarded client"
+)
 
 
 def guard_openai(
@@ -169,15 +173,19 @@ class _Transport:
         try:
             endpoint = endpoint_of(request.method, request.url.path)
             if endpoint is None and is_unguarded(request.url.path):
-                return self._refusal(request)
+                return self._error(403, NOT_GUARDED.format(path=request.url.path), "not_guarded")
             if endpoint is None:
                 return await self._send(request)
             body = request_body(content or b"{}")
             if request.url.params.get("stream") == "true":
                 body = body | {"stream": True}
             return await self._judged(request, Exchange(self._guarding, endpoint, body))
+        except UnreadableReplyError as error:
+            return self._error(502, str(error), "bad_upstream_reply")
+        except (InputError, ConfigError) as error:
+            return self._error(400, str(error), "invalid_request")
         except GuardrailError as error:
-            return self._failure(error)
+            return self._error(503, str(error), "guardrail_unavailable")
 
     async def _judged(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
         if request.method == "GET":
@@ -293,20 +301,6 @@ class _Transport:
             reply.status, headers=headers, content=content
         )
         return response
-
-    def _refusal(self, request: httpx.Request) -> httpx.Response:
-        message = (
-            f"the guardrail does not judge what {request.url.path} returns, so the call was "
-            "refused; use chat.completions or responses, or the unguarded client"
-        )
-        return self._error(403, message, "not_guarded")
-
-    def _failure(self, error: GuardrailError) -> httpx.Response:
-        if isinstance(error, UnreadableReplyError):
-            return self._error(502, str(error), "bad_upstream_reply")
-        if isinstance(error, InputError | ConfigError):
-            return self._error(400, str(error), "invalid_request")
-        return self._error(503, str(error), "guardrail_unavailable")
 
     def _error(self, status: int, message: str, code: str) -> httpx.Response:
         response: httpx.Response = self._library.Response(

@@ -350,8 +350,8 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         if not chunks.spoken:  # nothing of it has left: it is judged like a whole output
             output = await self._guarded(value, run, call, [cast("Output", chunks.whole)])
             return cast("Output", as_chunk(output, self._path(output, run)))
-        chunks.end(await self._judged_data(value, run, chunks.whole, chunks.said))
-        return cast("Output", chunks.rest())
+        judged = await self._judged_data(value, run, chunks.whole, chunks.said)
+        return cast("Output", chunks.rest(judged))
 
     def _chunks(self) -> Chunks:
         guess = self.evidence is not None
