@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import did_you_mean
 from guardrail.core.types.answers import Action, Sentence
-from guardrail.core.types.judging import Category, OwnStrictness
+from guardrail.core.types.judging import OwnStrictness, Verdict
 from guardrail.core.types.value import Seconds, Value
 
 CLAIM_SCORES = (
@@ -147,7 +147,7 @@ class Policy(Value):
         """
         if sentence.correction is not None:
             return Action.CORRECT
-        if sentence.category is Category.CONTRADICTORY:
+        if sentence.verdict is Verdict.CONTRADICTED:
             if not sentence.sure:
                 return Action.ANNOTATE
             # What could be corrected was, before: this one stands.

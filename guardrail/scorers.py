@@ -14,7 +14,6 @@ from guardrail.core.errors import ConfigError
 from guardrail.core.plugins import NOWHERE, made_part, named_part, reporting
 from guardrail.core.types import (
     AttributedAnswer,
-    Category,
     Evidence,
     LinkedEntity,
     Passage,
@@ -24,6 +23,7 @@ from guardrail.core.types import (
     Sentence,
     SpanKind,
     Triple,
+    Verdict,
     linearise,
 )
 from guardrail.core.workers import InThread, called, off_loop
@@ -145,15 +145,15 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
     ``overall``, so that of two answers the one with more supported facts is better, unless more
     of it lacks support.
     """
-    claims = [sentence for sentence in sentences if sentence.category is not None]
+    claims = [sentence for sentence in sentences if sentence.verdict is not Verdict.NO_CLAIM]
     cited = {citation for sentence in sentences for citation in sentence.citations}
     count = Score(value=float(len(cited)))
     if not claims:
         none = Score(reason=NO_CLAIM)
         return dict.fromkeys(CLAIM_SCORES, none) | {"citations": count}
     total = len(claims)
-    supported = [claim for claim in claims if claim.category is Category.SUPPORTIVE]
-    against = [claim for claim in claims if claim.category is Category.CONTRADICTORY]
+    supported = [claim for claim in claims if claim.verdict is Verdict.SUPPORTED]
+    against = [claim for claim in claims if claim.verdict is Verdict.CONTRADICTED]
     lacking = [claim for claim in claims if claim.na]
     mean = sum(map(_credit, claims)) / total
     judged = [claim.support for claim in claims if claim.support is not None]
@@ -188,9 +188,9 @@ def sentence_card(sentences: Sequence[Sentence]) -> ScoreCard:
 
 
 def _credit(sentence: Sentence) -> float:
-    if sentence.category is Category.SUPPORTIVE:
+    if sentence.verdict is Verdict.SUPPORTED:
         return 1.0
-    if sentence.category is not Category.PARTIALLY_SUPPORTIVE:
+    if not sentence.partial:
         return 0.0
     supported = sum(span.kind is SpanKind.SUPPORTED for span in sentence.spans)
     return PARTIAL_CREDIT * supported / max(1, len(sentence.spans))

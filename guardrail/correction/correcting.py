@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from guardrail.core.errors import GuardrailError
-from guardrail.core.text.words import meets
+from guardrail.core.text.words import outside
 from guardrail.core.types import (
     AttributedAnswer,
     Correction,
@@ -284,7 +284,7 @@ def _corrected(sentence: Sentence, draft: _Draft, verbatim: bool) -> Sentence:
         for change in draft.changes
     ]
     places = [(span.start, span.end) for span in own]
-    others = [span for span in sentence.spans if not meets((span.start, span.end), places)]
+    others = outside(sentence.spans, places)
     used = dict.fromkeys(source.citation for source in proposal.sources)
     new = [item for item in used if item not in {*sentence.citations, *sentence.uncited}]
     cited = [item for item in new if not verbatim or item.value in sentence.text]

@@ -27,6 +27,7 @@ from guardrail.core.text.words import (
     content_stems,
     fold,
     meets,
+    outside,
     property_words,
     tokenise,
 )
@@ -209,9 +210,8 @@ def _of_judge(claim: Claim, evidence: Premises, against: int) -> list[Edit]:
     known = [value for _, item in evidence.chosen for value in item.values]
     left = [
         value
-        for value in claim.values
-        if not meets((value.start, value.end), claim.mentions)
-        and all(compare(value, item) is not Agreement.SAME for item in known)
+        for value in outside(claim.values, claim.mentions)
+        if all(compare(value, item) is not Agreement.SAME for item in known)
     ]
     if len(left) != 1 or len(statement.values) != 1:
         return []

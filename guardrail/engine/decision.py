@@ -20,7 +20,6 @@ from guardrail.core.text.tagging import in_english
 from guardrail.core.types import (
     Action,
     AttributedAnswer,
-    Category,
     FailedSentence,
     GuardedAnswer,
     Problem,
@@ -28,6 +27,7 @@ from guardrail.core.types import (
     ScoreCard,
     Sentence,
     SpanKind,
+    Verdict,
 )
 from guardrail.markers.grammar import parse
 from guardrail.markers.rendering import without_sentences
@@ -78,10 +78,9 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
         return Decision(Action.REGENERATE, tuple(reasons), answer)
     kept = without_sentences(answer, remove)
     supported = any(
-        sentence.category in (Category.SUPPORTIVE, Category.PARTIALLY_SUPPORTIVE)
-        for sentence in kept.sentences
+        sentence.verdict is Verdict.SUPPORTED or sentence.partial for sentence in kept.sentences
     )
-    claims = any(sentence.category is not None for sentence in answer.sentences)
+    claims = any(sentence.verdict is not Verdict.NO_CLAIM for sentence in answer.sentences)
     if (policy.needs_support and claims and not supported) or (remove and not kept.text.strip()):
         reasons.append("no sentence is left that the evidence supports")
         return _refuse(policy, reasons, answer)
@@ -111,7 +110,7 @@ def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:
     failed = []
     for sentence in sentences:
         phrases = [f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA]
-        if sentence.category is Category.CONTRADICTORY:
+        if sentence.verdict is Verdict.CONTRADICTED:
             known = " ".join(sentence.against) or "the evidence says otherwise"
             failed.append(FailedSentence(text=sentence.text, reason=f"but {known}"))
         elif sentence.na:
@@ -126,7 +125,7 @@ def _reason(sentence: Sentence) -> str:
     if sentence.correction is not None:
         known = " ".join(sentence.correction.against)
         return f'corrected: "{sentence.correction.original}" against {known}'
-    if sentence.category is Category.CONTRADICTORY:
+    if sentence.verdict is Verdict.CONTRADICTED:
         known = " ".join(sentence.against) or "the evidence as a whole"
         likely = "" if sentence.sure else "likely "
         return f'{likely}contradicted: "{shown}" against {known}'
@@ -293,7 +292,9 @@ def notices(
     if checked and not in_english(f"{row.request.question} {row.request.answer}"):
         message = "the text does not read like English; the verdicts may be wrong"
         yield Problem(part="language", message=message)
-    claims = checked is not None and any(item.category for item in checked.answer.sentences)
+    claims = checked is not None and any(
+        item.verdict is not Verdict.NO_CLAIM for item in checked.answer.sentences
+    )
     if claims and not known.evidence and not failed:
         message = "nothing to judge by: no evidence, and no entity of a graph named"
         yield Problem(part="evidence", message=message)

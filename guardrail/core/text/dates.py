@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from calendar import monthrange
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from enum import StrEnum
 from functools import cache
-from typing import NamedTuple
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
 from guardrail.core.text.lexicon import lexicon
-from guardrail.core.text.words import first_matches, plain
+from guardrail.core.text.words import plain
+
+T = TypeVar("T")
 
 DIGIT = re.compile(r"\d")
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
@@ -155,7 +159,28 @@ def find_dates(text: str, *, yearless: bool = False) -> list[Date]:
     With ``yearless`` a day of a month counts without a year.
     """
     text = plain(text)
-    return first_matches(text, _forms(yearless), _read) if DIGIT.search(text) else []
+    return _first_matches(text, _forms(yearless), _read) if DIGIT.search(text) else []
+
+
+def _first_matches(
+    text: str, forms: Iterable[re.Pattern[str]], read: Callable[[re.Match[str]], T | None]
+) -> list[T]:
+    """What several forms match in a text, in its order, not overlapping; earlier forms win.
+
+    Args:
+        text: The text.
+        forms: Each is looked for in what those before it have left.
+        read: The meaning of a match; None if it has none, and takes no place.
+    """
+    found: list[tuple[int, int, T]] = []
+    for form in forms:
+        for match in form.finditer(text):
+            start, end = match.span()
+            place = bisect_left(found, end, key=itemgetter(0))
+            apart = place == 0 or found[place - 1][1] <= start
+            if apart and (item := read(match)) is not None:
+                found.insert(place, (start, end, item))
+    return list(map(itemgetter(2), found))
 
 
 def parse_date(value: str) -> Date | None:
@@ -319,7 +344,7 @@ def _time_forms() -> tuple[re.Pattern[str], ...]:
 
 def find_times(text: str) -> list[ClockTime]:
     """All times of day of a text with plain signs, in order, not overlapping."""
-    return first_matches(text, _time_forms(), _read_time)
+    return _first_matches(text, _time_forms(), _read_time)
 
 
 def _read_time(match: re.Match[str]) -> ClockTime | None:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.units import MONEY, Unit, currency_before, unit_behind
 from guardrail.core.text.words import (
-    SpanSet,
     Token,
     digits_of,
     number_of,
@@ -134,7 +133,7 @@ def find_fractions(text: str) -> Iterator[Quantity]:
 def _numbers(text: str, taken: Sequence[tuple[int, int]]) -> list[_Number]:
     scales, known = lexicon("numbers")["short_scales"], _number_words()
     tokens, found = tokenise(text), []
-    apart = SpanSet(taken)
+    before = {offset for start, end in taken for offset in range(start, end)}
     place = 0
     while place < len(tokens):
         word = tokens[place].folded
@@ -142,7 +141,7 @@ def _numbers(text: str, taken: Sequence[tuple[int, int]]) -> list[_Number]:
             place += 1
             continue
         run = _run(text, tokens, place)
-        if run is None or not apart.free(run.start, run.end):
+        if run is None or not before.isdisjoint(range(run.start, run.end)):
             place += 1
             continue
         scaled = _scaled(text, run, scales)

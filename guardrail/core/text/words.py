@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 
@@ -49,41 +47,23 @@ Span = tuple[int, int]
 """Offsets of the first character and past the last one."""
 
 
-class SpanSet:
-    """Non-overlapping spans; looking one up takes logarithmic time."""
+class Placed(Protocol):
+    """What has offsets in a text: a word, a value, a phrase."""
 
-    def __init__(self, taken: Iterable[Span] = ()) -> None:
-        self._taken = sorted(taken)
+    @property
+    def start(self) -> int: ...  # noqa: D102
 
-    def free(self, start: int, end: int) -> bool:
-        """True if a span overlaps none."""
-        behind = bisect_left(self._taken, (end,))
-        return behind == 0 or self._taken[behind - 1][1] <= start
-
-    def take(self, start: int, end: int) -> None:
-        """Take a span that is free."""
-        insort(self._taken, (start, end))
+    @property
+    def end(self) -> int: ...  # noqa: D102
 
 
-def first_matches(
-    text: str, forms: Iterable[re.Pattern[str]], read: Callable[[re.Match[str]], T | None]
-) -> list[T]:
-    """What several forms match in a text, in its order, not overlapping; earlier forms win.
+PlacedT = TypeVar("PlacedT", bound=Placed)
 
-    Args:
-        text: The text.
-        forms: Each is looked for in what those before it have left.
-        read: The meaning of a match; None if it has none, and takes no place.
-    """
-    found: list[tuple[int, int, T]] = []
-    for form in forms:
-        for match in form.finditer(text):
-            start, end = match.span()
-            place = bisect_left(found, end, key=itemgetter(0))
-            apart = place == 0 or found[place - 1][1] <= start
-            if apart and (item := read(match)) is not None:
-                found.insert(place, (start, end, item))
-    return list(map(itemgetter(2), found))
+
+def outside(items: Iterable[PlacedT], spans: Iterable[Span]) -> list[PlacedT]:
+    """The items that overlap none of some spans."""
+    taken = {place for start, end in spans for place in range(start, end)}
+    return [item for item in items if taken.isdisjoint(range(item.start, item.end))]
 
 
 def meets(span: Span, others: Iterable[Span]) -> bool:

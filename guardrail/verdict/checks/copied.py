@@ -11,7 +11,7 @@ from guardrail.core.text.dates import timeless
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import find_names
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
-from guardrail.core.text.words import Token, content_stems, copy_key, fold, meets, plain, tokenise
+from guardrail.core.text.words import Token, content_stems, copy_key, fold, outside, plain, tokenise
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, applies, finding
 from guardrail.verdict.claims import named_runs
@@ -223,9 +223,7 @@ def _units(text: str, tokens: Sequence[Token], values: Sequence[TypedValue]) -> 
     light = lexicon_set("grammar", "dummies")
     units = [_Unit("", value.start, value.end, value) for value in values]
     spans = [(value.start, value.end) for value in values]
-    for token in tokens:
-        if meets((token.start, token.end), spans):
-            continue
+    for token in outside(tokens, spans):
         units += [
             _Unit(word, token.start, token.end) for word in _words(token) if word not in light
         ]

@@ -21,6 +21,7 @@ from guardrail.core.text.words import (
     content_stems,
     fold,
     meets,
+    outside,
     plain,
     property_words,
 )
@@ -98,8 +99,8 @@ class _Reading:
         self.claim, self.evidence = claim, evidence
         self.tokens, self.about = claim.tokens, evidence.indexed.facts_of(evidence.subjects)
         self.named_at = [*self._subject_spans()]
-        self.values = [v for v in claim.values if not meets((v.start, v.end), self.named_at)]
-        self.words = [t for t in self.tokens if not meets((t.start, t.end), self.named_at)]
+        self.values = outside(claim.values, self.named_at)
+        self.words = outside(self.tokens, self.named_at)
         self.stems = frozenset(token.stem for token in self.words)
         if not self.about or self._is_fragment:
             self.stems |= content_stems(plain(claim.asked))
@@ -143,10 +144,9 @@ class _Reading:
         }
         timed = any(item.statement.validity is not None for item in self.facts)
         dates = [(v.start, v.end) for v in self.values if v.kind == "date" and timed]
-        for token in self.words:
-            if meets((token.start, token.end), [*covered, *dates]) or token.stem in known:
-                continue
-            if _is_verb_of(token.stem, known):
+        covered += dates
+        for token in outside(self.words, covered):
+            if token.stem in known or _is_verb_of(token.stem, known):
                 continue
             if truth and (
                 token.folded in denials or token.folded in lexicon_set("function_words", "yes")
@@ -154,7 +154,7 @@ class _Reading:
                 continue
             if token.folded in limits or token.folded in denials or token.folded not in light:
                 return True
-        return any(not meets((v.start, v.end), [*covered, *dates]) for v in self.values)
+        return bool(outside(self.values, covered))
 
     def _subject_spans(self) -> Iterator[Span]:
         for subject in self.evidence.subjects:
@@ -173,18 +173,15 @@ class _Reading:
         """True for a bare value that answers the question, such as *2,490 euros*."""
         light = lexicon_set("function_words", "stop_words")
         spans = [(value.start, value.end) for value in self.values]
-        return len(spans) == 1 and all(
-            meets((token.start, token.end), spans) or token.folded in light for token in self.words
-        )
+        rest = {token.folded for token in outside(self.words, spans)}
+        return len(spans) == 1 and rest <= light
 
     def _named(self, statement: Statement, at: Sequence[Span] = ()) -> bool:
         """True if the sentence names the property of a fact, outside the spans of its value."""
         assert statement.fact is not None
         words = content_stems(property_name(statement.fact.property))
         words = words - content_stems(statement.subject) or words
-        stems = (
-            {t.stem for t in self.words if not meets((t.start, t.end), at)} if at else self.stems
-        )
+        stems = {token.stem for token in outside(self.words, at)} if at else self.stems
         left = [word for word in words if word not in stems and not _has_verb_of(word, stems)]
         return not left or not stems.isdisjoint(_cues(statement) - words)
 
