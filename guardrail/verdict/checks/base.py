@@ -62,7 +62,7 @@ def finding(
     """
     start, end = claim.span(*span)
     if not claim.stretch.start <= start <= end <= claim.stretch.end:
-        raise ValueError(f"{span} is no stretch of claim.text")
+        raise ValueError(f"{span} is no span of claim.text")
     return Finding(
         check=check,
         effect=effect,

@@ -171,7 +171,7 @@ CHECKS = {
     "no findings": (Returning(lambda claim: ["x"]), "'str' object has no attribute"),
     "beyond the sentence": (
         Returning(lambda claim: [finding("broken", Effect.MISSING, claim, (0, 999), "x")]),
-        "is no stretch of claim.text",
+        "is no span of claim.text",
     ),
     "no such statement": (
         Returning(lambda claim: [finding("broken", Effect.CARRIES, claim, (0, 1), "x", (77,))]),

@@ -35,24 +35,13 @@ def english() -> frozenset[str]:
 def literals(tree: ast.AST) -> Iterator[tuple[int, list[str]]]:
     """Line and strings of each list, set, tuple, dictionary, split string and alternation."""
     for node in ast.walk(tree):
-        parts: list[ast.expr | None] = []
-        if isinstance(node, ast.List | ast.Set | ast.Tuple):
-            parts = [*node.elts]
-        elif isinstance(node, ast.Dict):
-            parts = [*node.keys]
-        elif isinstance(node, ast.Call):
-            split = isinstance(node.func, ast.Attribute) and node.func.attr == "split"
-            texts = (
-                [node.func.value] if split and isinstance(node.func, ast.Attribute) else node.args
-            )
-            for text in texts:
-                if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                    if split or getattr(node.func, "id", "") in ("words", "word_set"):
-                        yield node.lineno, text.value.split()
-                    for found in ALTERNATION.findall(text.value):
-                        yield node.lineno, found.split("|")
-        strings = [p.value for p in parts if isinstance(p, ast.Constant)]
-        yield getattr(node, "lineno", 0), [string for string in strings if isinstance(string, str)]
+        if isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict):
+            parts = node.keys if isinstance(node, ast.Dict) else node.elts
+            found = [part.value for part in parts if isinstance(part, ast.Constant)]
+            yield node.lineno, [text for text in found if isinstance(text, str)]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            for text in ALTERNATION.findall(node.value):
+                yield node.lineno, text.split("|")
 
 
 def word_lists(folder: Path) -> list[str]:

@@ -87,77 +87,41 @@ def test_english_and_lists_of_names_pass(text: str) -> None:
 
 
 PLAIN = """
-Yes.
-No.
-Ships free.
 Free returns within 30 days.
-Paris.
-It depends.
-Sold out.
 Open daily 9 to 5.
-42 km/h.
-Call us.
-Thanks!
-Ada Lovelace.
 Berlin, Hamburg, Munich.
-Battery included.
-Not available.
-Press and hold the button.
 Add salt, stir, serve.
-No sugar added.
-Made in Italy.
-Dogs bark.
-Water boils at 100 degrees.
 Prices start at 20 euros.
-Rain tomorrow, sun later.
-Turn left.
 Pasta al dente with pesto.
 Los Angeles, San Diego, El Paso.
-Rio de Janeiro is a city.
 El Niño causes floods.
 Café au lait costs 3 euros.
 Die hard.
-He died in Los Alamos.
 Me too.
-Vitamin C helps.
 Data not found.
-Error 404.
 Reset password via email.
-A man sat on a mat.
-Don't.
-I'm fine.
 La La Land won six Oscars.
-De Gaulle led France.
 Leonardo da Vinci painted it.
 Ludwig van Beethoven wrote nine symphonies.
-Vincent van Gogh died young.
 Charles de Gaulle, Simone de Beauvoir and Guy de Maupassant.
 The band played La Vida es un Carnaval by Celia Cruz.
-Use pip install.
 Red, green, blue.
-Total: 12.
 Height 1.80 m, weight 75 kg.
-See page 4.
 Das Boot is a film.
 Les Misérables opened in 1985.
-Over and out.
 Bon appetit!
 Champs-Élysées, Arc de Triomphe, Tour de France.
 Une Femme Est Une Femme is by Godard.
 Robert De Niro starred in Casino.
-Tel Aviv.
 en route via Oslo
 vis-à-vis
-per annum, ad hoc, et cetera
 de facto leader de jure king
 Die, mould, der.
 Pad Thai, tom yum, som tam.
 Marquis de la Fayette
 sushi, ramen, udon
 Jeanne d'Arc died in Rouen.
-a la carte menu only
 tour de force by van der Rohe
-von Neumann and von Braun met.
 van der Waals forces
 """
 
