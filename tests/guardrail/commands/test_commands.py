@@ -2,12 +2,10 @@
 
 import json
 import re
-from uuid import uuid4
 
 import pytest
 from typer.testing import CliRunner
 
-from guardrail import Guardrail, GuardrailConfig, Triple
 from guardrail.cli import app
 from guardrail.core.types import GuardedAnswer, Sentence, Span
 from judges.conner import ConnerReport
@@ -241,24 +239,3 @@ def test_an_answer_of_the_log_is_shown_by_its_id(lines, tmp_path, monkeypatch):
     assert CliRunner().invoke(app, ["log", log, "--id", "ref"]).exit_code == 1
 
 
-def test_each_id_that_a_log_lists_names_one_record(tmp_path):
-    """Candidates of one request share the beginning of their ids, a repeated call all of it."""
-    made, log = uuid4().hex, str(tmp_path / "log.sqlite")
-    facts = [Triple(*fact) for fact in FACTS]
-    with Guardrail(GuardrailConfig(judge="none", log=log)) as guard:
-        guard.rank(
-            "", ["It was opened in 1932.", "It was closed in 1990."], evidence=facts, id=made
-        )
-        for answer in ("It was opened in 1932.", "It is open."):
-            guard.check("", answer, evidence=facts, id="call-of-2026-11-26")
-    shown = CliRunner().invoke(app, ["log", log], env={"COLUMNS": "140"}).stdout
-    assert shown.count("call-of-2026-11-26: ") == 2
-    ids = [line.split()[-1] for line in shown.splitlines()[1:]]
-    assert len(set(ids)) == 4
-    for one in ids:
-        whole = CliRunner().invoke(app, ["log", log, "--id", one]).stdout
-        assert f"id {one}" in whole, "shown whole, so that it is one record"
-    several = CliRunner().invoke(app, ["log", log, "--id", made]).stdout
-    assert "overall" in several.splitlines()[0], "a list: the id of an answer names two"
-    best = CliRunner().invoke(app, ["log", log, "--id", f"{made}.0"]).stdout
-    assert f"answer {made}.0" in best

@@ -254,18 +254,6 @@ def test_what_a_policy_took_out_is_kept_with_its_evidence(log, said, action, rem
     assert facts[1] in record.answer.evidence
 
 
-def test_a_reader_sees_the_log_as_it_was_while_others_write(tmp_path):
-    with SQLiteLog(tmp_path / "log.sqlite") as log:
-        log.write_records(Record(answer=answer(str(n))) for n in range(10))
-        reading = log.records()
-        first = next(reading)
-        log.write(answer("later"))
-        assert [first.answer.id, *(item.answer.id for item in reading)] == [
-            str(n) for n in range(10)
-        ]
-        assert [item.answer.id for item in log.latest(2)] == ["9", "later"]
-
-
 def test_a_full_disk_does_not_fail_answers_and_is_visible(tmp_path):
     """A limit on the size of files stands for the full disk: SQLite's writes fail in earnest."""
     with SQLiteLog(tmp_path / "log.sqlite") as log, exact(log) as guard:

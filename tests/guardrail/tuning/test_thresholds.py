@@ -108,17 +108,6 @@ def test_the_lowest_threshold_that_keeps_false_passes_down_is_chosen(tmp_path: P
     assert found.settings == {"support": 0.855, "contradiction": 0.6, "removal": 0.75}
 
 
-def test_rows_with_the_same_evidence_make_the_interval_wider(tmp_path: Path) -> None:
-    alone = learned(tmp_path, GOOD + BAD, false_pass=0.5).chosen
-    shared = [{**item, "evidence": f"Note {n // 5}."} for n, item in enumerate(BAD)]
-    together = learned(tmp_path, GOOD + shared, false_pass=0.5).chosen
-    assert alone is not None
-    assert together is not None
-    assert alone.wrong.value == together.wrong.value == 0.5
-    assert together.wrong.high - together.wrong.low > alone.wrong.high - alone.wrong.low
-    assert together.right == alone.right
-
-
 def test_a_row_that_a_check_stops_passes_at_no_threshold(tmp_path: Path) -> None:
     stopped = {**row(89, "unsupported"), "evidence": "It was in 1950 that she believed it."}
     stopped["sentence"] = "It was in 1951 that she believed it p89 and doubted p0."
