@@ -16,7 +16,7 @@ from benchmarks.caqa.rows import CAQARow, Split
 from benchmarks.provenance import provenance
 from guardrail.commands.lines import Tell, telling
 from guardrail.core.errors import InputError
-from guardrail.lines.rows import json_line
+from guardrail.lines import json_line
 
 if TYPE_CHECKING:
     from benchmarks.caqa.run import KeptRuns

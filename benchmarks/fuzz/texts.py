@@ -17,8 +17,7 @@ from chains.gateway import GatewaySettings
 from guardrail.config import GuardrailConfig, gateway_section
 from guardrail.core.errors import GuardrailError
 from guardrail.core.types import GuardedAnswer, Triple
-from guardrail.lines.jobs import CheckRow
-from guardrail.lines.rows import LineJob, json_line
+from guardrail.lines import CheckRow, LineJob, json_line
 from guardrail.log.entries import from_json
 from guardrail.markers import grammar
 from kg.load import read_graph

@@ -12,7 +12,7 @@ from benchmarks.newcomer.domains import DOMAINS, Domain
 from benchmarks.verdicts.sets import SETS, read_set
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.types.answers import CheckRequest
-from guardrail.lines.jobs import CheckRow
+from guardrail.lines import CheckRow
 
 __all__ = ["main", "requests_of"]
 

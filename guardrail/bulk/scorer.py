@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from guardrail.guard import Guardrail
-    from guardrail.lines.rows import LineJob
+    from guardrail.lines import LineJob
 
 __all__ = ["BulkScorer", "Result", "Task", "as_table", "release"]
 
@@ -89,7 +89,7 @@ class BulkScorer(Value):
         Yields:
             A result for each row, in order.
         """
-        from guardrail.lines.rows import json_line
+        from guardrail.lines import json_line
 
         for row in _job(self).results(_lines(table), first):
             id_, error = row.pop("id", None), row.pop("error", None)
@@ -103,7 +103,7 @@ _LOADED: dict[str, tuple[Guardrail, LineJob[Any]]] = {}
 def _job(scorer: BulkScorer) -> LineJob[Any]:
     """The scorer's job on lines; each process keeps one with its guardrail loaded."""
     from guardrail.guard import Guardrail
-    from guardrail.lines.jobs import check_job, rank_job, score_job
+    from guardrail.lines import check_job, rank_job, score_job
 
     key = scorer.state()
     if key not in _LOADED:

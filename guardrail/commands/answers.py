@@ -28,8 +28,7 @@ from guardrail.commands.options import (
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import GuardedAnswer, LinkedEntity, Sentence, Span, Triple, Value
 from guardrail.core.types.answers import AskRequest
-from guardrail.lines.jobs import RankRow, check_job, rank_job
-from guardrail.lines.rows import LineJob, Row, RowT, json_line
+from guardrail.lines import LineJob, RankRow, Row, RowT, check_job, json_line, rank_job
 
 __all__ = ["ask", "check", "explain", "link", "rank"]
 

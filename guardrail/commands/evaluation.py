@@ -21,7 +21,7 @@ from guardrail.commands.options import (
     opt,
 )
 from guardrail.core.errors import InputError
-from guardrail.lines.rows import json_line
+from guardrail.lines import json_line
 
 if TYPE_CHECKING:
     from guardrail.evaluation.runs import Comparison, EvalResult, EvalSummary

@@ -15,7 +15,7 @@ from guardrail.commands.lines import telling
 from guardrail.commands.options import AsJson, Graph, arg, build_config, opt
 from guardrail.commands.render import print_table
 from guardrail.core.errors import ConfigError, InputError
-from guardrail.lines.rows import json_line
+from guardrail.lines import json_line
 
 if TYPE_CHECKING:
     from kg import KnowledgeGraph

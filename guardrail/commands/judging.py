@@ -20,7 +20,7 @@ from guardrail.commands.options import (
     writes,
 )
 from guardrail.core.types import Category, Complexity, NLIScores, Probability, Value
-from guardrail.lines.rows import LineJob, Row
+from guardrail.lines import LineJob, Row
 from judges.conner import ConnerReport
 from judges.sck import SCKReport
 
@@ -153,7 +153,7 @@ def score(
     conner}. Every score is {value, reason, evidence}; one that cannot be computed has no value but
     a reason, such as informativeness without --causal-lm.
     """
-    from guardrail.lines.jobs import score_job
+    from guardrail.lines import score_job
 
     with build_guard(build_config(config, kg=kg, judge=judge, causal_lm=causal_lm)) as guard:
         run_lines(score_job(guard, sck_weights), source, target)

@@ -18,7 +18,7 @@ from guardrail.core.errors import InputError
 from guardrail.core.fields import in_short
 from guardrail.core.rows import bounded_lines
 from guardrail.core.types import Action
-from guardrail.lines.rows import LineJob, RowT, json_line
+from guardrail.lines import LineJob, RowT, json_line
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar, get_type_hints
 
 import typer
 from pydantic import BaseModel
@@ -45,7 +45,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def opt(names: str, text: str, metavar: str | None = None, **more: Any) -> Any:
+def opt(names: str, text: str, metavar: str | None = None, **more: object) -> object:
     """An option of a command.
 
     Args:
@@ -54,12 +54,12 @@ def opt(names: str, text: str, metavar: str | None = None, **more: Any) -> Any:
         metavar: Placeholder of its value.
         more: Further arguments of ``typer.Option``.
     """
-    return typer.Option(*names.split(), metavar=metavar, help=text, **more)
+    return typer.Option(*names.split(), metavar=metavar, help=text, **more)  # type: ignore[arg-type]
 
 
-def arg(text: str, metavar: str | None = None, **more: Any) -> Any:
+def arg(text: str, metavar: str | None = None, **more: object) -> object:
     """An argument of a command; see ``opt``."""
-    return typer.Argument(metavar=metavar, help=text, **more)
+    return typer.Argument(metavar=metavar, help=text, **more)  # type: ignore[arg-type]
 
 
 JUDGES = "onnx (shipped, default), hf:MODEL, transformers:MODEL, t5-true:MODEL or chat:MODEL"

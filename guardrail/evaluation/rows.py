@@ -15,8 +15,7 @@ from guardrail.core.fields import in_short
 from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.types import Evidence, Verdict
-from guardrail.lines.jobs import CheckRow
-from guardrail.lines.rows import EvidenceRow, first_problem
+from guardrail.lines import CheckRow, EvidenceRow, first_problem
 
 __all__ = ["EvalRow", "LabelledRow", "read_labelled"]
 

@@ -18,8 +18,7 @@ from guardrail.core.types import GuardedAnswer, Probability, Value, Verdict
 from guardrail.evaluation.assertion import Requirement, assess, whole_answer_policy
 from guardrail.evaluation.rows import EvalRow
 from guardrail.intervals import Rate, clustered_share, paired_difference
-from guardrail.lines.jobs import ROWS_PER_CALL
-from guardrail.lines.rows import LineJob
+from guardrail.lines import ROWS_PER_CALL, LineJob
 from guardrail.log.entries import HASHES
 
 if TYPE_CHECKING:

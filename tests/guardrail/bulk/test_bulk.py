@@ -25,7 +25,7 @@ from guardrail.config import GraphConfig
 from guardrail.core import rows as reading
 from guardrail.core.errors import GuardrailError, InputError, JudgeError
 from guardrail.intervals import share
-from guardrail.lines.rows import json_line
+from guardrail.lines import json_line
 from judges.base import NLIScores, Pair
 from tests.clock import until
 

@@ -237,5 +237,3 @@ def test_an_answer_of_the_log_is_shown_by_its_id(lines, tmp_path, monkeypatch):
         "réf-8",
     ]
     assert CliRunner().invoke(app, ["log", log, "--id", "ref"]).exit_code == 1
-
-

@@ -8,7 +8,7 @@ import pytest
 from guardrail.commands.lines import run_lines
 from guardrail.core.errors import InputError
 from guardrail.core.types import Value
-from guardrail.lines.rows import LineJob, Row, json_line
+from guardrail.lines import LineJob, Row, json_line
 
 
 class Number(Row):

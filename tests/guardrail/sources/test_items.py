@@ -13,8 +13,7 @@ from guardrail import GuardrailConfig, InputError, Passage, Table, Triple
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.core.fields import LONGEST
 from guardrail.evaluation.rows import EvalRow, read_labelled
-from guardrail.lines.jobs import CheckRow, RankRow, ScoreRow
-from guardrail.lines.rows import EvidenceRow
+from guardrail.lines import CheckRow, EvidenceRow, RankRow, ScoreRow
 from guardrail.sources import tables
 from guardrail.sources.items import evidence_items
 

@@ -1,4 +1,4 @@
-"""JSON lines in, JSON lines out: rows, their evidence, and jobs that process them in order.
+"""JSON lines in, JSON lines out: rows, their evidence, and the jobs of check, rank and score.
 
 A line that cannot be used yields an object with ``error`` and does not stop the run.
 """
@@ -10,23 +10,58 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
-from typing import ClassVar, Generic, Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, JsonValue, PrivateAttr, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    JsonValue,
+    PrivateAttr,
+    SerializeAsAny,
+    ValidationError,
+    model_validator,
+)
 
 from guardrail.core import rows as reading
 from guardrail.core.errors import GuardrailError
 from guardrail.core.fields import in_short
 from guardrail.core.incoming import finite_json
 from guardrail.core.secrets import get_logger
-from guardrail.core.types import Evidence, Passage
+from guardrail.core.types import (
+    AttributedAnswer,
+    Evidence,
+    GuardedAnswer,
+    Passage,
+    ScoreCard,
+    Value,
+)
+from guardrail.core.types.answers import CheckRequest, RankRequest
+from guardrail.policy import ANNOTATE
 from guardrail.sources.items import ShortPassages, ShortTriples, evidence_items, inline_evidence
 from guardrail.sources.tables import few_enough
 
-__all__ = ["DIGITS", "EvidenceRow", "LineJob", "Row", "RowT", "first_problem", "json_line"]
+if TYPE_CHECKING:
+    from guardrail.guard import Guardrail
+
+__all__ = [
+    "ROWS_PER_CALL",
+    "CheckRow",
+    "EvidenceRow",
+    "LineJob",
+    "RankRow",
+    "Row",
+    "RowT",
+    "check_job",
+    "first_problem",
+    "json_line",
+    "rank_job",
+    "score_job",
+]
 
 logger = get_logger(__name__)
 
+ROWS_PER_CALL = 32
 DIGITS = 6
 """Digits after the decimal point: more precise than any judge's probability, and without
 floating-point noise such as 0.30000000000000004."""
@@ -183,6 +218,137 @@ class LineJob(Generic[RowT]):
             {"id": row.id} | result.model_dump(mode="json", exclude={"id"})
             for row, result in zip(rows, results, strict=True)
         ]
+
+
+class CheckRow(EvidenceRow):
+    """An answer to check."""
+
+    question: str = ""
+    answer: str
+
+    def request(self) -> CheckRequest:
+        """The row as a request; without evidence of its own, files or the graph are read."""
+        return CheckRequest(
+            question=self.question, answer=self.answer, evidence=self.items, id=self.text_id
+        )
+
+
+class RankRow(EvidenceRow):
+    """Answers to rank."""
+
+    question: str = ""
+    answers: tuple[str, ...]
+
+
+class ScoreRow(CheckRow):
+    """An answer to score, with a reference answer if there is one."""
+
+    reference: str | None = None
+
+
+class ScoreResult(Value):
+    """An ``SCKReport`` and a ``ConnerReport``."""
+
+    sck: SerializeAsAny[Value]
+    conner: SerializeAsAny[Value]
+
+
+class RankPlace(Value):
+    """A candidate's position in the input, its score and its score card."""
+
+    index: int
+    score: float | None
+    scorecard: ScoreCard
+
+
+class RankResult(Value):
+    """Candidates, best first."""
+
+    ranking: tuple[RankPlace, ...]
+
+
+def check_job(guard: Guardrail) -> LineJob[CheckRow]:
+    """Check answers."""
+
+    def process(rows: Sequence[CheckRow]) -> list[GuardedAnswer]:
+        return guard.check_batch([row.request() for row in rows])
+
+    return LineJob(CheckRow, process, batch_size=ROWS_PER_CALL, title="check")
+
+
+def rank_job(
+    guard: Guardrail, take: Callable[[Sequence[list[GuardedAnswer]]], None] = lambda _: None
+) -> LineJob[RankRow]:
+    """Rank answers.
+
+    Args:
+        guard: The guardrail.
+        take: Called with the full ranked answers; the results hold only their scores.
+    """
+
+    def process(rows: Sequence[RankRow]) -> list[RankResult]:
+        ranked = guard.rank_batch(
+            [
+                RankRequest(question=row.question, answers=row.answers, evidence=row.items)
+                for row in rows
+            ]
+        )
+        take(ranked)
+        return [RankResult(ranking=tuple(map(_place, group))) for group in ranked]
+
+    return LineJob(RankRow, process, batch_size=ROWS_PER_CALL, title="rank")
+
+
+def score_job(guard: Guardrail, sck_weights: Path | None = None) -> LineJob[ScoreRow]:
+    """Score answers with SCK and CONNER.
+
+    Args:
+        guard: The guardrail; ``model.causal_lm`` of its configuration computes likelihoods.
+        sck_weights: File of weights by intent, written by ``training.sck_weights``; None for the
+            paper's.
+
+    Raises:
+        ConfigError: The weights cannot be read, or the causal language model is unknown.
+    """
+    from guardrail.scorers import ScoringRequest, conner_input, open_conner, sck_input
+    from judges.encoder import create_encoder
+    from judges.registry import create_nli
+    from judges.sck import SCKScorer, SCKSettings
+    from judges.sck.report import load_weights
+
+    weights = SCKSettings() if sck_weights is None else SCKSettings(load_weights(sck_weights))
+    nli = create_nli(guard.config.judge)
+    sck = SCKScorer(create_encoder(), nli, weights)
+    conner = open_conner(nli, guard.config)
+
+    def process(rows: Sequence[ScoreRow]) -> list[ScoreResult]:
+        checked = guard.check_batch([row.request() for row in rows], policy=ANNOTATE)
+        requests = [
+            ScoringRequest(
+                item.question,
+                AttributedAnswer(text=item.text, marked=item.marked, sentences=item.sentences),
+                item.evidence,
+                item.entities,
+            )
+            for item in checked
+        ]
+        pairs = [(request, row.reference) for request, row in zip(requests, rows, strict=True)]
+        return [
+            ScoreResult(sck=structure, conner=perspectives)
+            for structure, perspectives in zip(
+                sck.score([sck_input(*pair) for pair in pairs]),
+                conner.score([conner_input(*pair) for pair in pairs]),
+                strict=True,
+            )
+        ]
+
+    return LineJob(ScoreRow, process, title="score")
+
+
+def _place(answer: GuardedAnswer) -> RankPlace:
+    return RankPlace(
+        index=answer.index, score=answer.scorecard.overall.value, scorecard=answer.scorecard
+    )
 
 
 def json_line(value: object) -> str:
