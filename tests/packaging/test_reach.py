@@ -25,7 +25,7 @@ def modules() -> dict[str, Path]:
 
 
 def names_in(name: str, file: Path) -> set[str]:
-    """Modules that a module imports, anywhere in it, or names as ``module`` or ``module:name``."""
+    """Modules that a module imports anywhere, or names as ``module`` or ``module:name``."""
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     found = {name.rpartition(".")[0]}
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -35,7 +35,7 @@ def names_in(name: str, file: Path) -> set[str]:
             found |= {f"{node.module}", *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             text = node.value.partition(":")[0]
-            found.add(f"{package}{text}" if text.startswith(".") else text)
+            found |= {text, f"{package}.{text.removeprefix('.')}"}
     return found
 
 
