@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.core.cpus import usable_cpus
 from guardrail.core.errors import JudgeError
+from guardrail.core.workers import usable_cpus
 from judges.letters import readable, without_unknown_symbols
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from uuid import uuid4
 
 from guardrail.bulk.inputs import Format, Shard, file_state, file_system, plan_shards, read_shard
 from guardrail.bulk.scorer import BulkScorer, as_table
-from guardrail.core.cpus import usable_cpus
 from guardrail.core.errors import GuardrailError, InputError, MissingExtraError
 from guardrail.core.types import Value
+from guardrail.core.workers import usable_cpus
 from guardrail.intervals import Rate, mean, share
 
 __all__ = ["SHARD_ROWS", "Summary", "run_bulk"]

@@ -16,8 +16,6 @@ from pydantic import (
     model_validator,
 )
 
-from guardrail.core.errors import ConfigError
-from guardrail.core.fields import did_you_mean
 from guardrail.core.secrets import redact
 from guardrail.core.types.value import Probability, Value
 
@@ -465,6 +463,9 @@ def as_strictness(value: object) -> Strictness | VerdictThresholds:
     Raises:
         ConfigError: It is none of these; the message names the nearest preset.
     """
+    from guardrail.core.errors import ConfigError
+    from guardrail.core.fields import did_you_mean
+
     if isinstance(value, Strictness | VerdictThresholds):
         return value
     if isinstance(value, str):

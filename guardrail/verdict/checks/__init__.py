@@ -1,4 +1,4 @@
-"""The checks that complement the judge, each in a file of its own.
+"""The checks that complement the judge.
 
 Those of ``all_checks`` have a switch in ``[checks]``. Others join them from outside: by name in
 ``checks.more``, or handed to the guardrail.
@@ -10,10 +10,10 @@ from typing import cast
 
 from guardrail.core.errors import ConfigError
 from guardrail.core.plugins import NOWHERE, made_part, named_part
-from guardrail.verdict.checks.base import Check, ValidInTime
+from guardrail.verdict.checks.base import Check
 from guardrail.verdict.checks.base import Context as Context
 from guardrail.verdict.checks.copied import Copied
-from guardrail.verdict.checks.names import KnownSubject, UnknownNames
+from guardrail.verdict.checks.names import KnownSubject, UnknownNames, ValidInTime
 from guardrail.verdict.checks.stated import ExactMatch, Stated, YesNo
 from guardrail.verdict.checks.typed_values import TypedValues
 

@@ -130,26 +130,6 @@ class Premises:
         return not statement.subject or statement.subject in self.subjects
 
 
-SURE = 0.5
-"""Least probability at which the judge's opinion on a statement counts."""
-
-
-class ValidInTime:
-    """Finds sentences that only statements support that do not hold at their time."""
-
-    name = "valid_in_time"
-
-    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
-        """Find that what carries the sentence has ended or has not begun."""
-        carrying = [s for number, s in evidence.chosen if evidence.carries(number) >= SURE]
-        ended = [statement for statement in carrying if not applies(claim, statement)]
-        if not ended or len(ended) < len(carrying):
-            return ()
-        because = f"at another time: {ended[0].text}"
-        span = (0, len(claim.text))
-        return (finding(self.name, Effect.MISSING, claim, span, because, decides=True),)
-
-
 def applies(claim: Claim, statement: Statement) -> bool:
     """True if a statement holds at the time that a sentence speaks of.
 

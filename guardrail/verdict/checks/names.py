@@ -1,4 +1,4 @@
-"""Names that occur in no evidence and no question."""
+"""What a sentence is about, and when: unknown subjects and names, and facts of another time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from guardrail.core.text.names import nation_words
 from guardrail.core.text.units import is_unit_name
 from guardrail.core.text.words import Token, content_stems, fold, plain, tokenise
 from guardrail.core.types import Effect, Finding
-from guardrail.verdict.checks.base import Context, finding
+from guardrail.verdict.checks.base import Context, applies, finding
 from guardrail.verdict.claims import opening_name
 
 if TYPE_CHECKING:
@@ -75,3 +75,23 @@ def _says_nothing(token: Token) -> bool:
         or is_unit_name(token.folded)
         or token.folded.partition("'")[0] in lexicon_set("function_words", "speakers")
     )
+
+
+SURE = 0.5
+"""Least probability at which the judge's opinion on a statement counts."""
+
+
+class ValidInTime:
+    """Finds sentences that only statements support that do not hold at their time."""
+
+    name = "valid_in_time"
+
+    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
+        """Find that what carries the sentence has ended or has not begun."""
+        carrying = [s for number, s in evidence.chosen if evidence.carries(number) >= SURE]
+        ended = [statement for statement in carrying if not applies(claim, statement)]
+        if not ended or len(ended) < len(carrying):
+            return ()
+        because = f"at another time: {ended[0].text}"
+        span = (0, len(claim.text))
+        return (finding(self.name, Effect.MISSING, claim, span, because, decides=True),)
