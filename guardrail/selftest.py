@@ -23,16 +23,16 @@ TRIED = {
 
 
 def try_judge(judge: GroundingJudge, setting: str = "judge") -> None:
-    """Have a judge tell three sentences apart.
+    """Check that a judge distinguishes three sentences.
 
-    Of a judge that tells no contradictions it is enough that it supports neither of the false two.
+    A judge that detects no contradictions only has to support neither of the false two.
 
     Args:
         judge: The judge, loaded or not.
         setting: The setting that names it.
 
     Raises:
-        JudgeError: It finds one of them something else, or cannot be asked.
+        JudgeError: A verdict is wrong, or the judge failed.
     """
     from judges.base import GroundingItem, traits_of
     from judges.grounding import grounded_by
@@ -40,14 +40,10 @@ def try_judge(judge: GroundingJudge, setting: str = "judge") -> None:
     items = [GroundingItem(statements=(EVIDENCE,), sentence=sentence) for sentence in TRIED]
     found = [grounding.verdict for grounding in grounded_by(judge, items)]
     wanted = list(TRIED.values())
-    if traits_of(judge).tells_contradiction:
-        right = found == wanted
-    else:
-        right = all(
-            (one is Verdict.SUPPORTED) == (other is Verdict.SUPPORTED)
-            for one, other in zip(found, wanted, strict=True)
-        )
-    if not right:
+    supported = [verdict is Verdict.SUPPORTED for verdict in found]
+    if found != wanted and (
+        traits_of(judge).tells_contradiction or supported != [True, False, False]
+    ):
         verdicts = ", ".join(map(str, found))
         raise JudgeError(
             f"the judge {judge.name} fails its self-test: given {EVIDENCE!r} it finds "

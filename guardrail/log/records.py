@@ -176,7 +176,7 @@ class SQLiteLog(Closing):
         attached later.
 
         Returns:
-            Whether the record exists.
+            True if the record exists.
 
         Raises:
             RecordError: There is no such record, or the feedback cannot be written.

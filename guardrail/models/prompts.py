@@ -96,7 +96,7 @@ def system_prompt(triples: Iterable[Triple], *, instruct: bool) -> str:
 
     Args:
         triples: The facts to show, chosen by ``relevant_triples``.
-        instruct: Whether KaLMA's instruction and demonstration come before them.
+        instruct: Put KaLMA's instruction and demonstration before them.
     """
     facts = f"{NOTICE}\n<facts>\n{flatten(triples)}\n</facts>"
     if not instruct:

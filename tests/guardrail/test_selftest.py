@@ -36,7 +36,9 @@ class TellsSupportAlone:
         """Nothing to load."""
 
     def judge(self, pairs):
-        right = next(told for told, verdict in TRIED.items() if verdict is Verdict.SUPPORTED)
+        right = next(
+            reported for reported, verdict in TRIED.items() if verdict is Verdict.SUPPORTED
+        )
         scores = [0.9 if pair.hypothesis == right else 0.1 for pair in pairs]
         return [NLIScores(entailment=it, neutral=1.0 - it, contradiction=0.0) for it in scores]
 
@@ -49,7 +51,7 @@ def test_a_judge_of_support_alone_need_tell_no_contradiction():
     try_judge(NLIGrounding(TellsSupportAlone()))
 
 
-def test_a_judge_that_supports_all_is_told():
+def test_a_judge_that_supports_everything_fails():
     config = GuardrailConfig(judge=AGREES, graph={"location": "none"})
     with Guardrail(config) as guard, pytest.raises(JudgeError, match="agrees-1 fails its self"):
         guard.self_test()

@@ -121,7 +121,7 @@ def test_evidence_of_a_call_is_judged_as_it_was(tmp_path: Path) -> None:
     assert {item["value"] for item in both if "value" in item} == {"Lyon"}
 
 
-def test_what_cannot_be_judged_is_told(log: Path, tmp_path: Path) -> None:
+def test_an_answer_that_cannot_be_judged_is_reported(log: Path, tmp_path: Path) -> None:
     new = graph(tmp_path, "new")
     rows = tmp_path / "out" / "answers.jsonl"
     rows.parent.mkdir()

@@ -47,7 +47,7 @@ ALL = set().union(*OPTIONS.values())
 
 def unknown(text: str) -> list[str]:
     """The options that a text names and no command has, or not the one named before it."""
-    told = []
+    reported = []
     for match in OPTION.finditer(text):
         option = match.group()
         before = [*COMMAND.finditer(text, 0, match.start())]
@@ -57,8 +57,8 @@ def unknown(text: str) -> list[str]:
         near = before and not re.search(r"[.;:]\s", text[before[-1].end() : match.start()])
         known = OPTIONS[" ".join(words)] if words and near else ALL
         if option not in known and option not in OF_OTHERS:
-            told.append(f"{' '.join(['guardrail', *words]) if words and near else ''} {option}")
-    return told
+            reported.append(f"{' '.join(['guardrail', *words]) if words and near else ''} {option}")
+    return reported
 
 
 def texts(folder: Path) -> Iterator[tuple[str, str]]:
@@ -79,7 +79,9 @@ def texts(folder: Path) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("package", [guardrail, kg, judges, chains], ids=lambda item: item.__name__)
 def test_an_option_that_is_advised_exists(package) -> None:
     folder = Path(package.__file__).parent
-    assert [(place, *told) for place, text in texts(folder) if (told := unknown(text))] == []
+    assert [
+        (place, *reported) for place, text in texts(folder) if (reported := unknown(text))
+    ] == []
 
 
 def test_one_that_does_not_would_be_seen() -> None:

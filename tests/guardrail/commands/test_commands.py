@@ -139,7 +139,7 @@ def test_kg_load_query_and_stats(tmp_path):
     assert counts["triples"] == 2
 
 
-def test_the_version_is_told():
+def test_the_version_is_printed():
     done = CliRunner().invoke(app, ["--version"])
     assert re.fullmatch(r"kg-guardrail \d+\.\d+\.\d+\n", done.stdout)
 
@@ -184,11 +184,11 @@ def test_a_mistaken_option_stops_the_command(mistake, said, tmp_path, monkeypatc
     monkeypatch.setattr("sys.argv", ["guardrail", "check", "-i", "rows.jsonl", *mistake.split()])
     with pytest.raises(SystemExit) as stop:
         main()
-    told = capsys.readouterr()
+    reported = capsys.readouterr()
     assert stop.value.code == 1
-    assert told.out == ""
-    assert told.err.startswith(f"guardrail: {said}")
-    assert told.err.count("\n") == 1
+    assert reported.out == ""
+    assert reported.err.startswith(f"guardrail: {said}")
+    assert reported.err.count("\n") == 1
 
 
 def test_a_key_that_means_a_field_is_an_error_and_any_other_is_passed_over(lines):

@@ -89,13 +89,13 @@ def test_a_line_without_end_is_refused_and_the_next_one_read(tmp_path, monkeypat
     assert found[2]["error"].startswith("line 3: longer than 24 characters")
 
 
-def test_failures_and_keys_that_were_not_read_are_told_at_the_end(tmp_path, capsys):
+def test_failures_and_keys_that_were_not_read_are_reported_at_the_end(tmp_path, capsys):
     source = tmp_path / "in"
     source.write_text('{"value": 1, "gold": 1}\n{"value": -1, "gold": 2}\n{"value": 3}\n')
     run_lines(LineJob(Number, squares), str(source), str(tmp_path / "out"))
-    told = capsys.readouterr().err
-    assert "not read: 'gold'" in told
-    assert told.endswith("1 of 3 lines failed\n")
+    reported = capsys.readouterr().err
+    assert "not read: 'gold'" in reported
+    assert reported.endswith("1 of 3 lines failed\n")
 
 
 def test_an_interrupt_tells_how_many_lines_are_written(tmp_path, capsys):

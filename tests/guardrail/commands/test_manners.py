@@ -48,7 +48,7 @@ def in_a_terminal(*arguments: str) -> str:
     return on_terminal("-m", "guardrail", *arguments, env=environment)
 
 
-def test_a_terminal_shows_the_sentence_beside_its_evidence(handbook: Path) -> None:
+def test_a_terminal_shows_each_sentence_next_to_its_evidence(handbook: Path) -> None:
     arguments = ("check", "Toll?", "The toll is 5 dollars.", "--passage", str(handbook))
     shown = in_a_terminal(*arguments)
     line = next(line for line in shown.splitlines() if "The toll is" in line)
@@ -75,7 +75,9 @@ def test_input_of_which_nothing_can_be_used_fails(tmp_path: Path, content: bytes
     assert said in str(done.exception)
 
 
-def test_wrong_bytes_are_told_by_line_and_a_byte_order_mark_is_none(tmp_path: Path) -> None:
+def test_invalid_bytes_fail_their_line_and_a_byte_order_mark_is_skipped(
+    tmp_path: Path,
+) -> None:
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_bytes(b'\xef\xbb\xbf{"answer": "Yes."}\n{"answer": "caf\xe9"}\n')
     done = run("check", "--judge", "none", "-i", str(source), "-o", str(target))
@@ -85,7 +87,7 @@ def test_wrong_bytes_are_told_by_line_and_a_byte_order_mark_is_none(tmp_path: Pa
     assert bad["error"] == "line 2: not UTF-8: the byte 0xE9"
 
 
-def test_a_port_in_use_is_told_before_loading() -> None:
+def test_a_port_in_use_is_reported_before_loading() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -126,14 +128,14 @@ def test_a_file_that_is_missing_empty_or_another_thing_fails(
 @pytest.mark.parametrize("command", ["log", "report"])
 @pytest.mark.parametrize("option", ["--since", "--until"])
 @pytest.mark.parametrize(
-    "told",
+    "text",
     ["99999999999d", "999999999999999999w", "9" * 5_000 + "s", "0001-01-01T00:00+14:00",
      "9999-12-31T23:59-14:00", "0000-00-00", "soon", ""],
-    ids=lambda told: told[:24],
+    ids=lambda text: text[:24],
 )  # fmt: skip
-def test_a_time_that_is_none_is_told(tmp_path: Path, command: str, option: str, told: str) -> None:
+def test_an_invalid_time_is_refused(tmp_path: Path, command: str, option: str, text: str) -> None:
     path = tmp_path / "scores.sqlite"
     open_log(path).close()
-    done = run(command, str(path), option, told)
+    done = run(command, str(path), option, text)
     assert (done.exit_code, type(done.exception)) == (1, InputError)
     assert len(str(done.exception)) < 200

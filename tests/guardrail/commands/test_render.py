@@ -27,7 +27,7 @@ def test_a_ranking_is_shown_best_first_with_what_ordered_it(exact_guard):
     assert "rank 1 of 2: grounded 1.00" in shown
 
 
-def test_each_reason_has_a_line_and_a_problem_is_told_once():
+def test_each_reason_has_a_line_and_a_problem_is_shown_once():
     message = "the model cannot be reached"
     answer = GuardedAnswer(
         id="1",

@@ -22,7 +22,7 @@ def settings(folder: Path) -> Path:
     return path
 
 
-def test_the_gateway_is_strict_unless_told() -> None:
+def test_the_gateway_is_strict_by_default() -> None:
     assert strict_unless_named(build_config(None)).policy.name == "strict"
 
 

@@ -1,4 +1,4 @@
-"""``assert_grounded``: what passes, what falls short and how it is told."""
+"""``assert_grounded``: what passes, what falls short and how it is reported."""
 
 import pytest
 
@@ -15,12 +15,12 @@ def test_a_carried_answer_passes_and_tells_its_claims(guard: Guardrail) -> None:
     assert (found.verdict, found.claims, found.supported) == ("supported", 2, 1.0)
 
 
-def test_a_contradiction_is_told_with_the_fact_against_it(guard: Guardrail) -> None:
-    with pytest.raises(AssertionError) as told:
+def test_a_contradiction_is_reported_with_the_conflicting_fact(guard: Guardrail) -> None:
+    with pytest.raises(AssertionError) as reported:
         assert_grounded("The Fjell 3 costs 2,190 euros.", [PRICE], guard=guard)
-    assert "100% of the claims are contradicted, at most 0% may be" in str(told.value)
-    assert 'contradicted: "The Fjell 3 costs 2,190 euros.", but: ' in str(told.value)
-    assert "2,490 euros" in str(told.value)
+    assert "100% of the claims are contradicted, at most 0% may be" in str(reported.value)
+    assert 'contradicted: "The Fjell 3 costs 2,190 euros.", but: ' in str(reported.value)
+    assert "2,490 euros" in str(reported.value)
 
 
 def test_a_lower_bar_lets_part_of_an_answer_go_without_support(guard: Guardrail) -> None:

@@ -41,7 +41,7 @@ def test_clusters_that_agree_make_the_difference_less_certain() -> None:
     assert paired_difference(40 * [0], 40 * ["a"]).high == paired_difference([0], ["a"]).high
 
 
-def test_rows_that_turned_are_told_with_their_sentences_and_what_changed() -> None:
+def test_changed_rows_are_listed_with_their_sentences_and_the_cause() -> None:
     old = result(
         "a", "supported", passed=True, answer="One. Two.", versions={"judge_hash": "1"},
         sentences={"One.": "supported", "Two.": "supported"},

@@ -61,7 +61,7 @@ def test_a_row_that_falls_short_fails_the_run_and_says_why() -> None:
     assert evaluate([WRONG, AWARD], "--fail-under", "0.5").exit_code == 0
 
 
-def test_what_turned_since_the_last_run_is_told() -> None:
+def test_changes_since_the_last_run_are_printed() -> None:
     files = ("--output", "run.jsonl", "--against", "run.jsonl", "--fail-on-worse")
     first = evaluate([GOOD, AWARD], *files)
     assert first.exit_code == 0
@@ -91,8 +91,8 @@ def test_what_cannot_be_read_is_not_checked_and_does_not_pass() -> None:
 def test_an_expectation_in_other_words_or_unknown() -> None:
     assert evaluate([WRONG | {"expected": "contradicted"}], "--fail-under", "1").exit_code == 0
     assert evaluate([GOOD | {"expected": True}], "--fail-under", "1").exit_code == 0
-    told = evaluate([GOOD | {"expected": "rihgt"}])
-    assert "there is no 'rihgt'; known: supported" in told.stdout
+    reported = evaluate([GOOD | {"expected": "rihgt"}])
+    assert "there is no 'rihgt'; known: supported" in reported.stdout
 
 
 def test_an_empty_file_and_a_run_that_is_none_cannot_be_used() -> None:
@@ -109,7 +109,7 @@ def test_folders_that_are_not_there_yet_are_made() -> None:
 
 
 @pytest.mark.parametrize("option", ["--output", "--junit"])
-def test_what_cannot_be_written_is_told_before_anything_is_judged(option: str) -> None:
+def test_an_unwritable_target_is_reported_before_anything_is_judged(option: str) -> None:
     Path("taken").write_text("a file", "utf-8")
     done = evaluate([GOOD], option, "taken/eval", "--config", "no-such-settings.toml")
     assert "cannot make the folder of taken/eval: " in str(done.exception)

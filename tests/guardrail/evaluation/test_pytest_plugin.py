@@ -102,8 +102,10 @@ def test_a_run_with_all_its_reports(project: pytest.Pytester) -> None:
     )
     done.stdout.no_fnmatch_line("*def require*")  # the test's own lines are what failed
     cases = {case.get("name"): case for case in ElementTree.parse("tests.xml").iter("testcase")}
-    told = {item.get("name"): item.get("value") for item in cases["test_wrong"].iter("property")}
-    assert told == {
+    reported = {
+        item.get("name"): item.get("value") for item in cases["test_wrong"].iter("property")
+    }
+    assert reported == {
         "guardrail.verdict": "contradicted",
         "guardrail.claims": "1",
         "guardrail.supported": "0.0",
@@ -112,7 +114,7 @@ def test_a_run_with_all_its_reports(project: pytest.Pytester) -> None:
     assert not list(cases["test_of_something_else"].iter("property"))
     page = Path("answers.html").read_text("utf-8")
     assert "2,190 euros" in page
-    # Which test it is stands beside the question, before an answer is opened.
+    # Which test it is is next to the question before an answer is opened.
     assert re.search(r"<summary>(?:(?!</summary>).)*test_bot\.py::test_wrong", page)
     assert "readers said" not in page
 
@@ -162,7 +164,7 @@ def test_over_several_processes_the_reports_are_whole(project: pytest.Pytester) 
 
 
 @pytest.mark.parametrize("path", ["taken.txt/answers.html", "."])
-def test_a_page_that_cannot_be_written_is_told_before_the_first_test(
+def test_an_unwritable_page_is_reported_before_the_first_test(
     project: pytest.Pytester, path: str
 ) -> None:
     project.makefile(".txt", taken="a file")
@@ -183,7 +185,7 @@ def test_settings_come_from_the_file_that_the_project_names(project: pytest.Pyte
     run(project, "test_settings.py").assert_outcomes(passed=1)
 
 
-def test_a_wrong_marker_is_told(project: pytest.Pytester) -> None:
+def test_a_wrong_marker_is_refused(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_marker="""
         import pytest

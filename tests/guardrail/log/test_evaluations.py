@@ -11,7 +11,7 @@ WRONG = "The Fjell 3 costs 2,190 euros."
 EVENT = "gen_ai.evaluation.result"
 
 
-def test_every_judged_sentence_is_told_with_its_place(guard: Guardrail) -> None:
+def test_every_judged_sentence_is_an_evaluation_with_its_position(guard: Guardrail) -> None:
     answer = guard.check("", f"{RANGE} {WRONG}", evidence=[RANGE, PRICE], policy=STRICT)
     assert len(answer.removed) == 1
     kept, removed = (item for item in evaluations_of(answer) if item.name == "groundedness")
@@ -32,12 +32,12 @@ def test_events_stand_on_the_span_of_their_answer_below_the_caller_s(telemetry, 
     assert check.parent.span_id == own.get_span_context().span_id
     events = [event.attributes for event in check.events if event.name == EVENT]
     assert len(events) == len(evaluations_of(answer))
-    told = [event for event in events if event["gen_ai.evaluation.name"] == "groundedness"]
-    assert [event["gen_ai.evaluation.score.label"] for event in told] == [
+    reported = [event for event in events if event["gen_ai.evaluation.name"] == "groundedness"]
+    assert [event["gen_ai.evaluation.score.label"] for event in reported] == [
         "supported",
         "contradicted",
     ]
-    assert [event["guardrail.sentence.index"] for event in told] == [0, 1]
+    assert [event["guardrail.sentence.index"] for event in reported] == [0, 1]
     assert {event["gen_ai.response.id"] for event in events} == {"one"}
     assert check.attributes["openinference.span.kind"] == "GUARDRAIL"
     assert check.attributes["guardrail.action"] == "annotate"

@@ -120,7 +120,7 @@ def test_retention_deletes_old_records(tmp_path):
         assert [record.answer.id for record in log.records()] == ["new"]
 
 
-def test_feedback_stands_beside_its_record(tmp_path):
+def test_feedback_is_stored_with_its_record(tmp_path):
     with SQLiteLog(tmp_path / "log.sqlite") as log:
         record = Record(answer=answer())
         log.write_record(record)
@@ -153,10 +153,10 @@ def test_feedback_that_comes_before_its_record_waits_for_it(log):
 
 
 @pytest.mark.parametrize(
-    ("told", "thumb"), [("up", 1), ("Down", -1), (1, 1), (-1, -1), ("-1", -1), (0, 0)]
+    ("reported", "thumb"), [("up", 1), ("Down", -1), (1, 1), (-1, -1), ("-1", -1), (0, 0)]
 )
-def test_a_thumb_is_a_number_or_a_word(told, thumb):
-    assert Feedback(record_id="r", thumb=told).thumb == thumb
+def test_a_thumb_is_a_number_or_a_word(reported, thumb):
+    assert Feedback(record_id="r", thumb=reported).thumb == thumb
 
 
 @pytest.mark.parametrize("version", [1, 999])

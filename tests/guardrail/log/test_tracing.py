@@ -75,8 +75,8 @@ def test_an_ask_with_regeneration(telemetry, monkeypatch):
     ]
     assert telemetry.tree() == ["guardrail.ask", *attempt, *attempt]
     (ask,) = telemetry.named("guardrail.ask")
-    told = [event.attributes["guardrail.answer.id"] for event in ask.events]
-    assert set(told) == {answer.id}, "nothing of the candidate that lost"
+    reported = [event.attributes["guardrail.answer.id"] for event in ask.events]
+    assert set(reported) == {answer.id}, "nothing of the candidate that lost"
     assert ask.attributes["guardrail.score.overall"] == 1.0
     chat = telemetry.named("chat scripted")[0]
     assert chat.kind is SpanKind.CLIENT
@@ -119,10 +119,10 @@ def test_no_span_holds_what_an_error_says(telemetry, unavailable):
     policy = STRICT.changed(unavailable=unavailable)
     with Guardrail(GuardrailConfig(judge="none"), policy=policy, retriever=fails) as guard:
         try:
-            told = guard.check(QUESTION, "Mozart was born in Salzburg.").errors[0].message
+            reported = guard.check(QUESTION, "Mozart was born in Salzburg.").errors[0].message
         except KnowledgeGraphError as error:
-            told = str(error)
-    assert QUESTION in told
+            reported = str(error)
+    assert QUESTION in reported
     assert telemetry.named("retrieval")[0].attributes["error.type"] == "KnowledgeGraphError"
     written = "".join(span.to_json() for span in telemetry.spans())
     assert "Mozart" not in written
