@@ -317,9 +317,8 @@ def score_job(guard: Guardrail, sck_weights: Path | None = None) -> LineJob[Scor
     from judges.sck.report import load_weights
 
     weights = SCKSettings() if sck_weights is None else SCKSettings(load_weights(sck_weights))
-    nli = create_nli(guard.config.judge)
-    sck = SCKScorer(create_encoder(), nli, weights)
-    conner = open_conner(nli, guard.config)
+    sck = SCKScorer(create_encoder(), weights)
+    conner = open_conner(create_nli(guard.config.judge), guard.config)
 
     def process(rows: Sequence[ScoreRow]) -> list[ScoreResult]:
         checked = guard.check_batch([row.request() for row in rows], policy=ANNOTATE)

@@ -316,12 +316,12 @@ def _conner_scores(report: ConnerReport) -> dict[str, Score]:
     }
 
 
-def sck_scorer(nli: NLIJudge | None = None) -> SCKGuardScorer:
+def sck_scorer() -> SCKGuardScorer:
     """SCK with the shipped encoder; the guardrail's own verdicts serve as KG-AttrScore."""
     from judges.encoder import create_encoder
     from judges.sck import SCKScorer
 
-    return SCKGuardScorer(SCKScorer(create_encoder(), nli))
+    return SCKGuardScorer(SCKScorer(create_encoder()))
 
 
 class SCKGuardScorer:

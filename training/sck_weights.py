@@ -23,7 +23,6 @@ from pydantic import ValidationError
 from guardrail.core.errors import InputError
 from guardrail.core.types import Passage, Triple, Value
 from judges.sck.report import TABLE_3, Intent, PartWeights, SCKInput, SCKReport
-from judges.sck.scorer import SCKScorer
 
 __all__ = ["Learned", "RatedAnswer", "learn_weights", "main", "read_rated", "table"]
 
@@ -219,11 +218,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--judge", default="onnx", help="name of the NLI judge")
     options = parser.parse_args(arguments)
+    from benchmarks.sck.judged import JudgedScorer
     from judges.encoder import create_encoder
     from judges.registry import create_nli
 
     rows = read_rated(options.rows)
-    scorer = SCKScorer(create_encoder(), create_nli(options.judge))
+    scorer = JudgedScorer(create_encoder(), create_nli(options.judge))
     reports = scorer.score([row.input for row in rows])
     learned = learn_weights(reports, [row.rating for row in rows], folds=options.folds)
     print(table(learned))

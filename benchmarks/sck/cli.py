@@ -13,11 +13,12 @@ import typer
 from benchmarks.data import read_jsonl
 from benchmarks.provenance import markdown, provenance
 from benchmarks.sck.cost import cost, graph_answers, passage_answers
+from benchmarks.sck.judged import JudgedScorer
 from benchmarks.sck.rates import Pair, sensitivity
 from benchmarks.sck.tables import labelled_answers, table_2, table_3, table_5
 from judges.encoder import create_encoder
 from judges.registry import create_nli
-from judges.sck import Intent, SCKScorer, SCKSettings
+from judges.sck import Intent, SCKSettings
 from judges.sck.report import load_weights
 
 __all__ = ["app"]
@@ -46,7 +47,7 @@ def tables(
     """Print Tables 2, 3 and 5 (average SCK by intent, on labelled answers)."""
     settings = SCKSettings() if weights is None else SCKSettings(load_weights(weights))
     answers = labelled_answers(data, rows)
-    scorer = SCKScorer(create_encoder(), create_nli(judge), settings)
+    scorer = JudgedScorer(create_encoder(), create_nli(judge), settings)
     reports = scorer.score([answer.row for answer in answers])
     fixed, judged = provenance(), provenance(judge=judge)
     found = [table_2(fixed), table_3(fixed), table_5(answers, reports, judged)]
@@ -77,7 +78,7 @@ def rates(
     keep: Annotated[Path | None, typer.Option(help="Measured rows; a stopped run goes on.")] = None,
 ) -> None:
     """Print how often a score falls when an answer is spoilt in one respect."""
-    scorer = SCKScorer(create_encoder(), create_nli(judge))
+    scorer = JudgedScorer(create_encoder(), create_nli(judge))
     found = sensitivity(_pairs(data, "nq")[:rows], scorer, keep)
     lines: list[list[object]] = [
         [rate.name.strip(), rate.lower, rate.total, rate.lower / max(1, rate.total), rate.target]

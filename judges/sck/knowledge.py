@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from heapq import nsmallest
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.types import (
     Category,
     Evidence,
-    NLIScores,
     Passage,
     Score,
     Sentence,
@@ -20,7 +16,6 @@ from guardrail.core.types import (
     Triple,
     linearise,
 )
-from judges.base import NLIJudge, Pair
 from judges.sck.language import Name, fold, occurs
 from judges.sck.report import (
     EntityRelevance,
@@ -127,7 +122,7 @@ def score_knowledge(
     names: tuple[NamedEntity, ...],
     entities: Sequence[DescribedEntity],
     cosines: Mapping[tuple[str, str], float],
-    verdicts: tuple[SentenceVerdict, ...] | None,
+    verdicts: tuple[SentenceVerdict, ...],
     weights: KnowledgeWeights,
 ) -> KnowledgeReport:
     """Compute K (eq. 3).
@@ -137,7 +132,7 @@ def score_knowledge(
         names: Its names, verified or not.
         entities: Its linked entities with their descriptions.
         cosines: Cosine of (question, description).
-        verdicts: Its judged sentences; None without evidence or judge.
+        verdicts: Its judged sentences.
         weights: Weights of the three parts.
     """
     question = item.question.strip()
@@ -175,7 +170,7 @@ def score_knowledge(
         kg_attr_mean=raw,
         names=names,
         entities=relevance,
-        sentences=verdicts or (),
+        sentences=verdicts,
     )
     if not item.evidence and not item.entities:
         score = Score(reason="there is no evidence")
@@ -195,16 +190,14 @@ def _verifiable(item: SCKInput, names: tuple[NamedEntity, ...]) -> Score:
     return Score(value=known / len(names), evidence=counted)
 
 
-def _attribution(
-    item: SCKInput, verdicts: tuple[SentenceVerdict, ...] | None
-) -> tuple[Score, Score]:
+def _attribution(item: SCKInput, verdicts: tuple[SentenceVerdict, ...]) -> tuple[Score, Score]:
     """KG-Attr for decisions and the raw mean of eq. 3.
 
     The first is the mean over claims, at least 0, so that an answer without support earns
     nothing; the second is the mean over all sentences, in [-1, 1].
     """
     if not verdicts:
-        reason = "no judge" if item.evidence else "there is no evidence"
+        reason = "no sentence was judged" if item.evidence else "there is no evidence"
         missing = Score(reason=reason if item.answer.strip() else "the answer is empty")
         return missing, missing
     values = [verdict.value for verdict in verdicts]
@@ -225,82 +218,18 @@ VALUES = {
     Category.CONTRADICTORY: -1,
 }
 SUPPORT = {Category.SUPPORTIVE: 1.0, Category.PARTIALLY_SUPPORTIVE: 0.5}
-LABELS = {
-    "entailment": (1, "entails it"),
-    "neutral": (0, "leaves it open"),
-    "contradiction": (-1, "contradicts it"),
-}
 NAMES = {1: "attributable", 0: "extrapolatory", -1: "contradictory"}
 
-_BOUNDARY = re.compile(r"(?<=[.!?])[\"”’')]*\s+(?=\S)|\n+")
-Item = TypeVar("Item")
+
+def attribute(item: SCKInput) -> tuple[SentenceVerdict, ...]:
+    """The verdicts of an answer's sentences; none if no sentence was judged."""
+    if all(sentence.category is None for sentence in item.sentences):
+        return ()
+    return tuple(_verdict(sentence, item.evidence) for sentence in item.sentences)
 
 
-class _Claim(NamedTuple):
-    """A sentence for the judge, with its premise."""
-
-    row: int
-    place: int
-    sentence: str
-    triples: tuple[Triple, ...]
-    premise: str
-
-
-def attribute(
-    batch: Sequence[SCKInput], judge: NLIJudge | None
-) -> list[tuple[SentenceVerdict, ...] | None]:
-    """Judge the sentences of n answers in one batch.
-
-    Verdicts of the caller are used where there are any. Otherwise an NLI judge reads the evidence
-    that shares most words with the sentence as premise and the sentence as hypothesis.
-
-    Returns:
-        The verdicts of each answer; None for an answer that would need a judge and lacks judge or
-        evidence.
-    """
-    results: list[list[SentenceVerdict | None]] = []
-    claims: list[_Claim] = []
-    for row, item in enumerate(batch):
-        if any(sentence.category is not None for sentence in item.sentences):
-            results.append([_of_caller(entry, item.evidence) for entry in item.sentences])
-            continue
-        texts = [sentence.text for sentence in item.sentences] or _split(item.answer)
-        results.append([None] * len(texts))
-        if item.evidence and judge is not None:
-            claims += _claims(row, item, texts)
-    pairs = [Pair(claim.premise, claim.sentence) for claim in claims if claim.premise]
-    scores = iter(judge.judge(pairs) if judge is not None and pairs else ())
-    for claim in claims:
-        found = _from_nli(claim, next(scores)) if claim.premise else _silent(claim)
-        results[claim.row][claim.place] = found
-    return [None if None in verdicts else tuple(filter(None, verdicts)) for verdicts in results]
-
-
-def _split(answer: str) -> list[str]:
-    """Split an answer at sentence ends and line ends."""
-    return [piece.strip() for piece in _BOUNDARY.split(answer) if piece.strip()]
-
-
-def _silent(claim: _Claim) -> SentenceVerdict:
-    why = "extrapolatory: no evidence shares a word with it"
-    return SentenceVerdict(text=claim.sentence, value=0, rationale=why)
-
-
-def _from_nli(claim: _Claim, scores: NLIScores) -> SentenceVerdict:
-    value, says = LABELS[scores.label]
-    certainty = getattr(scores, scores.label)
-    return SentenceVerdict(
-        text=claim.sentence,
-        value=value,
-        support=float(value == 1),
-        rationale=f"{NAMES[value]}: the evidence {says} ({certainty:.2f}): {claim.premise}",
-        triples=claim.triples,
-        scores=scores,
-    )
-
-
-def _of_caller(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVerdict:
-    """A verdict of the caller with the triples that its citations and spans name."""
+def _verdict(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVerdict:
+    """A sentence's verdict with the triples that its citations and spans name."""
     if sentence.category is None:
         none = "extrapolatory: it makes no claim to check"
         return SentenceVerdict(text=sentence.text, value=0, support=None, rationale=none)
@@ -327,39 +256,3 @@ def _of_caller(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVerd
         rationale=f"{NAMES[value]}: {why}",
         triples=named,
     )
-
-
-def _claims(row: int, item: SCKInput, texts: Sequence[str]) -> Iterator[_Claim]:
-    """The sentences of an answer, each with the evidence that shares most words with it."""
-    triples = [entry for entry in item.evidence if isinstance(entry, Triple)]
-    passages = [entry.text for entry in item.evidence if isinstance(entry, Passage)]
-    pieces = list(dict.fromkeys(piece for text in passages for piece in _split(text)))
-    near_triples = _Nearest(triples, [triple.text for triple in triples])
-    near_pieces = _Nearest(pieces, pieces)
-    for place, text in enumerate(texts):
-        near = tuple(near_triples.best(text, MAX_TRIPLES))
-        premise = [linearise(near)] if near else []
-        premise += near_pieces.best(text, MAX_PASSAGE_SENTENCES)
-        yield _Claim(row, place, text, near, " ".join(premise))
-
-
-class _Nearest(Generic[Item]):
-    """An index of items by the words of their texts."""
-
-    def __init__(self, items: Sequence[Item], texts: Sequence[str]) -> None:
-        self._items = items
-        self._places: dict[str, list[int]] = defaultdict(list)
-        for place, text in enumerate(texts):
-            for word in _content_words(text):
-                self._places[word].append(place)
-
-    def best(self, text: str, most: int) -> list[Item]:
-        """The items that share most words with a text, in input order."""
-        words = _content_words(text)
-        shared = Counter(place for word in words for place in self._places.get(word, ()))
-        top = nsmallest(most, shared, key=lambda place: (-shared[place], place))
-        return [self._items[place] for place in sorted(top)]
-
-
-def _content_words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold())) - lexicon_set("function_words", "stop_words")

@@ -14,7 +14,6 @@ from guardrail.core.errors import ConfigError
 from guardrail.core.types import (
     Evidence,
     LinkedEntity,
-    NLIScores,
     Probability,
     Score,
     Sentence,
@@ -64,8 +63,7 @@ class SCKInput(Value):
     Attributes:
         question: The question; may be empty.
         answer: The answer, without citation markers, Markdown as it stands.
-        sentences: The answer's sentences. If any carries a ``category``, these verdicts are
-            used; otherwise the scorer's judge reads each sentence. Empty: the scorer splits.
+        sentences: The answer's judged sentences; those without a category make no claim.
         entities: Known entities of the question and of the answer.
         evidence: Triples and passages to judge against.
         reference: A reference answer, where there is one.
@@ -258,7 +256,6 @@ class SentenceVerdict(Value):
         support: 1 where the evidence supports the sentence, 0.5 where it supports a part, 0 where
             it does not; None for a sentence without a claim.
         triples: The supporting or conflicting triples.
-        scores: The judge's NLI probabilities; None for a verdict of the caller.
     """
 
     text: str
@@ -266,7 +263,6 @@ class SentenceVerdict(Value):
     support: Probability | None = 0.0
     rationale: str
     triples: tuple[Triple, ...] = ()
-    scores: NLIScores | None = None
 
 
 class KnowledgeReport(Value):

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from guardrail.core.types import Score
-from judges.base import NLIJudge
 from judges.sck.knowledge import (
     UNSUPPORTED,
     DescribedEntity,
@@ -53,28 +52,19 @@ class SCKScorer:
 
     Args:
         encoder: Classifies intents, and embeds for ER.
-        judge: Judges sentences without a verdict.
         settings: Weights.
     """
 
-    def __init__(
-        self,
-        encoder: OnnxEncoder,
-        judge: NLIJudge | None = None,
-        settings: SCKSettings | None = None,
-    ) -> None:
+    def __init__(self, encoder: OnnxEncoder, settings: SCKSettings | None = None) -> None:
         self._encoder = encoder
-        self._judge = judge
         self._settings = settings or SCKSettings()
 
     def warm_up(self) -> None:
-        """Load encoder and judge.
+        """Load the encoder.
 
         Raises:
-            JudgeError: A model cannot be loaded.
+            JudgeError: It cannot be loaded.
         """
-        if self._judge is not None:
-            self._judge.warm_up()
         self._encoder.intents(["Who is it?"])
 
     def read_ahead(self, batch: Sequence[SCKInput]) -> None:
@@ -104,7 +94,7 @@ class SCKScorer:
                 pipeline (tagger and entity recogniser); others are parsed here.
 
         Raises:
-            JudgeError: The encoder or the judge failed, or the English pipeline is missing.
+            JudgeError: The encoder failed, or the English pipeline is missing.
         """
         reports: list[SCKReport] = []
         for first in range(0, len(batch), ROWS_PER_PASS):
@@ -117,7 +107,6 @@ class SCKScorer:
                 # The encoder works on other cores while the tagger reads.
                 pool.submit(self.read_ahead, batch)
             readings = _readings(batch, docs)
-            verdicts = attribute(batch, self._judge)
         self.read_ahead(batch)
         names = [
             names_in(item.answer, readings[item.answer].names, item.entities) for item in batch
@@ -143,7 +132,7 @@ class SCKScorer:
                 verified(names[row], item.evidence),
                 entities[row],
                 cosines,
-                verdicts[row],
+                attribute(item),
                 self._settings.knowledge,
             )
             content = _content(item, readings)

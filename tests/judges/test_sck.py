@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.sck.judged import JudgedScorer
 from guardrail.core.types import (
     Category,
     Citation,
@@ -42,8 +43,8 @@ STEPS = (
 
 @pytest.fixture(scope="module")
 def scorer() -> SCKScorer:
-    """The scorer as shipped: encoder and NLI judge from the package's own weights."""
-    return SCKScorer(create_encoder(), create_nli("onnx"))
+    """The shipped encoder; an NLI judge reads sentences without a verdict."""
+    return JudgedScorer(create_encoder(), create_nli("onnx"))
 
 
 def link(name: str, identifier: str, description: str | None = None) -> LinkedEntity:
@@ -75,7 +76,7 @@ def test_an_answer_on_two_of_three_phones_has_content_two_thirds(scorer: SCKScor
     assert report.structure.intent is Intent.COMPARISON
 
 
-def test_every_sentence_gets_a_label_and_the_triples_behind_it(scorer: SCKScorer) -> None:
+def test_every_sentence_gets_a_label(scorer: SCKScorer) -> None:
     texts = (
         "Barack Obama held the position of President of the United States.",
         "Barack Obama is widely respected for his charisma.",
@@ -92,12 +93,10 @@ def test_every_sentence_gets_a_label_and_the_triples_behind_it(scorer: SCKScorer
     assert [(verdict.text, verdict.value) for verdict in verdicts] == list(
         zip(texts, (1, 0, -1), strict=True)
     )
-    assert "position held: President of the United States" in verdicts[0].rationale
-    assert FACTS[1] in verdicts[2].triples
     assert report.knowledge.kg_attr_mean.value == 0
 
 
-def test_verdicts_of_the_caller_are_used_without_a_judge() -> None:
+def test_a_verdict_has_the_triples_that_its_sentence_cites() -> None:
     text = "Barack Obama was born in Honolulu."
     sentence = Sentence(
         text=text,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.sck.cost import cost, graph_answers
+from benchmarks.sck.judged import JudgedScorer
 from benchmarks.sck.rates import Pair, sensitivity
 from judges.encoder import create_encoder
 from judges.registry import create_nli
-from judges.sck import SCKScorer
 
 PAIRS = (
     Pair(
@@ -24,7 +24,7 @@ PAIRS = (
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     keep = tmp_path / "rows.jsonl"
-    scorer = SCKScorer(create_encoder(), create_nli("onnx"))
+    scorer = JudgedScorer(create_encoder(), create_nli("onnx"))
     first = sensitivity(PAIRS, scorer, keep)
     assert first[0].total == len(PAIRS)
     assert first[0].lower == len(PAIRS)

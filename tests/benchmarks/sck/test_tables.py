@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 from benchmarks.provenance import Provenance
 from benchmarks.sck.cli import intent_quality
+from benchmarks.sck.judged import JudgedScorer
 from benchmarks.sck.tables import labelled_answers, table_5
 from guardrail.cli import app
 from judges.encoder import create_encoder
 from judges.registry import create_nli
-from judges.sck import SCKScorer
 
 ORIGIN = Provenance(judge="j-1", model="none", seed=0, commit="abc", date="2026-01-01")
 ROWS = [
@@ -33,7 +33,7 @@ def test_table_5_compares_both_scores_with_labels(tmp_path: Path) -> None:
             file.write(json.dumps(row | {"sentence": sentence, "label": label}) + "\n")
     answers = labelled_answers(tmp_path)
     assert [answer.right for answer in answers] == [True, False]
-    scorer = SCKScorer(create_encoder(), create_nli("onnx"))
+    scorer = JudgedScorer(create_encoder(), create_nli("onnx"))
     table = table_5(answers, scorer.score([answer.row for answer in answers]), ORIGIN)
     last = [cell.strip() for cell in table.splitlines()[-1].split("|")]
     assert last[1:3] == ["all", "2"]
