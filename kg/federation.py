@@ -10,6 +10,7 @@ from guardrail.core.errors import ConfigError
 from guardrail.core.types import Entity, Mention, Subgraph, Triple, Usage, Used
 from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
 from kg.facts import is_fallback, order
+from kg.nodes import ranked
 
 __all__ = ["FederatedGraph"]
 
@@ -54,10 +55,7 @@ class FederatedGraph:
 
     def find(self, labels: Sequence[str]) -> list[list[Entity]]:
         """For each of n labels, the entities of any graph, most prominent first."""
-        return [
-            sorted(_merged(group), key=lambda entity: (-entity.prominence, entity.id))
-            for group in self._each(lambda graph: graph.find(labels))
-        ]
+        return [ranked(_merged(group)) for group in self._each(lambda graph: graph.find(labels))]
 
     def entities(self, ids: Sequence[str]) -> list[Entity | None]:
         """For each of n ids the entity, or None where no graph knows it."""

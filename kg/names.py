@@ -17,6 +17,7 @@ from pyoxigraph import Literal, NamedNode
 from guardrail.core.types import Entity, Triple
 from kg.labels import names_in
 from kg.mentions import fold
+from kg.nodes import ranked
 from kg.store import OxigraphGraph, graph_read
 from kg.terms import holds_surrogates, is_blank
 
@@ -58,16 +59,17 @@ class NameParts:
             if len(ids) > _MAX_BEARERS:
                 found.append([])
                 continue
-            bearers = [
-                entity
-                for entity in self._graph.entities(list(ids))
-                if entity is not None
-                and any(
-                    _edge(fold(name), folded) or _leaves_out_middle(folded, fold(name))
-                    for name in (entity.label, *entity.aliases)
+            found.append(
+                ranked(
+                    entity
+                    for entity in self._graph.entities(list(ids))
+                    if entity is not None
+                    and any(
+                        _edge(fold(name), folded) or _leaves_out_middle(folded, fold(name))
+                        for name in (entity.label, *entity.aliases)
+                    )
                 )
-            ]
-            found.append(sorted(bearers, key=lambda entity: (-entity.prominence, entity.id)))
+            )
         return found
 
     def facts_with(self, values: Sequence[str]) -> list[list[Triple]]:

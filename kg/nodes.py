@@ -28,7 +28,7 @@ from kg.profiles import Profile
 from kg.queries import QueryWriter
 from kg.terms import XSD, is_blank
 
-__all__ = ["BATCH", "Facts", "GraphReader", "Memory", "Solution", "batches"]
+__all__ = ["BATCH", "Facts", "GraphReader", "Memory", "Solution", "batches", "ranked"]
 
 BATCH: Final = 50
 """Ids or labels per query."""
@@ -381,6 +381,11 @@ class GraphReader(ABC):
             label=lambda iri: labels.get(iri) or fallback_label(iri, self.profile),
             property_label=lambda predicate: self._property_label(predicate, labels),
         )
+
+
+def ranked(entities: Iterable[Entity | None]) -> list[Entity]:
+    """The entities, most prominent first."""
+    return sorted(filter(None, entities), key=lambda entity: (-entity.prominence, entity.id))
 
 
 def batches(items: Sequence[str], size: int) -> list[Sequence[str]]:

@@ -18,7 +18,7 @@ from guardrail.core.types import Entity, Usage
 from kg.base import QueryResult
 from kg.cache import CACHE_S
 from kg.endpoint import Endpoint, QueryRejectedError
-from kg.nodes import BATCH, GraphReader, Memory, Solution, batches
+from kg.nodes import BATCH, GraphReader, Memory, Solution, batches, ranked
 from kg.opening import EndpointSettings
 from kg.profiles import Profile, load_profile
 from kg.queries import NAMESAKES, QueryWriter
@@ -87,13 +87,7 @@ class SparqlGraph(GraphReader):
         known, _ = self._read(
             (iri for iris in found.values() for iri in iris), FACTS_READ, places=True
         )
-        return [
-            sorted(
-                (entity for iri in found.get(label, ()) if (entity := known[iri]) is not None),
-                key=lambda entity: (-entity.prominence, entity.id),
-            )
-            for label in wanted
-        ]
+        return [ranked(known[iri] for iri in found.get(label, ())) for label in wanted]
 
     def in_use(self) -> Usage:
         """How often the cache had the result of a query."""

@@ -31,7 +31,7 @@ from guardrail.core.types import Entity, Mention
 from kg.base import QueryResult, Term
 from kg.facts import Row, StructuredValues
 from kg.labels import LabelIndex, key_of, spot
-from kg.nodes import GraphReader, Solution
+from kg.nodes import GraphReader, Solution, ranked
 from kg.profiles import Profile, load_profile, stored_profile
 from kg.queries import QueryWriter
 from kg.terms import is_blank
@@ -196,13 +196,7 @@ class OxigraphGraph(GraphReader):
         """For each of n labels, the entities of that label or alias, most prominent first."""
         bearers = [self.labels.nodes(key_of(label))[:_NAMESAKES] for label in labels]
         known, _ = self._read(iri for iris in bearers for iri in iris)
-        return [
-            sorted(
-                (entity for iri in iris if (entity := known[iri]) is not None),
-                key=lambda entity: (-entity.prominence, entity.id),
-            )
-            for iris in bearers
-        ]
+        return [ranked(known[iri] for iri in iris) for iris in bearers]
 
     def spot(self, text: str) -> list[Mention]:
         """All maximal spans of the text that equal a label or alias, at word boundaries."""
