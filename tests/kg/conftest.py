@@ -7,13 +7,17 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from kg import EndpointSettings, OxigraphGraph, SparqlGraph, load_graph, open_graph
 from tests.clock import PATIENCE_S, until
 from tests.ports import free_port
+
+Graph = OxigraphGraph | SparqlGraph
+BackEnd = Callable[..., Graph]
 
 PAINTERS = """
 @prefix wd: <http://www.wikidata.org/entity/> .
@@ -115,8 +119,25 @@ def sparql_server(_server: SparqlServer) -> SparqlServer:
     return _server
 
 
-@pytest.fixture(scope="session")
-def painters_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("rdf") / "painters.ttl"
-    path.write_text(PAINTERS, encoding="utf-8")
-    return path
+@pytest.fixture(params=["memory", "disk", "sparql"])
+def back_end(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BackEnd]:
+    """Opens a graph of Turtle text, with a profile: in memory, on disk, and behind a server."""
+    opened: list[Graph] = []
+
+    def make(turtle: str, profile: str | None = None) -> Graph:
+        if request.param == "memory":
+            opened.append(OxigraphGraph.from_text(turtle))
+        elif request.param == "disk":
+            (tmp_path / "graph.ttl").write_text(turtle, encoding="utf-8")
+            load_graph(tmp_path / "graph.ttl", tmp_path / "graph")
+            opened.append(open_graph(tmp_path / "graph"))
+        else:
+            server: SparqlServer = request.getfixturevalue("sparql_server")
+            server.put(turtle)
+            settings = EndpointSettings(cache=tmp_path / "cache.sqlite")
+            opened.append(SparqlGraph(server.query_url, profile=profile, settings=settings))
+        return opened[-1]
+
+    yield make
+    for graph in opened:
+        graph.close()

@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from guardrail.core.errors import InputError
-from kg import (
-    EndpointSettings,
-    KnowledgeGraph,
-    OxigraphGraph,
-    SparqlGraph,
-    load_graph,
-    open_graph,
-)
+from kg import KnowledgeGraph, OxigraphGraph, PlaceIndex, SparqlGraph
+from kg.base import MOST, STEPS, holders
 
-from .conftest import PAINTERS, SparqlServer
+from .conftest import PAINTERS, BackEnd, Graph
+from .test_endpoint import reply, serving, settings
 
 ARTEMISIA, ORAZIO, ROME = "Q212657", "Q367360", "Q220"
 HOSTILE = 'James "Jim" O\'Neil } . \\u0022 # x'
 
-Graph = OxigraphGraph | SparqlGraph
+MIRROR = "wikidata-mirror"
 
 
-@pytest.fixture(params=["memory", "disk", "sparql"])
-def graph(request: pytest.FixtureRequest, painters_file: Path, tmp_path: Path) -> Iterator[Graph]:
-    made: Graph
-    if request.param == "memory":
-        made = OxigraphGraph.from_text(PAINTERS)
-    elif request.param == "disk":
-        load_graph(painters_file, tmp_path / "graph")
-        opened = open_graph(tmp_path / "graph")
-        assert isinstance(opened, OxigraphGraph)
-        made = opened
-    else:
-        server: SparqlServer = request.getfixturevalue("sparql_server")
-        server.put(PAINTERS)
-        settings = EndpointSettings(cache=tmp_path / "cache.sqlite")
-        made = SparqlGraph(server.query_url, profile="wikidata-mirror", settings=settings)
-    yield made
-    made.close()
+@pytest.fixture
+def graph(back_end: BackEnd) -> Graph:
+    return back_end(PAINTERS, MIRROR)
 
 
 def test_is_a_knowledge_graph(graph: Graph) -> None:
@@ -148,6 +128,17 @@ def test_queries_and_counts(graph: Graph) -> None:
         graph.query("SELECT nonsense")
 
 
+def test_a_hub_is_read_in_part() -> None:
+    """A city where 3,000 persons were born, and a town where 200 were."""
+    places = ["city"] * 3_000 + ["town"] * 200
+    links = (f"<urn:n{n}> <urn:in> <urn:{place}> ." for n, place in enumerate(places))
+    city, town = OxigraphGraph.from_text("\n".join(links)).subgraphs(
+        ["urn:city", "urn:town"], limit=200
+    )
+    assert (len(city.incoming), city.truncated, city.entity.prominence) == (25, True, 2_000)
+    assert (len(town.incoming), town.truncated, town.entity.prominence) == (200, False, 200)
+
+
 NAMES_FOR_ALL = """
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix ex: <https://shop.example/> .
 ex:fjell rdfs:label "Fjell Three"@mul ; ex:price 2490 .
@@ -156,19 +147,87 @@ ex:price rdfs:label "prix"@mul, "price"@en .
 """
 
 
-@pytest.mark.parametrize("back_end", ["memory", "disk", "sparql"])
-def test_names_for_all_languages_are_read_behind_those_of_the_profile(
-    back_end: str, tmp_path: Path, sparql_server: SparqlServer
-) -> None:
-    file = tmp_path / "shop.ttl"
-    file.write_text(NAMES_FOR_ALL)
-    sparql_server.put(NAMES_FOR_ALL)
-    if back_end == "disk":
-        load_graph(file, tmp_path / "graph")
-    place = {"memory": file, "disk": tmp_path / "graph", "sparql": sparql_server.query_url}
-    graph = open_graph(place[back_end], settings=EndpointSettings(cache=None))
+def test_names_for_all_languages_are_read_behind_those_of_the_profile(back_end: BackEnd) -> None:
+    graph = back_end(NAMES_FOR_ALL)
     [[fjell], others] = graph.find(["Fjell Three", "Tarn"])
     [subgraph] = graph.subgraphs([fjell.id])
     assert [(triple.property, triple.value) for triple in subgraph.triples] == [("price", "2490")]
     assert others == []
-    graph.close()
+
+
+PLACES = """
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+
+wd:Q1 rdfs:label "Somers Town"@en ; wdt:P131 wd:Q2 ; wdt:P17 wd:Q5 ; wdt:P31 wd:Q9 .
+wd:Q2 rdfs:label "London Borough of Camden"@en ; skos:altLabel "Camden"@en ; wdt:P131 wd:Q3 .
+wd:Q3 rdfs:label "London"@en ; wdt:P131 wd:Q4 .
+wd:Q4 rdfs:label "England"@en ; wdt:P131 wd:Q5 .
+wd:Q5 rdfs:label "United Kingdom"@en ; skos:altLabel "UK"@en ; wdt:P17 wd:Q5 ; wdt:P131 "east" .
+wd:Q6 rdfs:label "Louvre"@en ; wdt:P276 wd:Q7 .
+wd:Q7 rdfs:label "Paris"@en .
+wd:Q9 rdfs:label "quarter"@en ; wdt:P131 wd:Q7 .
+"""
+UPWARDS = ["London Borough of Camden", "United Kingdom", "London", "England"]
+
+
+def labels(graph: PlaceIndex, *ids: str) -> list[list[str]]:
+    return [[place.label for place in places] for places in graph.wider(ids)]
+
+
+def test_the_places_that_hold_one_nearest_first(back_end: BackEnd) -> None:
+    graph = back_end(PLACES, MIRROR)
+    assert isinstance(graph, PlaceIndex)
+    assert labels(graph, "Q1", "Q6", "Q7", "Q404", "> } x", "Q5", "Q1") == [
+        UPWARDS,
+        ["Paris"],
+        [],
+        [],
+        [],
+        [],  # its own country, which is no wider place
+        UPWARDS,
+    ]
+    assert graph.wider(["Q1"])[0][0].aliases == ("Camden",)
+    assert graph.wider([]) == []
+
+
+def test_more_places_than_go_into_one_query(back_end: BackEnd) -> None:
+    graph = back_end(PLACES, MIRROR)
+    many = [f"Q{number}" for number in range(100, 125)]
+    assert labels(graph, *many, "Q6") == [[]] * 25 + [["Paris"]]
+
+
+def test_a_profile_without_containment_asks_nothing(tmp_path: Path) -> None:
+    plain = tmp_path / "plain.toml"
+    plain.write_text('extends = "wikidata"\nname = "plain"\nwithin = []\n')
+    assert labels(OxigraphGraph.from_text(PLACES, profile=plain), "Q1") == [[]]
+    with serving(reply(500)) as server:
+        graph = SparqlGraph(server.url, profile=plain, settings=settings())
+        assert labels(graph, "Q1", "Q2") == [[], []]
+        assert server.requests == []
+
+
+def test_a_users_profile_names_its_own_predicates(tmp_path: Path) -> None:
+    file = tmp_path / "museum.toml"
+    file.write_text(
+        'extends = "rdfs"\nname = "museum"\nwithin = ["m:inside"]\n'
+        '[prefixes]\nm = "https://museum.example/terms/"\n'
+    )
+    turtle = """
+    @prefix m: <https://museum.example/terms/> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    <urn:room> rdfs:label "Room 4" ; m:inside <urn:wing> .
+    <urn:wing> rdfs:label "West Wing" .
+    """
+    assert labels(OxigraphGraph.from_text(turtle, profile=file), "urn:room") == [["West Wing"]]
+    assert labels(OxigraphGraph.from_text(turtle, profile="rdfs"), "urn:room") == [[]]
+
+
+def test_the_way_up_is_bounded_and_ends_in_circles() -> None:
+    assert holders("a", {"a": ["b"], "b": ["c", "a"], "c": ["a", "b"]}.__getitem__) == ["b", "c"]
+    assert holders("0", lambda item: [str(int(item) + 1)]) == [
+        str(step) for step in range(1, STEPS + 1)
+    ]
+    assert len(holders("x", lambda item: [f"{item}{number}" for number in range(9)])) == MOST

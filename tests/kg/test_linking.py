@@ -119,6 +119,8 @@ def link(linker: EntityLinker, text: str) -> dict[str, str]:
             "Who succeeded Bahram II?",
             {"Bahram II": "label", "Bahram III": "relation: child (for successor)"},
         ),
+        ("Who was the son of Orazio Gentileschi?", {"Orazio Gentileschi": "label"}),
+        ("Which tombs did Jahan build?", {}),  # only a part of "Ada Jahan", without more evidence
         ("Where does Toby Jones act?", {"Freddie Jones": "value: child"}),
     ],
 )
@@ -128,26 +130,11 @@ def test_each_class_of_mention_says_how_it_was_found(
     assert link(linker, text) == expected
 
 
-def test_a_gendered_word_leaves_out_the_other_gender(linker: EntityLinker) -> None:
-    assert link(linker, "Who was the son of Orazio Gentileschi?") == {"Orazio Gentileschi": "label"}
-
-
-def test_a_word_that_only_shares_a_part_is_not_linked(linker: EntityLinker) -> None:
-    # Jahan is the last word of "Ada Jahan", but nothing else speaks for her.
-    assert link(linker, "Which tombs did Jahan build?") == {}
-
-
 def test_namesakes_are_told_apart_and_the_decision_is_kept(linker: EntityLinker) -> None:
     [found] = linker.link(["Which prizes did John Green, the wrestler from Leeds, win?"])
     assert [link.entity.id for link in found] == ["Q10"]
     assert [c.entity.id for c in found[0].candidates] == ["Q10", "Q9"]
     assert found[0].candidates[0].matches == ("wrestler", "Leeds")
-
-
-def test_the_mention_of_a_relation_is_the_words_that_name_it(linker: EntityLinker) -> None:
-    text = "What did Artemisia Gentileschi learn from her father?"
-    [_, father] = linker.link([text])[0]
-    assert text[father.mention.start : father.mention.end] == "father"
 
 
 def test_a_batch_gives_what_single_calls_give(linker: EntityLinker) -> None:
@@ -156,11 +143,8 @@ def test_a_batch_gives_what_single_calls_give(linker: EntityLinker) -> None:
     docs = list(load_tagger().pipe(texts))
     assert linker.link(texts, docs=docs) == linker.link(texts)
     assert linker.link([]) == []
-
-
-def test_documents_must_match_the_texts(linker: EntityLinker) -> None:
     with pytest.raises(InputError, match="1 parsed documents for 2 texts"):
-        linker.link(["a", "b"], docs=[load_tagger()("a")])
+        linker.link(["a", "b"], docs=docs[:1])
 
 
 class Bare:

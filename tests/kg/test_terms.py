@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from kg.endpoint_settings import EndpointSettings
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, serialize
 
 from guardrail.core.errors import InputError
 from kg import SparqlGraph
 from kg.endpoint import Endpoint
+from kg.opening import EndpointSettings
 from kg.terms import (
     XSD,
     check_iri,
