@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 from chains.openai_chat import ChatStream, CompletionCandidates, completion_events
 from chains.openai_reply import Outcome, ReplyStream
-from chains.openai_request import GuardedRequest, GuardSettings
+from chains.openai_request import GuardedRequest
 from chains.openai_responses import ResponseCandidates, ResponseStream, response_events
 from chains.openai_wire import (
     FAILED_FROM,
     JSON,
     LONG_BYTES,
-    Endpoint,
     Event,
     Reply,
     failed_reply,
@@ -28,7 +27,7 @@ from chains.openai_wire import (
 from guardrail import GuardedAnswer, Policy
 from guardrail.candidates import Attempt, best_answers
 
-__all__ = ["Endpoint", "Exchange", "GuardedReply", "Reply", "ReplyStream"]
+__all__ = ["Exchange", "GuardedReply", "ReplyStream"]
 
 
 class GuardedReply(NamedTuple):
@@ -56,34 +55,13 @@ class _FailedReplyError(Exception):
         self.reply = reply
 
 
-class Exchange:
-    """One request and its guarded reply.
-
-    Args:
-        guarding: How replies are guarded.
-        endpoint: The kind of request.
-        request: The body as the caller sent it.
-
-    Raises:
-        InputError: Its ``guardrail`` field cannot be read, or it asks for more choices than are
-            ranked.
-        NotAllowedError: It asks for something that callers may not have.
-        ConfigError: It names an unknown policy or strictness.
-    """
-
-    def __init__(self, guarding: GuardSettings, endpoint: Endpoint, request: JSON) -> None:
-        self._asked = GuardedRequest(guarding, endpoint, request)
-        self._chat = endpoint is Endpoint.CHAT
-
-    @property
-    def body(self) -> JSON:
-        """The body as the server gets it."""
-        return self._asked.body
+class Exchange(GuardedRequest):
+    """One request and its guarded reply; arguments and errors are those of ``GuardedRequest``."""
 
     @property
     def policy(self) -> Policy:
         """The policy that decides on the reply."""
-        return self._asked.guarding.policy
+        return self.guarding.policy
 
     @property
     def streams(self) -> bool:
@@ -93,15 +71,11 @@ class Exchange:
     @property
     def streams_through(self) -> bool:
         """True if the reply can be judged while it streams, rather than as a whole."""
-        return self.streams and self._asked.count == 1 and not self._asked.guarding.whole_only
+        return self.streams and self.count == 1 and not self.guarding.whole_only
 
     def stream(self) -> ReplyStream:
         """A guard for the server's stream."""
-        return (ChatStream if self._chat else ResponseStream)(self._asked)
-
-    async def inject(self) -> None:
-        """Add the facts to the body if the settings say so, before anything is sent."""
-        await self._asked.inject()
+        return (ResponseStream if self.responses else ChatStream)(self)
 
     async def whole(self, send: Send) -> GuardedReply:
         """Sample, judge and rank, again with feedback if the policy says so.
@@ -119,7 +93,7 @@ class Exchange:
         await self.inject()
 
         async def sample(attempt: Attempt) -> list[Reply]:
-            return await self._sampled(self._asked.again(attempt), attempt.samples, send)
+            return await self._sampled(self.again(attempt), attempt.samples, send)
 
         return await self._best(sample, self.policy.rounds)
 
@@ -135,9 +109,9 @@ class Exchange:
         self, sample: Callable[[Attempt], Awaitable[list[Reply]]], rounds: int
     ) -> GuardedReply:
         """Run the candidate loop over the replies of each attempt."""
-        asked, first = self._asked, list[Reply]()
-        guard, count = asked.guarding.guard, asked.count
-        candidates = (CompletionCandidates if self._chat else ResponseCandidates)(asked)
+        first = list[Reply]()
+        guard, count = self.guarding.guard, self.count
+        candidates = (ResponseCandidates if self.responses else CompletionCandidates)(self)
 
         async def generate(attempt: Attempt) -> list[str]:
             replies = await sample(attempt)
@@ -147,7 +121,7 @@ class Exchange:
             return candidates.add(bodies)
 
         async def check(texts: Sequence[str], policy: Policy) -> list[GuardedAnswer]:
-            return await (await asked.case()).rank(guard, texts, policy, record=False)
+            return await (await self.case()).rank(guard, texts, policy, record=False)
 
         samples = max(count, self.policy.samples)
         try:
@@ -162,7 +136,7 @@ class Exchange:
 
     async def _sampled(self, request: JSON, count: int, send: Send) -> list[Reply]:
         """Replies that hold ``count`` candidates, if the server supports it."""
-        if not self._chat or count == 1:
+        if self.responses or count == 1:
             return list(await asyncio.gather(*(send(request) for _ in range(count))))
         reply = await send(request | {"n": count})
         # Many servers ignore n. They may ignore the caller's own, but not the policy's.
@@ -175,13 +149,13 @@ class Exchange:
         return [reply, *await asyncio.gather(*(send(rest) for _ in range(missing)))]
 
     def _guarded(self, reply: Reply, outcome: Outcome) -> GuardedReply:
-        self._asked.remember(outcome.answers, outcome.body)
+        self.remember(outcome.answers, outcome.body)
         body = json.dumps(outcome.body).encode()
         events: tuple[Event, ...] | None = None
-        if self.streams and self._chat:
-            events = tuple(completion_events(self.body, outcome.body))
-        elif self.streams:
+        if self.streams and self.responses:
             events = tuple(response_events(outcome.body))
+        elif self.streams:
+            events = tuple(completion_events(self.body, outcome.body))
         return GuardedReply(reply._replace(body=body), outcome.answers, events)
 
 

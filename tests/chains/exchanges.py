@@ -2,8 +2,9 @@
 
 import json
 
-from chains.openai_exchange import Endpoint, Exchange, Reply
+from chains.openai_exchange import Exchange
 from chains.openai_request import GuardSettings
+from chains.openai_wire import Endpoint, Reply
 from tests.chains.conftest import QUESTION
 
 CHAT, RESPONSES = Endpoint

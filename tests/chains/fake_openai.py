@@ -1,8 +1,8 @@
-"""A server that speaks the OpenAI protocol, for tests: what it says is told by the model's name.
+"""A server that speaks the OpenAI protocol, for tests; the name of the model selects its answer.
 
 ``plain`` answers with one false sentence among true ones; ``tools`` calls a tool; ``json`` and
 ``broken-json`` answer JSON mode; ``error-401`` and so on fail; ``cut`` breaks off in the middle;
-``slow`` never answers and ``held`` only when it is let go.
+``slow`` never answers, and ``held`` once ``let_go`` is set.
 """
 
 import asyncio
@@ -45,9 +45,9 @@ TEXTS = {
 }
 SHOP_QUESTIONS = ("Can I send it back?",)
 SHOP_ANSWER = "You can send a bicycle back within 30 days of delivery."
-"""What the pages of the documentation ask, and are told."""
+"""Questions in the pages of the documentation, and their answer."""
 JUDGED = {"Ann's sister runs the shop.": "A"}
-"""Its labels as a judge: contradicted; all else is unsupported."""
+"""Its labels as a judge; any other sentence is unsupported."""
 SECRETS = {
     "reasoning_content": f"Perhaps {CANARY}.",
     "audio": {"transcript": FALSE},
@@ -56,14 +56,14 @@ SECRETS = {
 
 
 class FakeOpenAI:
-    """The server, and what it was asked.
+    """The server, and its requests.
 
     Attributes:
         requests: Bodies of all requests, in order.
         headers: Their headers.
-        seed: Of the sizes of the chunks that streams come in.
-        cancelled: Set when the other side gave up a stream.
-        let_go: What waits with its answer until it is set.
+        seed: Of the random sizes of a stream's chunks.
+        cancelled: Set when a client closes its connection.
+        let_go: Answers of ``held`` wait until it is set.
     """
 
     def __init__(self) -> None:

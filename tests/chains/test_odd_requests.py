@@ -19,19 +19,15 @@ from chains import guard_openai
 from chains.evidence import EvidenceSettings
 from chains.gateway import GatewaySettings, create_app
 from chains.gateway.protocols import PROTOCOLS
-from chains.openai_exchange import Endpoint, Exchange, Reply
+from chains.openai_exchange import Exchange
 from chains.openai_request import GuardSettings
+from chains.openai_wire import Endpoint
 from guardrail import BEST_OF_N, STRICT, GuardrailConfig
 from guardrail.core.errors import GuardrailError
 from tests.chains.conftest import scripted_guard
+from tests.chains.exchanges import as_reply, reply_of
 from tests.chains.hotel import RIGHT
 
-REPLIES = {
-    Endpoint.CHAT: {"choices": [{"index": 0, "message": {"role": "assistant", "content": RIGHT}}]},
-    Endpoint.RESPONSES: {
-        "output": [{"type": "message", "content": [{"type": "output_text", "text": RIGHT}]}]
-    },
-}
 BODIES = {Endpoint.CHAT: CHAT, Endpoint.RESPONSES: RESPONSES}
 PLACES = EvidenceSettings(marks=("<c>", "</c>"))
 
@@ -64,9 +60,8 @@ async def test_what_is_asked_again_keeps_to_the_protocol(guard, endpoint):
 
     async def send(body):
         sent.append(body)
-        return Reply(200, (), json.dumps(wrong).encode())
+        return as_reply(reply_of(endpoint, RIGHT.replace("42", "97")))
 
-    wrong = json.loads(json.dumps(REPLIES[endpoint]).replace("42", "97"))
     policy = BEST_OF_N.changed(candidates=1, attempts=2)
     key = "messages" if endpoint is Endpoint.CHAT else "input"
     for odd in ODD:

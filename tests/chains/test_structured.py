@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from chains.openai_exchange import Endpoint, Exchange, Reply
+from chains.openai_exchange import Exchange
 from chains.openai_request import GuardSettings
-from chains.openai_wire import UnreadableReplyError
+from chains.openai_wire import Endpoint, Reply, UnreadableReplyError
 from guardrail import ANNOTATE, BEST_OF_N, STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 
