@@ -4,11 +4,23 @@ import json
 
 import pytest
 
-from chains.openai_exchange import Exchange
-from chains.openai_request import GuardSettings
-from chains.openai_wire import Endpoint, Reply, UnreadableReplyError
+from chains.openai_wire import UnreadableReplyError
 from guardrail import ANNOTATE, BEST_OF_N, STRICT, GuardrailConfig
-from tests.chains.conftest import CANARY, QUESTION, scripted_guard
+from tests.chains.conftest import CANARY, scripted_guard
+from tests.chains.exchanges import (
+    CHAT,
+    JSON_FORMAT,
+    RESPONSES,
+    as_reply,
+    completed,
+    completion,
+    exchange,
+    guarded,
+    message,
+    response,
+    streamed,
+    tools,
+)
 
 TRUE = {"person": {"occupation": "Mary Shelley was a writer"}, "mother": ["Mary Wollstonecraft"]}
 FALSE = {"occupation": "Mary Shelley was a writer", "born_in": f"4 May 1999 in {CANARY}"}
@@ -18,36 +30,12 @@ SAID = f"She was born in {CANARY} on 4 May 1999"
 JUDGED = STRICT.changed(structured=True)
 CALLS_JUDGED = JUDGED.changed(needs_support=False)
 SHOWN = ANNOTATE.changed(structured=True)
-CHAT = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]}
-JSON_CHAT = CHAT | {"response_format": {"type": "json_object"}}
-RESPONSE = {"model": "m", "input": QUESTION}
-JSON_RESPONSE = RESPONSE | {"text": {"format": {"type": "json_object"}}}
-TOOLS = {
-    "tools": [
-        {"type": "function", "name": name, "function": {"name": name}}
-        for name in ("save", "save_person")
-    ]
-}
+TOOLS = tools("save", "save_person")
 
 
-@pytest.fixture(scope="module")
-def guard():
-    with scripted_guard(config=GuardrailConfig(policy=STRICT)) as guard:
-        yield guard
-
-
-async def judged(guard, policy, endpoint, asked, reply):
-    exchange = Exchange(GuardSettings(guard=guard, policy=policy), endpoint, asked)
-    guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
-    return json.loads(guarded.reply.body), guarded.answers
-
-
-async def judged_message(guard, policy, asked, message):
+async def judged_message(guard, policy, asked, said):
     """The message of a chat completion once it is judged."""
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant"} | message}
-    body, answers = await judged(
-        guard, policy, Endpoint.CHAT, asked, {"id": "1", "choices": [choice]}
-    )
+    body, answers = await guarded(guard, CHAT, asked, completion(said), policy=policy)
     return body["choices"][0]["message"], answers
 
 
@@ -76,7 +64,7 @@ def called(document, **fields):
 )
 async def test_json_of_a_chat(guard, document, withheld):
     text = document if isinstance(document, str) else json.dumps(document)
-    message, answers = await judged_message(guard, CALLS_JUDGED, JSON_CHAT, {"content": text})
+    message, answers = await judged_message(guard, CALLS_JUDGED, JSON_FORMAT[CHAT], text)
     assert message["content"] == (None if withheld else text)
     assert CANARY not in json.dumps(message)
     if withheld:
@@ -92,7 +80,7 @@ async def test_json_of_a_chat(guard, document, withheld):
     ],
 )
 async def test_verdicts_name_each_value_by_its_pointer(guard, document, leaves):
-    message, _ = await judged_message(guard, SHOWN, JSON_CHAT, {"content": json.dumps(document)})
+    message, _ = await judged_message(guard, SHOWN, JSON_FORMAT[CHAT], json.dumps(document))
     assert json.loads(message["content"]) == document
     (verdict,) = message["guardrail"]["structured"]
     assert not verdict["withheld"]
@@ -116,10 +104,7 @@ async def test_verdicts_name_each_value_by_its_pointer(guard, document, leaves):
     ],
 )
 async def test_arguments_of_tool_calls(guard, calls, left):
-    asked = CHAT | TOOLS | {"stream": True}
-    message, _ = await judged_message(
-        guard, CALLS_JUDGED, asked, {"content": None, "tool_calls": calls}
-    )
+    message, _ = await judged_message(guard, CALLS_JUDGED, TOOLS, {"tool_calls": calls})
     assert message.get("tool_calls", []) == (calls if left else [])
     assert CANARY not in json.dumps(message)
 
@@ -127,44 +112,35 @@ async def test_arguments_of_tool_calls(guard, calls, left):
 @pytest.mark.parametrize(("document", "left"), [(TRUE, True), (FALSE, False)])
 async def test_responses(guard, document, left):
     text = json.dumps(document)
-    part = {"type": "output_text", "text": text, "annotations": []}
     items = [
         {"type": "function_call", "id": "f", "call_id": "c1", "name": "save", "arguments": text},
         {"type": "function_call", "id": "g", "call_id": "c1", "name": "save", "arguments": "{}"},
         {"type": "shell_call", "id": "s", "action": {"commands": [text]}},
-        {"type": "message", "id": "m", "role": "assistant", "content": [part]},
+        message(text),
     ]
-    asked = JSON_RESPONSE | TOOLS | {"stream": True}
-    reply = {"id": "1", "output": items}
-    body, answers = await judged(guard, JUDGED, Endpoint.RESPONSES, asked, reply)
+    asked = JSON_FORMAT[RESPONSES] | TOOLS
+    body, answers = await guarded(guard, RESPONSES, asked, response(*items), policy=JUDGED)
     assert len(answers) == len(body["guardrail"]["structured"]) == 3
     assert CANARY not in json.dumps(body)
-    *calls, message = body["output"]
+    *calls, last = body["output"]
     assert len(calls) == (3 if left else 0)
-    assert message["content"][0]["type"] == ("output_text" if left else "refusal")
+    assert last["content"][0]["type"] == ("output_text" if left else "refusal")
 
 
 async def test_without_it_json_is_data(guard):
-    message, answers = await judged_message(
-        guard, STRICT, JSON_CHAT, {"content": json.dumps(FALSE)}
-    )
+    message, answers = await judged_message(guard, STRICT, JSON_FORMAT[CHAT], json.dumps(FALSE))
     assert CANARY in message["content"]
     assert answers == ()
 
 
 async def test_invalid_counts_of_usage_count_nothing(guard):
-    exchange = Exchange(GuardSettings(guard=guard, policy=BEST_OF_N), Endpoint.CHAT, CHAT)
-    message = {"role": "assistant", "content": "Mary Shelley was a writer."}
-    reply = {
-        "id": "1",
-        "choices": [{"index": 0, "message": message}],
-        "usage": {"prompt_tokens": {"a": 1}, "completion_tokens": 2},
-    }
+    counts = {"prompt_tokens": {"a": 1}, "completion_tokens": 2}
 
     async def send(body):
-        return Reply(200, (), json.dumps(reply).encode())
+        return as_reply(completion("Mary Shelley was a writer.", usage=counts))
 
-    usage = json.loads((await exchange.whole(send)).reply.body)["usage"]
+    found = await exchange(guard, CHAT, policy=BEST_OF_N).whole(send)
+    usage = json.loads(found.reply.body)["usage"]
     assert usage["completion_tokens"] >= 2
     assert usage["prompt_tokens"] == 0
 
@@ -179,7 +155,7 @@ def few():
 @pytest.mark.parametrize("count", [8, 9])
 async def test_the_documents_of_one_reply_share_a_bound(few, count):
     calls = [called({"occupation": "writer"}) for _ in range(count)]
-    reply = judged_message(few, JUDGED, CHAT | TOOLS, {"content": None, "tool_calls": calls})
+    reply = judged_message(few, JUDGED, TOOLS, {"tool_calls": calls})
     if count == 8:
         assert len((await reply)[1]) == 8
     else:
@@ -190,16 +166,11 @@ async def test_the_documents_of_one_reply_share_a_bound(few, count):
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("count", [4, 9])
 async def test_the_parts_of_one_reply_share_a_bound(few, stream, count):
-    part = {"type": "output_text", "text": "She was a writer. She wrote. "}
-    items = [{"type": "message", "content": [part]} for _ in range(count)]
-    body = {"id": "1", "status": "completed", "output": items}
-    asked = RESPONSE | {"stream": stream}
-    exchange = Exchange(GuardSettings(guard=few, policy=STRICT), Endpoint.RESPONSES, asked)
+    parts = ["She was a writer. She wrote. "] * count
     if stream:
-        end = {"type": "response.completed", "response": body}
-        reply = exchange.stream().feed(f"data: {json.dumps(end)}\n\n".encode())
+        reply = streamed(few, RESPONSES, {}, completed(*parts))
     else:
-        reply = exchange.judge(Reply(200, (), json.dumps(body).encode()))
+        reply = guarded(few, RESPONSES, {}, response(*parts))
     if count == 4:
         assert await reply
     else:
