@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -13,12 +11,11 @@ import torch
 from guardrail.core.types import Verdict
 from judges.base import GroundingItem
 from judges.onnx import open_judge
-from tests.judges.tiny_windows import items_of, tiny_kit, write_base
+from tests.judges.tiny_windows import tiny_kit, write_base
 from training.__main__ import main
-from training.kit import drawn, read_kit, read_state, write_kit
+from training.kit import read_kit, read_state, write_kit
 from training.pack import Packer
 from training.publish import publish
-from training.rows import nli_row
 from training.statements import Statement
 from training.window_model import LABELS
 
@@ -50,15 +47,6 @@ def test_a_kit_is_read_as_it_was_written(base: Path, kit: Path) -> None:
     assert found.shares == wanted.shares
     assert found.sizes == wanted.sizes
     assert found.start.keys() == wanted.start.keys()
-
-
-def test_items_are_drawn_by_the_shares_of_their_sentences(base: Path) -> None:
-    items = items_of(base)
-    families = {"pairs": [item._replace(claims=item.claims[:1]) for item in items], "sets": items}
-    families["pairs"] = [item._replace(labels=item.labels[:1]) for item in families["pairs"]]
-    found = islice(drawn(families, {"pairs": 3.0, "sets": 1.0}, chooser=random.Random(0)), 400)
-    counts = [len(item.claims) for item in found]
-    assert sum(c for c in counts if c == 1) / sum(counts) == pytest.approx(0.75, abs=0.02)
 
 
 def test_training_lowers_the_loss_and_continues_where_it_stopped(kit: Path, trained: Path) -> None:
@@ -114,13 +102,3 @@ def test_packed_rows_have_the_sequences_of_serving(base: Path) -> None:
     assert len(item.windows) == 1
     assert item.labels == (1 << LABELS.index("supported"), 1 << LABELS.index("contradicted"))
     assert item.triples
-
-
-def test_a_pair_is_packed_by_its_label(base: Path) -> None:
-    packer = Packer(base / "tokenizer.json")
-    rows = [
-        nli_row("she is a painter.", "she paints.", label, "snli_dev")
-        for label in ("entailment", "neutral", "not_entailment")
-    ]
-    (item,) = packer.rows(rows)
-    assert item.labels == (0b001, 0b010, 0b110)

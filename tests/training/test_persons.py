@@ -29,8 +29,3 @@ def test_a_name_links_only_where_one_person_is_possible() -> None:
     assert ("Q1", "P40", "Cid") in facts
     assert ("Q1", "P26", "Q4") in facts
     assert ("Q1", "P106", "Bob") in facts  # an occupation is never a person
-
-
-def test_values_that_say_nothing_are_left_out() -> None:
-    odd = person("Q1", "Ann", P1="Q123", P910="Category:Ann", P3="", P4="Rome")
-    assert built(odd) == {("Q1", "P4", "Rome")}

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks.biokalma.evolve import ChatEvolver
@@ -9,12 +7,11 @@ from benchmarks.biokalma.pairs import (
     NamePair,
     PersonPair,
     disambiguate,
-    pairs_from_csv,
     pairs_from_graph,
 )
 from benchmarks.biokalma.rounds import construct, problems_of
 from benchmarks.biokalma.templates import TemplateEvolver
-from guardrail.core.errors import InputError, ModelError
+from guardrail.core.errors import ModelError
 from guardrail.models import OpenAIModel
 from kg import OxigraphGraph, open_graph
 from tests.guardrail.models.endpoint import serve
@@ -48,16 +45,6 @@ def test_pairs_are_two_persons_that_the_stated_relation_connects(
     single = right.model_copy(update={"second": "Nobody"})
     assert disambiguate(graph, [right, right]) == [first]
     assert disambiguate(graph, [wrong, single]) == []
-
-
-def test_pairs_from_a_table(tmp_path: Path) -> None:
-    table = tmp_path / "pairs.csv"
-    table.write_text('first,relation,second\n"Ann, Lady Bell",spouse,Bob Bell\n')
-    (pair,) = pairs_from_csv(table)
-    assert pair == NamePair(first="Ann, Lady Bell", relation="spouse", second="Bob Bell")
-    table.write_text("Ann Bell,spouse\n")
-    with pytest.raises(InputError, match="three columns"):
-        pairs_from_csv(table)
 
 
 def test_six_rounds_leave_a_minimum_set_that_the_answer_states(

@@ -1,7 +1,5 @@
 """CONNER's benchmark: its spoilt twins, what counts as a failure, and knowledge selection."""
 
-import gzip
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +7,7 @@ import pytest
 
 from benchmarks.conner.likelihoods import KeptLikelihoods
 from benchmarks.conner.selection import Selection, run_selection
-from benchmarks.conner.trials import Text, read_rows, trials
+from benchmarks.conner.trials import Text, trials
 from guardrail.core.errors import ConfigError
 from guardrail.models import open_model
 from judges.base import TokenLikelihoods
@@ -52,30 +50,6 @@ def test_each_trial_spoils_one_thing() -> None:
     for right, wrong in found[Perspective.HELPFULNESS]:
         assert (right.query, right.answer) == (wrong.query, wrong.answer)
         assert right.knowledge != wrong.knowledge
-
-
-def test_rows_without_a_passage_are_left_out_and_dialogues_have_open_answers(
-    tmp_path: Path,
-) -> None:
-    rows = [
-        {"topic": "t", "query": "Hi. [SEP] Who?", "knowledge": "Ada wrote it.", "answer": "Ada!"},
-        {"topic": "t", "query": "Oh?", "knowledge": "no_passages_used", "answer": "Yes."},
-        {"topic": "t", "query": "Why?", "knowledge": "It was new.", "answer": "It was new."},
-    ]
-    (tmp_path / "conner").mkdir()
-    with gzip.open(tmp_path / "conner" / "wow_seen.jsonl.gz", "wt", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
-    texts = read_rows(tmp_path, "wow_seen")
-    assert [text.answer for text in texts] == ["Ada!", "It was new."]
-    helped, valid = trials(texts, {Perspective.HELPFULNESS, Perspective.VALIDITY})[::-1]
-    assert [right.query for right, _ in helped.pairs] == ["Who?", "Why?"]
-    right, wrong = valid.pairs[0]
-    assert (right.answer_kind, right.evidence, right.reference) == (
-        "open",
-        ("Ada wrote it.",),
-        "Ada!",
-    )
-    assert (wrong.answer, wrong.reference) == ("It was new.", "Ada!")
 
 
 def test_a_stopped_run_goes_on_with_the_likelihoods_it_had(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from transformers import BertConfig, BertModel
 
 from training.encoder_export import Encoder, export
 from training.encoder_fit import Recipe, SentenceTable, fit_discourse, fit_intent
-from training.encoder_metrics import fit_temperature
 from training.encoder_model import (
     FEATURES,
     HIDDEN,
@@ -122,9 +121,3 @@ def test_the_discourse_head_learns_an_order_that_shows_in_the_features() -> None
     with torch.no_grad():
         states = head.states(torch.tensor(features[:5])).numpy()
     assert text_logit(head, states) > text_logit(head, states[[3, 1, 4, 0, 2]])
-
-
-def test_the_temperature_of_overconfident_logits_is_above_one() -> None:
-    labels = np.array([0, 1] * 50)
-    logits = np.where(np.arange(100)[:, None] % 10 < 7, 1, -1) * np.eye(2)[labels] * 8
-    assert fit_temperature(logits.astype(np.float32), labels) > 1
