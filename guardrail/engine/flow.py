@@ -56,7 +56,6 @@ from guardrail.markers.grammar import ParsedText
 from guardrail.markers.grammar import parse as parse_markers
 from guardrail.policy import Policy, Unavailable
 from guardrail.scorers import ScoringRequest, score_answers, sentence_card
-from judges.second_opinion import unheard
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -240,6 +239,8 @@ class Engine:
         *,
         scored: bool,
     ) -> list[GuardedAnswer]:
+        from judges.second_opinion import unheard
+
         begin, limits = time.perf_counter(), self.config.limits
         faults = {place: fault for place, row in enumerate(rows) if (fault := unfit(row, limits))}
         sound = [row for place, row in enumerate(rows) if place not in faults]
