@@ -222,6 +222,7 @@ class Guardrail(Closing):
         return (await self.acheck_batch([request], policy=policy, record=record))[0]
 
     check = synchronous(acheck)
+    """``acheck`` for synchronous callers."""
 
     async def acheck_batch(
         self,
@@ -241,6 +242,7 @@ class Guardrail(Closing):
             return await self._engine.recorder.record(checked) if record else checked
 
     check_batch = synchronous(acheck_batch)
+    """``acheck_batch`` for synchronous callers."""
 
     def session(
         self,
@@ -285,6 +287,7 @@ class Guardrail(Closing):
         return await self._engine.knowledge(question, graph=graph)
 
     retrieve = synchronous(aretrieve)
+    """``aretrieve`` for synchronous callers."""
 
     async def afacts(
         self, question: str, *, evidence: Iterable[Evidence | Table] | None = None
@@ -310,6 +313,7 @@ class Guardrail(Closing):
         return relevant_triples(question, known.subgraphs, self.config.model.generation.facts)
 
     facts = synchronous(afacts)
+    """``afacts`` for synchronous callers."""
 
     async def arank(
         self,
@@ -344,6 +348,7 @@ class Guardrail(Closing):
         return (await self.arank_batch([request], policy=policy, record=record))[0]
 
     rank = synchronous(arank)
+    """``arank`` for synchronous callers."""
 
     async def arank_batch(
         self,
@@ -369,6 +374,7 @@ class Guardrail(Closing):
         return [[next(kept) for _ in request.answers] for request in asked]
 
     rank_batch = synchronous(arank_batch)
+    """``arank_batch`` for synchronous callers."""
 
     async def _rows(
         self, evidence: Iterable[Sequence[Evidence] | None], make: Callable[[], list[Row]]
@@ -413,6 +419,7 @@ class Guardrail(Closing):
         return (await self.aask_ranked(question, n=n, evidence=evidence, policy=policy, id=id))[0]
 
     ask = synchronous(aask)
+    """``aask`` for synchronous callers."""
 
     async def aask_ranked(
         self,
@@ -428,6 +435,7 @@ class Guardrail(Closing):
         return await self._ask(request, self._policy(policy))
 
     ask_ranked = synchronous(aask_ranked)
+    """``aask_ranked`` for synchronous callers."""
 
     async def aask_batch(
         self, requests: Sequence[AskRequest], *, policy: Policy | str | None = None
@@ -443,6 +451,7 @@ class Guardrail(Closing):
         return list(await asyncio.gather(*map(one, _all_of(AskRequest, requests))))
 
     ask_batch = synchronous(aask_batch)
+    """``aask_batch`` for synchronous callers."""
 
     async def _ask(self, request: AskRequest, policy: Policy) -> list[GuardedAnswer]:
         with stage("ask"):
@@ -466,6 +475,7 @@ class Guardrail(Closing):
         return [*best, *lost]
 
     record = synchronous(arecord)
+    """``arecord`` for synchronous callers."""
 
     async def _record_lost(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
         if not answers:

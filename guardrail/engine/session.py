@@ -117,6 +117,7 @@ class CheckSession:
         return await self._judged(end)
 
     add = synchronous(aadd)
+    """``aadd`` for synchronous callers."""
 
     async def arest(self) -> GuardedAnswer | None:
         """Judge what is left at the end of the answer; None where nothing is.
@@ -130,6 +131,7 @@ class CheckSession:
         return await self._judged(len(raw)) if raw[self._cuts[-1] :].strip() else None
 
     rest = synchronous(arest)
+    """``arest`` for synchronous callers."""
 
     async def afinish(self) -> GuardedAnswer:
         """The verdict on the whole answer, recorded: that of ``check`` on all of its text.
@@ -142,6 +144,7 @@ class CheckSession:
             return (await self._engine.recorder.record([answer]))[0]
 
     finish = synchronous(afinish)
+    """``afinish`` for synchronous callers."""
 
     def _take(self, text: str) -> None:
         """Keep what may be judged, and what lies behind where it is given back unjudged."""
