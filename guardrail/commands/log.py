@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from guardrail.commands.options import AsJson, Config, arg, build_config, opt
-from guardrail.core.errors import ConfigError, InputError, RecordError
+from guardrail.commands.options import AsJson, arg, opt
+from guardrail.core.errors import InputError, RecordError
 from guardrail.core.fields import in_short
 from guardrail.core.types import Action
 from guardrail.log.entries import Record, RecordFilter, ScoreBound, to_json
@@ -128,20 +128,11 @@ def report(
 
 @app.command()
 def backup(
-    log_file: Annotated[Path, arg("The log; by default that of the settings.", "[LOG]")],
-    target: Annotated[Path | None, arg("The copy; an existing file is replaced.", "FILE")] = None,
-    config: Config = None,
+    path: LogFile,
+    target: Annotated[Path, arg("The copy; an existing file is replaced.", "FILE")],
 ) -> None:
-    """Copy a score log into one file, even while it is written to.
-
-    With FILE alone, the log is the one in the settings (--config, GUARDRAIL_LOG).
-    """
-    if target is None:
-        target, settings = log_file, build_config(config).log
-        if settings is None:
-            raise ConfigError("no score log is configured; write guardrail log backup LOG FILE")
-        log_file = settings.path
-    with open_log(log_file, read_only=True) as log:
+    """Copy a score log into one file, even while it is written to."""
+    with open_log(path, read_only=True) as log:
         typer.echo(f"{log.back_up(target):,} records in {target}", err=True)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -29,17 +29,8 @@ HTML = "guardrail_html"
 SHARES: Final = ("supported", "contradicted")
 
 
-class _Judged(TypedDict):
-    """An answer that a test had judged, in a form that pytest-xdist can send."""
-
-    verdict: str
-    claims: int
-    supported: float | None
-    contradicted: float | None
-    passed: bool
-    answer: dict[str, object]
-
-
+_Judged = tuple[dict[str, object], dict[str, object]]
+"""Assessment and answer of a test, as JSON that pytest-xdist can send."""
 _JUDGED = pytest.StashKey[list[_Judged]]()
 
 
@@ -164,38 +155,43 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Print how many answers were judged, and the verdicts on their claims."""
-    judged = _judged_of(terminalreporter)
+    judged = [
+        (report.nodeid, *row)
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        for row in getattr(report, "guardrail_judged", ())
+    ]
     path = _page_path(config)
     if not judged and path is None:
         return
+    from guardrail.evaluation.assertion import Assessment
+
+    found = [(test, Assessment.model_validate(row)) for test, row, _ in judged]
     terminalreporter.section("guardrail")
-    claims = sum(row["claims"] for _, row in judged)
-    shares = {name: sum((row[name] or 0.0) * row["claims"] for _, row in judged) for name in SHARES}
-    unchecked = sum(row["verdict"] == "not checked" for _, row in judged)
-    verdicts = ", ".join(f"{round(number)} {name}" for name, number in shares.items())
+    shares = {
+        name: round(sum((getattr(item, name) or 0.0) * item.claims for _, item in found))
+        for name in SHARES
+    }
+    unchecked = sum(item.verdict is None for _, item in found)
     rest = f", {unchecked} not checked" if unchecked else ""
-    terminalreporter.write_line(f"{len(judged)} answers{rest}, {claims} claims: {verdicts}")
-    for test, row in judged:
-        if not row["passed"]:
-            terminalreporter.write_line(f"  {test}: {row['verdict']}")
+    verdicts = ", ".join(f"{number} {name}" for name, number in shares.items())
+    claims = sum(item.claims for _, item in found)
+    terminalreporter.write_line(f"{len(found)} answers{rest}, {claims} claims: {verdicts}")
+    for test, item in found:
+        if not item.passed:
+            terminalreporter.write_line(f"  {test}: {item.verdict or 'not checked'}")
     if path is not None:
-        _write_page(path, judged)
+        _write_page(path, [(test, answer) for test, _, answer in judged])
         terminalreporter.write_line(f"every answer: {config.getoption(HTML)}")
 
 
 def _note(item: pytest.Item, answer: GuardedAnswer, found: Assessment) -> None:
     """Record an answer for the reports: properties for JUnit, all of it for the HTML page."""
-    row = _Judged(
-        verdict="not checked" if found.verdict is None else found.verdict.value,
-        claims=found.claims,
-        supported=found.supported,
-        contradicted=found.contradicted,
-        passed=found.passed,
-        answer=answer.model_dump(mode="json"),
-    )
-    shown: dict[str, object] = {"verdict": row["verdict"], "claims": row["claims"]}
-    shown |= {name: row[name] for name in SHARES if row[name] is not None}
+    verdict = "not checked" if found.verdict is None else found.verdict.value
+    shown: dict[str, object] = {"verdict": verdict, "claims": found.claims}
+    shown |= {name: value for name in SHARES if (value := getattr(found, name)) is not None}
     item.user_properties += [(f"guardrail.{name}", value) for name, value in shown.items()]
+    row = found.model_dump(mode="json"), answer.model_dump(mode="json")
     item.stash.setdefault(_JUDGED, []).append(row)
 
 
@@ -205,28 +201,18 @@ def _page_path(config: pytest.Config) -> Path | None:
     return None if name is None else config.invocation_params.dir / name
 
 
-def _judged_of(reporter: pytest.TerminalReporter) -> list[tuple[str, _Judged]]:
-    return [
-        (report.nodeid, row)
-        for reports in reporter.stats.values()
-        for report in reports
-        for row in getattr(report, "guardrail_judged", ())
-    ]
-
-
-def _write_page(path: Path, judged: Sequence[tuple[str, _Judged]]) -> None:
+def _write_page(path: Path, answers: Sequence[tuple[str, dict[str, object]]]) -> None:
     from guardrail.core.types import GuardedAnswer
     from guardrail.log.records import Record, SQLiteLog
     from guardrail.report import report_html
 
-    records = [
-        Record(
-            id=f"{test}#{place}",
-            answer=GuardedAnswer.model_validate(row["answer"]),
-            tags={"test": test},
-        )
-        for place, (test, row) in enumerate(judged)
-    ]
     with TemporaryDirectory() as folder, SQLiteLog(Path(folder, "log.sqlite")) as log:
-        log.write_records(records)
+        log.write_records(
+            Record(
+                id=f"{test}#{place}",
+                answer=GuardedAnswer.model_validate(answer),
+                tags={"test": test},
+            )
+            for place, (test, answer) in enumerate(answers)
+        )
         path.write_text(report_html(log, title="Tests of answers"), "utf-8")
