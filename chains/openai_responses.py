@@ -77,8 +77,7 @@ class ResponseCandidates:
             for item in body["output"]:
                 self._asked.add(_searched(item, self._asked))
             parts = _parts(response)
-            answer = " ".join(part["text"] for part in parts if _is_answer(part, self._asked))
-            if answer.strip():
+            if answer := " ".join(part["text"] for part in parts if _is_answer(part, self._asked)):
                 self._answers.append(response)
                 texts.append(answer)
         return texts
@@ -129,25 +128,22 @@ async def _guard(
 
 async def _judge_data(asked: GuardedRequest, response: JSON) -> tuple[GuardedAnswer, ...]:
     """Judge JSON and tool calls as the policy says; withhold what fails."""
-    held: dict[str, list[JSON]] = {}  # ids may be equal, and are the model's
-    documents = []
+    found: list[tuple[Document, JSON]] = []
     for place, item in enumerate(response["output"]):
         if is_call(item):
             of = str(item.get("call_id") or item.get("id") or f"output {place}")
-            held.setdefault(of, []).append(item)
             passed = {
                 key: Document.read(of, key, value).value for key, value in handed_over(item).items()
             }
             name = str(item.get("name") or item.get("type"))
-            documents.append(Document(of, name, passed, _called(item)))
-        for number, part in enumerate(item["content"] if item.get("type") == "message" else ()):
+            found.append((Document(of, name, passed, _called(item)), item))
+        for number, part in enumerate(item["content"] if item["type"] == "message" else ()):
             if asked.data and is_json_document(part.get("text", "")):
                 of = f"output {place}, content {number}"
-                held.setdefault(of, []).append(part)
-                documents.append(Document.read(of, "answer", part["text"]))
-    verdicts = await judge_data(asked, response, documents)
-    for failed in (one for of in verdicts.withheld for one in held[of]):
-        if failed.get("type") == "output_text":
+                found.append((Document.read(of, "answer", part["text"]), part))
+    verdicts = await judge_data(asked, response, [document for document, _ in found])
+    for failed in (held for document, held in found if document.of in verdicts.withheld):
+        if failed["type"] == "output_text":
             failed.clear()
             failed |= {"type": "refusal", "refusal": asked.guarding.policy.refusal}
         else:
