@@ -128,20 +128,6 @@ def test_a_sentence_of_the_evidence_is_entailed_unread():
     assert report.factuality.value == pytest.approx(0.3)
 
 
-def test_the_piece_that_states_a_sentence_is_read_before_more_similar_ones():
-    row = ConnerInput(
-        query="q",
-        knowledge="an apple is red.",
-        sentences=("an apple is red.",),
-        evidence=("apples are red", "bananas are yellow.\nan apple is red."),
-    )
-    scorer = ConnerScorer(
-        ConnerModels(nli=TableJudge({}), encoder=FixedEncoder()),
-        ConnerSettings(evidence_per_sentence=1),
-    )
-    assert scorer.score([row])[0].factuality.value == 1.0
-
-
 def test_sentence_coherence_is_the_mean_inverse_perplexity_with_a_cap():
     row = ConnerInput(query="", knowledge="aa bb xx", sentences=("aa", "bb", "xx"))
     scorer = ConnerScorer(ConnerModels(causal=LetterModel()), ConnerSettings(perplexity_cap=5))
@@ -172,13 +158,6 @@ def test_helpfulness_compares_with_irrelevant_knowledge(knowledge, raw):
     (report,) = scorer.score([ConnerInput(query="?", knowledge=knowledge, answer="x")])
     assert report.helpfulness_unclipped.value == pytest.approx(raw)
     assert report.helpfulness.value == pytest.approx(raw)
-
-
-def test_helpfulness_below_zero_is_clipped_and_kept():
-    scorer = ConnerScorer(ConnerModels(causal=LetterModel()), irrelevant_pool=["!"])
-    (report,) = scorer.score([ConnerInput(query="?", knowledge="no", answer="x")])
-    assert report.helpfulness_unclipped.value == pytest.approx(1 - math.log(8) / math.log(4))
-    assert report.helpfulness.value == 0.0
 
 
 def test_validity_of_span_and_open_answers():

@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from guardrail.core.errors import JudgeError
 from guardrail.core.types import Category, Grounding
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.evidence_judge import EvidenceJudge
-from judges.onnx import open_judge
-from judges.session import softmax
 from judges.window_reader import (
     BLOCK,
     WINDOW,
@@ -70,10 +67,6 @@ def scores(grounding: Grounding) -> list[float]:
         grounding.contradicted,
         grounding.no_claim,
     ]
-
-
-def test_a_folder_with_its_graph_is_opened_as_this_judge(folder: Path) -> None:
-    assert isinstance(open_judge(folder), EvidenceJudge)
 
 
 def test_order_and_duplicates_of_evidence_change_nothing(judge: EvidenceJudge) -> None:
@@ -186,15 +179,3 @@ def test_torch_reads_as_the_graph_does(base: Path, folder: Path) -> None:
     ):
         assert mine.states.shape == other.states.shape
         assert np.corrcoef(mine.features, other.features)[0, 1] > 0.97
-
-
-def test_missing_files_are_reported(tmp_path: Path) -> None:
-    with pytest.raises(JudgeError):
-        EvidenceJudge(tmp_path).judge([Pair("a", "b")])
-
-
-def test_probabilities_are_a_softmax_of_the_labels(judge: EvidenceJudge) -> None:
-    ((plan, (reading,)),) = judge.plan([item(SENTENCES[0])])
-    (found,) = judge.ground([item(SENTENCES[0])])
-    assert found.no_claim == pytest.approx(softmax(reading.labels)[3])
-    assert len(plan.places) == 3

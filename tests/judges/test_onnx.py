@@ -33,12 +33,6 @@ def test_a_pair_is_judged_the_same_in_any_company(tiny_judge: OnnxJudge, pairs: 
     assert tiny_judge.judge(pairs[::-1]) == together[::-1]
 
 
-def test_probabilities_are_calibrated_softmax(tiny_judge: OnnxJudge) -> None:
-    [scores] = tiny_judge.judge([Pair("born in rome", "born in florence")])
-    assert scores.entailment + scores.neutral + scores.contradiction == pytest.approx(1)
-    assert 0 < scores.entailment < 1
-
-
 def test_new_weights_under_one_name_have_another_hash(tmp_path: Path) -> None:
     hashes = []
     for folder, damaged in (("one", False), ("same", False), ("new", True)):
@@ -56,12 +50,6 @@ def test_windows_read_long_evidence_to_its_end(tiny_judge: OnnxJudge) -> None:
     [first] = tiny_judge.judge([Pair(filler + "1593 " * 50, hypothesis)])
     [second] = tiny_judge.judge([Pair(filler + "1593 " * 50 + fact, hypothesis)])
     assert first != second
-
-
-def test_a_decided_window_outweighs_all_open_ones(tiny_judge: OnnxJudge) -> None:
-    halves = ["the painter " * 25, "born in rome 1593 " * 12]
-    scores = tiny_judge.judge([Pair(" ".join(halves), "who"), *(Pair(h, "who") for h in halves)])
-    assert scores[0].neutral <= max(score.neutral for score in scores[1:]) + 1e-9
 
 
 @pytest.mark.parametrize("blank", ["", " \n\t"])
@@ -93,28 +81,6 @@ def test_attribution_tells_category_complexity_and_share(tiny_judge: OnnxJudge) 
     assert first.category is max(first.scores, key=first.scores.__getitem__)
     assert first.complexity is not None
     assert first.supported_share is not None
-
-
-def test_an_answer_of_one_fact_is_read_once(
-    tiny_judge: OnnxJudge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The share of supported facts takes the word of the pass that gave the category."""
-    items = [AttributionItem("", f"the {word} is in rome .", ("rome .", word)) for word in WORDS]
-    pairs = [Pair(f"rome . {item.evidence[1]}", item.answer) for item in items]
-    entailed = [score.label == "entailment" for score in tiny_judge.judge(pairs)]
-    judged: list[Pair] = []
-    monkeypatch.setattr(tiny_judge, "judge", judged.extend)
-    verdicts = tiny_judge.attribute(items)
-    assert judged == []
-    shares = [
-        (verdict.supported_share, share)
-        for verdict, share in zip(verdicts, entailed, strict=True)
-        if verdict.category is Category.PARTIALLY_SUPPORTIVE
-    ]
-    against = [verdict for verdict in verdicts if verdict.category is Category.CONTRADICTORY]
-    assert shares or against
-    assert all(entry == share for entry, share in shares)
-    assert all(entry.supported_share == 0.0 for entry in against)
 
 
 def test_of_long_evidence_the_sentences_that_bear_on_the_answer_are_read(

@@ -4,15 +4,11 @@ import threading
 
 import pytest
 
-from guardrail.core import workers
 from guardrail.core.errors import JudgeError
-from guardrail.core.types import Grounding, NLIScores, StatementScore, Strictness
-from guardrail.core.types.judging import Weighed
-from guardrail.core.workers import time_left, within
+from guardrail.core.types import Grounding, NLIScores, StatementScore
 from judges.base import GroundingItem, NLITraits
-from judges.second_opinion import Doubt, SecondJudge, SecondOpinions, nearest
-from judges.settings import SecondJudgeSettings
-from tests.clock import PATIENCE_S, HandClock
+from judges.second_opinion import SecondJudge, nearest
+from tests.clock import PATIENCE_S
 
 FIRST = Grounding(
     supported=0.4,
@@ -71,39 +67,6 @@ def test_the_nearest_come_first_within_the_band():
     assert nearest([0.1], band=1.0, most=-1) == []
 
 
-def test_distance_is_to_the_threshold_that_is_nearer():
-    at = Strictness.BALANCED.thresholds
-    assert at.distance(0.5, 0.0) == 0.0
-    assert at.distance(0.1, 0.55) == pytest.approx(0.05)
-    assert at.distance(1.0, 0.0) == pytest.approx(0.5)
-
-
-def test_the_share_of_each_answer_counts_for_itself(counting, second):
-    opinions = SecondOpinions(
-        second, SecondJudgeSettings(judge="counting", band=1.0, share=0.1, timeout_s=PATIENCE_S)
-    )
-    at = Strictness.BALANCED.thresholds
-    doubts = [
-        Doubt(answer, item(f"{answer} {n}"), FIRST, Weighed(0.4 - n / 100, 0.15), at)
-        for answer, size in ((0, 30), (1, 1))
-        for n in range(size)
-    ]
-    found = opinions.on(doubts)
-    assert counting.asked == ["0 0", "0 1", "0 2", "1 0"]
-    assert [doubt.item.sentence for doubt, one in zip(doubts, found, strict=True) if one] == (
-        counting.asked
-    )
-
-
-def test_what_claims_nothing_is_not_asked_about(counting, second):
-    opinions = SecondOpinions(
-        second, SecondJudgeSettings(judge="counting", band=1.0, share=1.0, timeout_s=PATIENCE_S)
-    )
-    doubt = Doubt(0, item("Hello."), FIRST, None, Strictness.BALANCED.thresholds)
-    assert opinions.on([doubt]) == [None]
-    assert counting.asked == []
-
-
 def test_a_judge_of_pairs_is_asked_one_a_sentence_and_the_first_tells_the_rest(counting, second):
     [said] = second.ground([item("It has a wheel.")], PATIENCE_S)
     assert counting.asked == ["It has a wheel."]
@@ -147,17 +110,3 @@ def test_what_fails_is_a_reason(counting, second, error):
     assert second.ground([item("One.")], PATIENCE_S) == [str(error)]
     assert second.ground([item("One.")], PATIENCE_S) == [str(error)]
     assert counting.asked == ["One."]
-
-
-def test_what_is_left_of_the_answer_s_time_bounds_the_wait(counting, second, monkeypatch):
-    HandClock().runs(monkeypatch, workers)
-    counting.go.clear()
-    opinions = SecondOpinions(
-        second, SecondJudgeSettings(judge="counting", band=1.0, share=1.0, timeout_s=60.0)
-    )
-    doubt = Doubt(0, item("One."), FIRST, Weighed(0.4, 0.1), Strictness.BALANCED.thresholds)
-    with within(1.0):
-        [opinion] = opinions.on([doubt])
-    assert opinion.grounding is None
-    assert opinion.record.missing == "it gave no answer in 0.8 s"  # the rest is for what follows
-    assert time_left() == float("inf")
