@@ -1,4 +1,4 @@
-"""What the engine asks of its judges: small synchronous protocols, batches in, batches out.
+"""Protocols between the engine and its judges: synchronous, batches in, batches out.
 
 Every judge is cheap to construct; ``warm_up`` loads models. The engine hands judges plain
 texts (premises, hypotheses, questions, answers), so they never know where evidence came from.
@@ -38,7 +38,7 @@ class Pair(NamedTuple):
 
 
 class AttributionItem(NamedTuple):
-    """What an attribution judge reads: the evidence is a tuple of texts."""
+    """Input of an attribution judge; the evidence is a tuple of texts."""
 
     question: str
     answer: str
@@ -78,7 +78,7 @@ EVIDENCE_CHARS = 900
 
 
 class NLITraits(NamedTuple):
-    """What a judge can do, as its attribute ``traits``; these defaults if it has none.
+    """Abilities of a judge, its attribute ``traits``; these defaults if it has none.
 
     Attributes:
         premise_chars: Longest premise that it reads well, in characters.
@@ -100,7 +100,7 @@ class TokenLikelihoods(NamedTuple):
 
 
 class Judge(Protocol):
-    """What every judge has."""
+    """Members of every judge."""
 
     @property
     def name(self) -> str:
@@ -114,7 +114,7 @@ class Judge(Protocol):
 
 @runtime_checkable
 class NLIJudge(Judge, Protocol):
-    """Tells whether premises entail hypotheses."""
+    """Judges whether premises entail hypotheses."""
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; the result has length n and the order of the input.
@@ -126,16 +126,16 @@ class NLIJudge(Judge, Protocol):
 
 
 def traits_of(judge: Judge) -> NLITraits:
-    """What a judge can do, as far as it tells."""
+    """Traits of a judge, or the defaults if it has none."""
     traits = getattr(judge, "traits", None)
     return traits if isinstance(traits, NLITraits) else NLITraits()
 
 
 class JudgeAround(Generic[Inner]):
-    """A judge around another one, by whose name it goes and whose model it loads.
+    """Wrapper that delegates name, traits and loading to another judge.
 
     Args:
-        inner: The other one.
+        inner: The other judge.
     """
 
     def __init__(self, inner: Inner) -> None:
@@ -143,12 +143,12 @@ class JudgeAround(Generic[Inner]):
 
     @property
     def name(self) -> str:
-        """Name and version of the judge inside, for the score log."""
+        """Name and version of the inner judge, for the score log."""
         return self._inner.name
 
     @property
     def traits(self) -> NLITraits:
-        """What the judge inside can do."""
+        """Traits of the inner judge."""
         return traits_of(self._inner)
 
     def warm_up(self) -> None:
@@ -158,7 +158,7 @@ class JudgeAround(Generic[Inner]):
 
 @runtime_checkable
 class AttributionJudge(Judge, Protocol):
-    """Tells how evidence bears on an answer, in the four categories of CAQA 3.2."""
+    """Judges how evidence bears on an answer, in the four categories of CAQA 3.2."""
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items; the result has length n and the order of the input.
@@ -183,7 +183,7 @@ class GroundingJudge(Judge, Protocol):
 
 
 class CausalLM(Protocol):
-    """A causal language model that tells token likelihoods."""
+    """A causal language model that reports token likelihoods."""
 
     @property
     def name(self) -> str:

@@ -139,15 +139,15 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         if probe is None:
             raise JudgeError(f"the judge in {self._folder} has no probe for attribution")
         wanted, inverse = distinct(items)
-        told = []
+        attributions = []
         for row in self._read_pairs([attribution_pair(item) for item in wanted]):
             features = None if row is None else row[1].features[None]
-            told.append(
+            attributions.append(
                 Attribution()
                 if features is None
                 else Attribution(probe(features)[0], complexity and complexity(features)[0])
             )
-        judgements = attributed(self, wanted, told)
+        judgements = attributed(self, wanted, attributions)
         return [judgements[i] for i in inverse]
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:

@@ -51,10 +51,10 @@ def as_grounding(
 
     Args:
         judge: The judge.
-        verdict_alone: Whether no further pairs are judged, to tell of words and statements.
+        verdict_alone: Whether to leave out scores of words and statements, which take more pairs.
 
     Raises:
-        JudgeError: The model that tells whether it can ground cannot be loaded.
+        JudgeError: The model cannot be loaded to see whether it grounds.
     """
     if isinstance(judge, GroundingJudge) and getattr(judge, "grounds", True):
         return judge

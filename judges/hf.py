@@ -81,7 +81,7 @@ class InputForm(NamedTuple):
         joint: Joins the sentences of a chunk; None for the original space.
         even: Whether all chunks have the same number of sentences.
         load: Loads the model.
-        answer: The output that tells support: the logits of ``labels``, the logits of the
+        answer: The output that scores support: the logits of ``labels``, the logits of the
             ``first token``, or of "0" and "1" as the ``next token`` of a T5 model.
         support: Place of the supported answer.
         budget: Maximum tokens of a batch: some 4 GB for a large checker.
@@ -140,7 +140,7 @@ _NLI = InputForm(budget=32_768, evidence_chars=None)
 class HFJudge(TorchModel):
     """An NLI judge from a Hugging Face model.
 
-    Fact checkers tell whether a document supports a claim, and do not distinguish contradiction
+    Fact checkers score whether a document supports a claim, and do not distinguish contradiction
     from lack of support. Evidence of any length is read in chunks; the chunk that supports most
     counts. NLI classifiers may have any order of labels; with two (entailment or not), the second
     is ``neutral``. Of their overlapping windows the most decided one of each part of a hypothesis
@@ -179,7 +179,7 @@ class HFJudge(TorchModel):
 
     @property
     def traits(self) -> NLITraits:
-        """What it can do; of a classifier its labels tell once it is loaded."""
+        """Its abilities; those of a classifier are known once it is loaded."""
         chars = self._form.evidence_chars
         if chars is not None:
             return NLITraits(ALL_CHARS, tells_contradiction=False, evidence_chars=chars)

@@ -19,7 +19,7 @@ SHOWN = re.compile(r"LETTER (\w)$")
 """How the names of symbols end that show a letter: *NEGATIVE SQUARED LATIN CAPITAL LETTER A*."""
 
 RAISED = ("<super>", "<sub>")
-"""Forms that tell something else than the plain sign: *m²*, *H₂O*."""
+"""Forms with another meaning than the plain sign: *m²*, *H₂O*."""
 
 SIGNS = re.compile(r"[^\x00-\xff\w\s]+")
 SYMBOLS = frozenset({"Cn", "Sc", "Sk", "Sm", "So"})

@@ -91,11 +91,11 @@ BLANK = Pair("", "")
 
 
 class Attribution(NamedTuple):
-    """What a judge's heads tell of an item.
+    """Outputs of a judge's heads for an item.
 
     Attributes:
         categories: Probabilities in the order of ``Category``, [4]; None for a blank text.
-        complexity: Probabilities in the order of ``Complexity``, [4]; None if not told.
+        complexity: Probabilities in the order of ``Complexity``, [4]; None without such a head.
         known: NLI of the whole pair, if the judge read it at once.
     """
 
@@ -116,7 +116,7 @@ def attributed(
     Args:
         judge: Judges evidence against each sub-fact.
         items: The answers and their evidence.
-        rows: What the heads tell of each.
+        rows: The outputs of its heads for each.
     """
     certain = {category: float(category is Category.IRRELEVANT) for category in Category}
     scores = [
@@ -131,9 +131,9 @@ def attributed(
     partial = [i for i, category in enumerate(categories) if category in open_]
     known: dict[Pair, NLIScores] = {}
     for i in partial:
-        if (told := rows[i].known) is not None:
+        if (nli := rows[i].known) is not None:
             premise, hypothesis = attribution_pair(items[i])
-            known[Pair(premise, hypothesis.strip())] = told
+            known[Pair(premise, hypothesis.strip())] = nli
     for i, found in zip(
         partial, _judge_facts(judge, [items[i] for i in partial], known), strict=True
     ):
@@ -158,7 +158,7 @@ class LiftedJudge(JudgeAround[NLIJudge]):
 
     With sub-facts taken as independent, an answer is contradictory where any is contradicted;
     otherwise supportive where all are entailed, irrelevant where none is, and partially
-    supportive in between. It tells no complexity.
+    supportive in between. It has no complexity.
 
     Args:
         inner: Judges evidence (premise) against each sub-fact (hypothesis).

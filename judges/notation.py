@@ -1,7 +1,7 @@
-"""Notation: a judge reads the values of a sentence as its evidence writes the same ones.
+"""Notation: values of a sentence are rewritten as its evidence writes them, before it is judged.
 
 Given *110 km*, a small judge takes *110,000 m* for another range. Both mean the same, so the
-sentence is put to it with *110 km*, and what it says of that holds for *110,000 m*.
+sentence is judged with *110 km*, and the verdict holds for *110,000 m*.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from guardrail.core.text.values import TypedValue, find_values, is_one
 from guardrail.core.text.words import fold, property_words
 from guardrail.core.types import Grounding
 
-__all__ = ["Notation", "as_told", "notation_of", "with_notation"]
+__all__ = ["Notation", "notation_of", "restored", "with_notation"]
 
 
 class Notation(NamedTuple):
@@ -50,7 +50,7 @@ def notation_of(
 
 
 def _written(stated: TypedValue, held: TypedValue, label: str) -> str:
-    """A held value as it is written, with the unit that its label may tell: *weight (kg)*.
+    """A held value as it is written, with the unit of its label, if any: *weight (kg)*.
 
     If the label names the unit by a sign or code, the value stays unchanged.
     """
@@ -67,20 +67,20 @@ def with_notation(sentence: str, notation: Sequence[Notation]) -> str:
     return sentence
 
 
-def as_told(grounding: Grounding, notation: Sequence[Notation]) -> Grounding:
-    """What a judge says of a sentence in another notation, as said of the sentence as it is."""
+def restored(grounding: Grounding, notation: Sequence[Notation]) -> Grounding:
+    """The grounding of a rewritten sentence, with spans of the original one."""
     if not notation:
         return grounding
     words = [
         word.model_copy(update=dict(zip(("start", "end"), span, strict=True)))
         for word in grounding.words
-        for span in [_told_at((word.start, word.end), notation)]
+        for span in [_original_span((word.start, word.end), notation)]
     ]
-    unread = [_told_at(span, notation) for span in grounding.unread]
+    unread = [_original_span(span, notation) for span in grounding.unread]
     return grounding.model_copy(update={"words": tuple(words), "unread": tuple(unread)})
 
 
-def _told_at(span: tuple[int, int], notation: Sequence[Notation]) -> tuple[int, int]:
+def _original_span(span: tuple[int, int], notation: Sequence[Notation]) -> tuple[int, int]:
     """Map a span of the rewritten sentence to the original; a value is mapped as a whole."""
     first, last = span
     grown = 0

@@ -91,14 +91,14 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         wanted = self.read(wanted)
         pairs = [attribution_pair(item) for item in wanted]
         rows = self._probabilities("attribution", pairs, also=("complexity", "nli"))
-        told = []
+        attributions = []
         for row in rows:
             nli = row.also.get("nli") if row and row.windows == 1 else None
             known = None if nli is None else nli_scores(nli)
-            told.append(
+            attributions.append(
                 Attribution(row.main, row.also.get("complexity"), known) if row else Attribution()
             )
-        judgements = attributed(self, wanted, told)
+        judgements = attributed(self, wanted, attributions)
         return [judgements[i] for i in inverse]
 
     @property

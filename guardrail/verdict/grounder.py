@@ -42,7 +42,7 @@ from guardrail.verdict.claims import Claim, GroundingRequest, claims_of, subject
 from guardrail.verdict.combination import Outcome, combine
 from judges.base import GroundingItem, GroundingJudge, NLITraits, traits_of
 from judges.grounding import grounded_by
-from judges.notation import Notation, as_told, notation_of, with_notation
+from judges.notation import Notation, notation_of, restored, with_notation
 from judges.second_opinion import Doubt, SecondOpinions
 
 AT_ONCE = 64
@@ -317,7 +317,7 @@ class Grounder:
 def _heard(draft: _Draft, grounding: Grounding | None) -> Premises:
     """What a sentence is held against, with what the judge says of it as it is written."""
     assert draft.evidence is not None
-    said = grounding and as_told(grounding, draft.notation)
+    said = grounding and restored(grounding, draft.notation)
     return replace(draft.evidence, grounding=said)
 
 

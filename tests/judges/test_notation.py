@@ -5,7 +5,7 @@ import pytest
 from guardrail.core.text.units import unit_of_label
 from guardrail.core.text.values import find_values
 from guardrail.core.types import Grounding, WordScore
-from judges.notation import as_told, notation_of, with_notation
+from judges.notation import notation_of, restored, with_notation
 
 
 def read(sentence: str, *held: tuple[str, str]) -> str:
@@ -76,9 +76,9 @@ def test_what_is_said_of_the_words_holds_for_those_of_the_sentence() -> None:
         ),
         unread=((shown.index("red"), len(shown)),),
     )
-    told = as_told(grounding, notation)
+    told = restored(grounding, notation)
     assert [sentence[word.start : word.end] for word in told.words] == [
         "In", "€2,490", "€2,490", "for", "six", "red", "ones",
     ]  # fmt: skip
     assert [sentence[slice(*span)] for span in told.unread] == ["red ones."]
-    assert as_told(grounding, ()) is grounding
+    assert restored(grounding, ()) is grounding
