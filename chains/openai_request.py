@@ -111,7 +111,7 @@ class GuardedRequest:
     Attributes:
         guarding: How this request's replies are guarded.
         body: The body as the model's server gets it: without the ``guardrail`` field, and with
-            the content parts of other gateways as plain text unless the settings keep them.
+            the content parts of other gateways as plain text.
         count: Choices to return.
         data: Whether JSON was requested instead of an answer.
         tools: The tools that the reply may call.
@@ -153,7 +153,7 @@ class GuardedRequest:
         self.data = wants_json(given)
         self.tools = AllowedTools(given, allowed=rights.tools)
         self._question = self._found.question or standalone_question(self._turns)
-        self.body = given if settings.keep_parts else plain_body(given)
+        self.body = plain_body(given)
         self._injected = guarding.inject is Inject.OFF
         self._case: Case | None = None
 

@@ -97,8 +97,6 @@ class EvidenceSettings(Value):
             themselves are never evidence.
         marks: Two different delimiters of evidence in system and user messages, such as
             ``("<context>", "</context>")``; None for none.
-        keep_parts: Whether content parts of other gateways are forwarded unchanged instead of as
-            plain text.
     """
 
     mode: EvidenceMode = EvidenceMode.GIVEN
@@ -108,7 +106,6 @@ class EvidenceSettings(Value):
     tool_chars: int = Field(default=100_000, ge=1)
     earlier: int = Field(default=6, ge=0)
     marks: Marks | None = None
-    keep_parts: bool = False
 
 
 class Found(NamedTuple):
