@@ -114,11 +114,6 @@ async def score_answers(
 ) -> tuple[list[ScoreCard], list[Problem]]:
     """Score n answers; a scorer that fails is reported and left out.
 
-    Args:
-        batch: The answers.
-        scorers: Called in order, in addition to the scores of the sentences.
-        in_thread: Runs a scorer that blocks.
-
     Returns:
         n score cards in order, and what went wrong.
     """

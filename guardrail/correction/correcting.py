@@ -84,12 +84,7 @@ class Correcting(NamedTuple):
     at_once: int
 
     async def correct(self, checked: Sequence[Checked], policy: Policy) -> list[Checked]:
-        """Correct n answers; those without a contradiction are returned as they are.
-
-        Args:
-            checked: The answers with their proposals.
-            policy: Says whether a model may be asked; in a dry run it is not.
-        """
+        """Correct n answers; those without a contradiction are returned as they are."""
         drafts = [[_edited(one) for one in item.proposals if one.edits] for item in checked]
         kept = await self._kept([((), item) for item in checked], drafts, checked)
         if policy.correct_with == "model":

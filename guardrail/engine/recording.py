@@ -34,10 +34,6 @@ class Recorder:
     """Writes answers to a score log that is opened when it is first needed.
 
     Its threads are its own: a log that another process holds locked takes none from the judge.
-
-    Args:
-        settings: Which log to open; None for none.
-        log: A log handed in, in place of that; it stays its owner's.
     """
 
     def __init__(self, settings: LogConfig | None, log: ScoreLog | None) -> None:

@@ -262,13 +262,7 @@ class PreparedEvidence:
     # --- selection -----------------------------------------------------------------------
 
     def select(self, sentence: str, context: str = "", *, chars: int = EVIDENCE_CHARS) -> Selection:
-        """Choose the windows that one sentence is held against, the most relevant ones first.
-
-        Args:
-            sentence: The sentence.
-            context: The question and the sentences before it.
-            chars: Most characters of the windows; the best one is chosen in any case.
-        """
+        """Choose the windows that one sentence is held against, the most relevant ones first."""
         scores = self._scores(sentence, context)
         best = [max(scores[place] for place in window.places) for window in self.windows]
         chosen: set[int] = set()
@@ -419,11 +413,7 @@ def _cut(statements: Sequence[Statement]) -> list[list[Statement]]:
 
 
 class EvidenceCache:
-    """Prepared evidence by its content, bounded in bytes; may be used from many threads.
-
-    Args:
-        most_bytes: Estimated memory that is kept; the least recently used goes first.
-    """
+    """Prepared evidence by its content, bounded in bytes; may be used from many threads."""
 
     def __init__(self, most_bytes: int = CACHE_BYTES) -> None:
         self._room = most_bytes

@@ -103,13 +103,6 @@ def from_graph(
 
     Every different text is linked once, every different entity read once.
 
-    Args:
-        graph: The graph.
-        linker: Its linker.
-        rows: n pairs of question and clean answer, which may be empty.
-        limit: Most triples for one answer.
-        docs: Texts that are parsed already.
-
     Raises:
         KnowledgeGraphError: The graph cannot answer.
     """

@@ -213,10 +213,6 @@ def without_references(text: str, sources: int) -> str:
 
     They stand alone, before a sentence, or behind a word at the end of a phrase. A number that no
     source has, or that the phrase lacks without it, as in *it lasts for [9]*, stays.
-
-    Args:
-        text: A sentence.
-        sources: Pieces of evidence that the answer could refer to.
     """
 
     def blank(match: re.Match[str]) -> str:
@@ -273,10 +269,6 @@ def without_ruins(text: str, entities: Set[str]) -> str:
 
     From where a bracket names an entity to where it is closed, or to the sentence's end, no value
     counts as stated.
-
-    Args:
-        text: A sentence.
-        entities: Labels and ids of the entities that the evidence is about.
     """
     parts = []
     position = 0

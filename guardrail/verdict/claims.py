@@ -277,11 +277,6 @@ def proposition_of(
 ) -> tuple[str, bool] | None:
     """The proposition of a polar question that a bare *yes* or *no* answers, and if it denies it.
 
-    Args:
-        answer: A sentence of an answer.
-        question: The question, which may follow other sentences.
-        names: Names of the subjects of the evidence.
-
     Returns:
         None if the answer says more than yes or no, or if the question is no polar question.
     """
@@ -346,11 +341,6 @@ def subjects_of(
     A sentence that names none is about those of the sentence before it, initially those that the
     question names; a sentence with a pronoun is about those as well as the ones it names. If
     nobody is named at all, the only subject of the evidence is meant, or an object with its parts.
-
-    Args:
-        claims: The sentences, in order.
-        evidence: What the answer is held against.
-        asked: The subject that the question is about, where it is known.
     """
     labels = evidence.labels
     question = claims[0].question if claims else ""
