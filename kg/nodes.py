@@ -51,10 +51,11 @@ Solution = dict[str, Term]
 
 
 class Facts(NamedTuple):
-    """Facts out of a node and into it."""
+    """Facts out of a node and into it; ``cut`` is True if the graph has more of the latter."""
 
     outgoing: list[Row]
     incoming: list[Row]
+    cut: bool = False
 
 
 class Memory(dict[K, V]):
@@ -136,20 +137,16 @@ class GraphReader(ABC):
         found, missing = self._subgraphs.known([(iri, limit) for iri in iris if iri is not None])
         new = [iri for iri, _ in missing]
         entities, facts = self._read(new, limit)
-        rows = [row for around in facts.values() for part in around for row in part]
+        rows = [row for around in facts.values() for row in (*around.outgoing, *around.incoming)]
         places, _ = self._above.known(new)
         labels = self._labels_of(rows, [place for above in places.values() for place in above])
-        for iri, (outgoing, incoming) in facts.items():
+        for iri, (outgoing, incoming, cut) in facts.items():
             if (entity := entities[iri]) is None:
                 continue
-            cut = len(incoming) > limit
-            triples_ = self._triples(outgoing, labels)
             found[iri, limit] = subgraph = Subgraph(
                 entity=entity,
-                triples=tuple(triples_[:limit]),
-                incoming=tuple(
-                    self._triples(incoming[: min(limit, _HUB_READ)] if cut else incoming, labels)
-                ),
+                triples=tuple(self._triples(outgoing, labels)[:limit]),
+                incoming=tuple(self._triples(incoming, labels)),
                 truncated=cut or len(outgoing) > limit,
             )
             if len(subgraph.triples) + len(subgraph.incoming) <= _CACHED_TRIPLES:
@@ -265,6 +262,9 @@ class GraphReader(ABC):
                 found[centre].outgoing.extend(self._structured(centre, predicate, value))
             else:
                 found[centre].outgoing.append(Row(centre, predicate, value.value))
+        for iri, (outgoing, incoming, _) in found.items():
+            if len(incoming) > limit:
+                found[iri] = Facts(outgoing, incoming[: min(limit, _HUB_READ)], cut=True)
         self._facts.learn({(iri, limit): facts for iri, facts in found.items()})
         return found
 
@@ -352,14 +352,13 @@ class GraphReader(ABC):
         )
         for batch, answer in zip(unread, answers[len(groups) :], strict=True):
             self._learn_entities(batch, answer)
-        places = self.profile.label.index
         for batch, answer in zip(groups, answers, strict=False):
             names: dict[str, list[Name]] = defaultdict(list)
             for solution in answer:
                 iri, cell, key = solution["n"].value, solution.get("nLabel"), solution.get("k")
                 # The label service answers with the bare id where there is no label.
                 if cell is not None and cell.value != self.profile.short(iri):
-                    place = 0 if key is None else places(key.value)
+                    place = 0 if key is None else int(key.value)
                     names[iri].append(Name.of(self.profile, place, cell.value, cell.language))
             labels = len(self.profile.label)
             found |= self._labels.learn({i: choose_names(names[i], labels)[0] for i in batch})

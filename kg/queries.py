@@ -185,6 +185,8 @@ class QueryWriter:
     ) -> None:
         self._profile, self._dialect = profile, dialect
         self._text_search, self._embedded = text_search, embedded
+        classes = sorted({profile.iri(id_) for ids in profile.ner.values() for id_ in ids})
+        self._classes = values("v", classes) if classes else ""
 
     def find(self, labels: Sequence[str]) -> str:
         """Nodes ``?e`` that bear the name of number ``?q``, in any of its usual spellings."""
@@ -223,19 +225,20 @@ class QueryWriter:
         texts = names + [(f"description{n}", iri) for n, iri in enumerate(profile.description)]
         labels = len(profile.label) if self._embedded else 0
 
-        def read(roles: Sequence[tuple[str, str]], test: str) -> str:
-            pairs = " ".join(f"({quote_iri(iri)} {quote_literal(role)})" for role, iri in roles)
-            return f"{nodes} VALUES (?k ?r) {{ {pairs} }} ?e ?k ?v . {test}"
-
+        # A UNION for each predicate: some planners scan all names if the predicate is a variable.
         parts = [
-            read(texts[labels:], self._in_language("v")),
+            f'{nodes} ?e {quote_iri(iri)} ?v . {test} BIND("{role}" AS ?r)'
+            for part, test in (
+                (texts[:labels], "FILTER(ISLITERAL(?v))"),
+                (texts[labels:], self._in_language("v")),
+            )
+            for role, iri in part
         ]
         parts.append(
             f'{{ SELECT ?e ("count" AS ?r) (COUNT(*) AS ?v) WHERE {{ {nodes} ?e ?p ?o . }} '
             "GROUP BY ?e }"
         )
         if self._embedded:
-            parts.append(read(texts[:labels], "FILTER(ISLITERAL(?v))"))
             parts += [
                 f'{{ SELECT ({quote_iri(iri)} AS ?e) ("pointing" AS ?r) (COUNT(*) AS ?v) '
                 f"WHERE {{ {{ SELECT * {{ ?s ?p {quote_iri(iri)} }} LIMIT {POINTING} }} }} }}"
@@ -248,12 +251,10 @@ class QueryWriter:
         if profile.type:
             types = "|".join(map(quote_iri, profile.type))
             parts.append(f'{nodes} ?e {types} ?v . BIND("type" AS ?r)')
-            classes = sorted({profile.iri(id_) for ids in profile.ner.values() for id_ in ids})
-            if profile.subclass and classes:
+            if profile.subclass and self._classes:
                 wider = "|".join(map(quote_iri, profile.subclass))
                 parts.append(
-                    f"{nodes} {values('v', classes)} ?e ({types})/({wider})+ ?v . "
-                    'BIND("wider" AS ?r)'
+                    f'{nodes} {self._classes} ?e ({types})/({wider})+ ?v . BIND("wider" AS ?r)'
                 )
         return f"SELECT DISTINCT ?e ?r ?v WHERE {{ {_union(parts)} }}"
 
@@ -288,10 +289,11 @@ class QueryWriter:
                 f"<{_BLAZEGRAPH}serviceParam> <{_WIKIBASE}language> {languages} . }} }}"
             )
         test = "FILTER(ISLITERAL(?nLabel))" if self._embedded else self._in_language("nLabel")
-        return (
-            f"SELECT ?n ?k ?nLabel WHERE {{ {values('n', iris)} {values('k', profile.label)} "
-            f"?n ?k ?nLabel . {test} }}"
-        )
+        parts = [
+            f"{values('n', iris)} ?n {quote_iri(label)} ?nLabel . {test} BIND({place} AS ?k)"
+            for place, label in enumerate(profile.label)
+        ]
+        return f"SELECT ?n ?k ?nLabel WHERE {{ {_union(parts)} }}"
 
     def links(self, iris: Sequence[str]) -> str:
         """Facts between two different nodes of the given ones."""

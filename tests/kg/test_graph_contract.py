@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,22 @@ def test_a_hub_is_read_in_part() -> None:
     )
     assert (len(city.incoming), city.truncated, city.entity.prominence) == (25, True, 2_000)
     assert (len(town.incoming), town.truncated, town.entity.prominence) == (200, False, 200)
+
+
+def test_a_look_up_costs_no_more_in_a_larger_graph() -> None:
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+
+    def seconds(count: int) -> float:
+        lines = (f'<urn:n{n}> {label} "n{n}" ; <urn:knows> <urn:n{n // 2}> .' for n in range(count))
+        graph, times = OxigraphGraph.from_text("\n".join(lines)), []
+        for _ in range(3):
+            graph.refresh()
+            started = time.process_time()
+            graph.subgraphs([f"urn:n{n}" for n in range(100, 120)])
+            times.append(time.process_time() - started)
+        return min(times)
+
+    assert seconds(30_000) < 4 * seconds(300)
 
 
 NAMES_FOR_ALL = """
