@@ -1,4 +1,4 @@
-"""A judge whose word can be foretold: it compares words, and takes other numbers for conflicts."""
+"""A deterministic judge: it compares words, and takes other numbers for contradictions."""
 
 from __future__ import annotations
 
@@ -8,50 +8,18 @@ from collections.abc import Sequence
 from guardrail.core.types import Grounding, StatementScore, WordScore
 from judges.base import GroundingItem
 
-EMPTY = frozenset(
-    {
-        "about",
-        "also",
-        "does",
-        "from",
-        "have",
-        "here",
-        "that",
-        "their",
-        "there",
-        "they",
-        "this",
-        "were",
-        "what",
-        "when",
-        "which",
-        "with",
-        "your",
-        "the",
-        "her",
-        "his",
-        "she",
-        "its",
-        "it",
-        "he",
-        "how",
-        "who",
-        "you",
-        "in",
-        "a",
-        "an",
-        "on",
-        "at",
-    }
-)
+EMPTY = frozenset({
+    "about", "also", "does", "from", "have", "here", "that", "their", "there", "they", "this",
+    "were", "what", "when", "which", "with", "your", "the", "her", "his", "she", "its", "it",
+    "he", "how", "who", "you", "in", "a", "an", "on", "at",
+})  # fmt: skip
 WORD = re.compile(r"\w+")
 
 
 class ScriptedJudge:
-    """Carries a sentence whose content words stand in the statements, and no other.
+    """Supports a sentence if the statements contain its content words.
 
-    A word with a digit that stands in none makes it contradicted; a sentence without content
-    words claims nothing.
+    A missing word with a digit contradicts it; a sentence without content words has no claim.
     """
 
     name = "scripted"
@@ -107,7 +75,7 @@ def _share(words: Sequence[re.Match[str]], held: set[str]) -> float:
 
 
 def _in(word: str, held: set[str]) -> bool:
-    """Whether a word stands there, in whatever ending; numbers only as they are."""
+    """True if the words contain this one with any ending; numbers must be equal."""
     word = word.casefold()
     if word in held or any(map(str.isdigit, word)):
         return word in held
