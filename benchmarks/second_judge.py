@@ -33,12 +33,11 @@ from benchmarks.verdicts.sets import statement_case
 from guardrail.core.types import Category, Verdict
 from guardrail.verdict.grounder import Grounder
 from judges.base import NLIJudge
-from judges.calibration import fit
 from judges.grounding import as_grounding
 from judges.registry import create_nli
 from judges.second_opinion import SecondJudge, SecondOpinions, nearest
 from judges.service import RememberedGrounding
-from judges.settings import ChatSettings, SecondJudgeSettings
+from judges.settings import ChatSettings, SecondJudgeSettings, fit
 
 __all__ = ["Both", "Point", "cases_of", "curve", "judged_by_both", "main"]
 

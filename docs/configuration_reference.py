@@ -14,8 +14,7 @@ from chains.gateway.settings import GatewaySettings
 from guardrail.config import GenerationSettings, GuardrailConfig
 from guardrail.core.fields import documented
 from guardrail.policy import Policy
-from judges.calibration import Calibration
-from judges.settings import Spending
+from judges.settings import Calibration, Spending
 from kg.opening import EndpointSettings
 
 HEAD = """# Configuration reference

@@ -25,7 +25,6 @@ from guardrail.core.types import (
 from guardrail.core.workers import time_left
 from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
 from judges.batching import distinct
-from judges.calibration import Calibration
 from judges.chat_prompts import (
     CATEGORY_SCHEMA,
     DETAIL_SCHEMA,
@@ -37,7 +36,7 @@ from judges.chat_prompts import (
     read_detail,
     read_label,
 )
-from judges.settings import ChatSettings
+from judges.settings import Calibration, ChatSettings
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -19,11 +19,11 @@ from guardrail.core.types import Grounding, Judgement, NLIScores, StatementScore
 from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
 from judges.batching import choose, distinct, split_sentences
-from judges.calibration import Calibration
 from judges.folder import JudgeCard, OnnxFolder
 from judges.grounding_pass import statement_scores, unknown_words, word_scores
 from judges.lifting import NEUTRAL, Attribution, attributed, attribution_pair, nli_scores
 from judges.session import softmax
+from judges.settings import Calibration
 from judges.window_reader import (
     IDS,
     Claim,

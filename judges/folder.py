@@ -14,8 +14,8 @@ from pydantic import ConfigDict, Field, FiniteFloat
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import Category, Complexity, Value
 from guardrail.core.types.judging import Weighing
-from judges.calibration import Calibration
 from judges.session import SUMS, OnnxTextModel
+from judges.settings import Calibration
 
 __all__ = [
     "HEADS",

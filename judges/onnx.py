@@ -21,7 +21,6 @@ from guardrail.core.types import Grounding, Judgement, NLIScores
 from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.batching import choose, distinct, pair_windows, split_sentences
-from judges.calibration import LEAST, Calibration
 from judges.evidence_judge import EvidenceJudge
 from judges.folder import HEADS, JudgeCard, OnnxFolder
 from judges.grounding_pass import GROUNDING_HEADS, GroundingPasses
@@ -34,6 +33,7 @@ from judges.lifting import (
     nli_scores,
 )
 from judges.session import WEIGHTS, Running, Segments, softmax
+from judges.settings import LEAST, Calibration
 from judges.window_reader import GRAPH
 
 __all__ = ["SECOND", "SHIPPED", "EnsembleJudge", "OnnxJudge", "most_of", "open_judge"]

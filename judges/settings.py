@@ -1,13 +1,47 @@
-"""Settings of judges; separate, so that reading a configuration loads no judge."""
+"""Settings and calibration of judges; separate, so that a configuration loads no judge."""
 
 from __future__ import annotations
 
-from pydantic import Field
+import math
+from collections.abc import Sequence
+
+from pydantic import Field, FiniteFloat
 
 from guardrail.core.types.value import Probability, Seconds, Value
-from judges.calibration import Calibration
 
-__all__ = ["ChatSettings", "SecondJudgeSettings", "Spending"]
+__all__ = ["Calibration", "ChatSettings", "SecondJudgeSettings", "Spending", "fit"]
+
+LEAST = 1e-6
+"""Least probability whose logarithm is taken."""
+
+STEPS = 500
+RATE = 0.5
+PRIOR = 20.0
+"""Strength of the pull towards slope 1 and no bias, in rows: of few labels little is learned."""
+
+SLOPES = (0.02, 5.0)
+"""Bounds of 1 / T."""
+
+
+class Calibration(Value):
+    """What makes a verdict's probabilities mean what they say: softmax((logits + bias) / T).
+
+    Attributes:
+        temperature: T.
+        bias: Added to the logits of supported, unsupported and contradicted, in this order.
+    """
+
+    temperature: FiniteFloat = Field(default=1.0, gt=0)
+    bias: tuple[FiniteFloat, FiniteFloat, FiniteFloat] = (0.0, 0.0, 0.0)
+
+    def shares(self, of: Sequence[float]) -> tuple[float, float, float]:
+        """Calibrated probabilities of supported, unsupported and contradicted."""
+        logits = [
+            (math.log(max(LEAST, share)) + bias) / self.temperature
+            for share, bias in zip(of, self.bias, strict=True)
+        ]
+        a, b, c = (math.exp(logit - max(logits)) for logit in logits)
+        return a / (a + b + c), b / (a + b + c), c / (a + b + c)
 
 
 class Spending(Value):
@@ -63,3 +97,31 @@ class SecondJudgeSettings(Value):
     share: Probability = 0.25
     timeout_s: Seconds = 10.0
     per_answer: Spending = Spending()
+
+
+def fit(probabilities: Sequence[Sequence[float]], labels: Sequence[int]) -> Calibration:
+    """Temperature and bias of least cross-entropy, by gradient descent.
+
+    Args:
+        probabilities: Of supported, unsupported and contradicted, [n, 3].
+        labels: Which of the three is right, [n].
+    """
+    import numpy as np
+
+    logs = np.log(np.maximum(LEAST, np.asarray(probabilities, np.float64).reshape(-1, 3)))
+    right = np.eye(3)[np.asarray(labels, np.int64)]
+    slope, bias = 1.0, np.zeros(3)
+    scale = max(1.0, float(np.square(logs).sum() / max(1, logs.size)))
+    for _ in range(STEPS):
+        logits = slope * logs + bias
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        off = weights / weights.sum(axis=1, keepdims=True) - right
+        total = len(right) + PRIOR
+        slope -= RATE * ((off * logs).sum() + PRIOR * (slope - 1.0)) / total / scale
+        slope = float(np.clip(slope, *SLOPES))
+        bias -= RATE * (off.sum(axis=0) + PRIOR * bias) / total
+    bias -= bias.mean()
+    return Calibration(
+        temperature=round(1.0 / slope, 3),
+        bias=tuple(round(float(value) / slope, 3) for value in bias),  # type: ignore[arg-type]
+    )

@@ -36,10 +36,10 @@ from guardrail.markers.grammar import parse
 from guardrail.verdict.claims import GroundingRequest
 from guardrail.verdict.grounder import Grounder
 from judges.base import Pair
-from judges.calibration import Calibration
 from judges.evidence_judge import PAIRS, EvidenceJudge
 from judges.onnx import SECOND, OnnxJudge, most_of, open_judge
 from judges.session import write_sums
+from judges.settings import Calibration
 from training.data import load_nli
 from training.grounding import KINDS, calibrated, fit_calibration, fit_calibrations
 from training.rows import Row

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from guardrail.core.types import Grounding, Verdict
 from judges.base import GroundingItem, GroundingJudge
-from judges.calibration import Calibration
+from judges.settings import Calibration
 from training.statements import Statement
 
 __all__ = [

@@ -228,8 +228,8 @@ def _second(
 def _measured(rows: Sequence[LabelledRow], settings: GuardrailConfig, model: str) -> SecondTuning:
     from guardrail.engine.parts import Parts
     from guardrail.tuning.second import tune_second
-    from judges.calibration import Calibration
     from judges.chat import ChatJudge
+    from judges.settings import Calibration
 
     chat = settings.chat.model_copy(update={"calibration": Calibration()})
     second = ChatJudge(model, settings=chat, detail=False, timeout_s=CALL_TIMEOUT_S)

@@ -25,11 +25,10 @@ from guardrail.core.types import (
 from guardrail.engine.parts import Parts
 from guardrail.evaluation.rows import LabelledRow
 from guardrail.tuning.thresholds import FOLDS, Scored, area, folds_of, judged, require_both
-from judges.calibration import Calibration, fit
 from judges.chat import ChatJudge
 from judges.second_opinion import SecondJudge, SecondOpinions
 from judges.service import RememberedGrounding
-from judges.settings import SecondJudgeSettings, Spending
+from judges.settings import Calibration, SecondJudgeSettings, Spending, fit
 
 __all__ = ["Quality", "SecondTuning", "tune_second"]
 

@@ -13,10 +13,9 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import Category, Grounding
 from guardrail.core.workers import within
 from judges.base import AttributionItem, GroundingItem, Pair
-from judges.calibration import Calibration
 from judges.chat import ChatJudge
 from judges.chat_prompts import attribution_prompt, read_category
-from judges.settings import ChatSettings, Spending
+from judges.settings import Calibration, ChatSettings, Spending
 from tests.judges.chat_server import TOKEN, endpoint, labels, sentence_of
 
 RECORDED = Path(__file__).parent / "recorded"

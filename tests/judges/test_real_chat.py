@@ -12,9 +12,8 @@ from guardrail.engine.parts import Parts
 from guardrail.evaluation.rows import LabelledRow
 from guardrail.tuning.second import tune_second
 from judges.base import GroundingItem
-from judges.calibration import Calibration
 from judges.chat import ChatJudge
-from judges.settings import ChatSettings
+from judges.settings import Calibration, ChatSettings
 from tests.judges.injections import TEXTS
 
 MODEL = os.environ.get("GUARDRAIL_TEST_CHAT_URL", "")
