@@ -22,7 +22,6 @@ from guardrail.core.types import (
     Sentence,
     Span,
     SpanKind,
-    Triple,
     Verdict,
 )
 from guardrail.correction.edits import Proposal, replaced
@@ -46,22 +45,13 @@ NOT_ASKED = Problem(
 WORD = re.compile(r"\w+(?:[.,:'’-]\w+)*")
 
 
-class _Change(NamedTuple):
-    """Words of a corrected sentence; offsets are its own."""
-
-    start: int
-    end: int
-    instead_of: str
-    triple: Triple | None
-
-
 class _Draft(NamedTuple):
-    """A sentence in place of the contradicted one."""
+    """A sentence in place of the contradicted one; offsets of its changes are its own."""
 
     proposal: Proposal
     text: str
     by: Literal["edit", "model"]
-    changes: tuple[_Change, ...]
+    changes: tuple[Span, ...]
 
 
 _Kept = tuple[tuple[_Draft, ...], "Checked"]
@@ -172,19 +162,24 @@ def _text(statement: Statement) -> str:
     return statement.triple.text if statement.triple else statement.text
 
 
-def _triple(statement: Statement) -> Triple | None:
-    """The triple that words of a sentence show; a yes or no is shown by no words."""
-    return statement.triple if statement.yes is None else None
+def _change(text: str, start: int, end: int, instead_of: str, source: Statement) -> Span:
+    """Corrected words, with the triple that they show; a yes or no is shown by no words."""
+    triple = source.triple if source.yes is None else None
+    kind = SpanKind.CORRECTED
+    return Span(
+        text=text[start:end], start=start, end=end, kind=kind, triple=triple, instead_of=instead_of
+    )
 
 
 def _edited(proposal: Proposal) -> _Draft:
-    changes: list[_Change] = []
+    text = replaced(proposal.original, proposal.edits)
+    changes: list[Span] = []
     moved = 0
     for edit, source in zip(proposal.edits, proposal.sources, strict=True):
         start, instead_of = edit.start + moved, proposal.original[edit.start : edit.end]
-        changes.append(_Change(start, start + len(edit.text), instead_of, _triple(source)))
+        changes.append(_change(text, start, start + len(edit.text), instead_of, source))
         moved += len(edit.text) - len(instead_of)
-    return _Draft(proposal, replaced(proposal.original, proposal.edits), "edit", tuple(changes))
+    return _Draft(proposal, text, "edit", tuple(changes))
 
 
 def _rewritten(proposal: Proposal, text: str) -> _Draft:
@@ -193,7 +188,7 @@ def _rewritten(proposal: Proposal, text: str) -> _Draft:
     matcher = SequenceMatcher(
         a=[word.group() for word in before], b=[word.group() for word in after], autojunk=False
     )
-    changes: list[_Change] = []
+    changes: list[Span] = []
     for kind, first, last, begin, stop in matcher.get_opcodes():
         if kind == "equal" or not after:
             continue
@@ -203,7 +198,7 @@ def _rewritten(proposal: Proposal, text: str) -> _Draft:
         begin = begin if begin < stop else min(begin, len(after) - 1)
         start, end = after[begin].start(), after[max(begin, stop - 1)].end()
         if not changes or changes[-1].end <= start:
-            changes.append(_Change(start, end, instead_of, _triple(proposal.sources[0])))
+            changes.append(_change(text, start, end, instead_of, proposal.sources[0]))
     return _Draft(proposal, text, "model", tuple(changes))
 
 
@@ -268,15 +263,10 @@ def _result(
 def _corrected(sentence: Sentence, draft: _Draft, verbatim: bool) -> Sentence:
     proposal = draft.proposal
     own = [
-        Span(
-            text=draft.text[change.start : change.end],
-            start=sentence.start + change.start,
-            end=sentence.start + change.end,
-            kind=SpanKind.CORRECTED,
-            triple=change.triple,
-            instead_of=change.instead_of,
+        one.model_copy(
+            update={"start": sentence.start + one.start, "end": sentence.start + one.end}
         )
-        for change in draft.changes
+        for one in draft.changes
     ]
     places = [(span.start, span.end) for span in own]
     others = outside(sentence.spans, places)
