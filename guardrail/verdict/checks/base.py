@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from guardrail.core.text.dates import Date
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.units import cues, property_name
-from guardrail.core.text.words import content_stems
+from guardrail.core.text.words import content_stems, fold
 from guardrail.core.types import Effect, Finding, Strictness, VerdictThresholds
 
 if TYPE_CHECKING:
@@ -128,6 +128,21 @@ class Premises:
     def speaks_of(self, statement: Statement) -> bool:
         """Whether the sentence speaks of a statement's subject; of one without any it may."""
         return not statement.subject or statement.subject in self.subjects
+
+    def concerns(self, number: int) -> bool:
+        """True if a statement may support the sentence: no fact about an unrelated subject.
+
+        Prose may, and so do facts that name a subject of the sentence and facts about what the
+        facts about these subjects name.
+        """
+        statement = self.indexed.statements[number]
+        own = self.indexed.facts_of(self.subjects)
+        if statement.triple is None or not own or self.speaks_of(statement):
+            return True
+        value, subject = fold(statement.value_text), fold(statement.subject)
+        return any(fold(name) in value for name in self.subjects) or any(
+            subject in fold(item.value_text) for _, item in own
+        )
 
 
 def applies(claim: Claim, statement: Statement) -> bool:

@@ -9,19 +9,25 @@ from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import nation_words
 from guardrail.core.text.units import is_unit_name
 from guardrail.core.text.words import Token, content_stems, fold, plain, tokenise
-from guardrail.core.types import Effect, Finding
+from guardrail.core.types import Effect, Finding, Verdict
 from guardrail.verdict.checks.base import Context, applies, finding
 from guardrail.verdict.claims import opening_name
 
 if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
     from guardrail.verdict.checks.base import Premises
     from guardrail.verdict.claims import Claim
+
+
+SURE = 0.5
+"""Least probability at which the judge's opinion on a statement counts."""
 
 
 class KnownSubject:
     """Finds sentences about somebody or something on which the evidence has no facts.
 
-    Facts of others, among them those who are related to it, say nothing about it.
+    Facts of others, among them those who are related to it, say nothing about it: neither where
+    there are no facts about it, nor where the judge finds the sentence in those of others alone.
     """
 
     name = "known_subject"
@@ -39,11 +45,33 @@ class KnownSubject:
             name = claim.text[slice(*span)]
             if indexed.mentions(name) or fold(name) in fold(plain(claim.asked)):
                 return ()
+        elif borrowed := _borrowed(claim, evidence):
+            because = f"a fact about another subject: {borrowed.text}"
+            return (
+                finding(
+                    self.name, Effect.MISSING, claim, (0, len(claim.text)), because, decides=True
+                ),
+            )
         else:
             return ()
         because = f"the evidence says nothing about {name}"
         whole = span or (0, len(claim.text))
         return (finding(self.name, Effect.MISSING, claim, whole, because, decides=True),)
+
+
+def _borrowed(claim: Claim, evidence: Premises) -> Statement | None:
+    """The fact about another subject on which the judge's support of a sentence rests alone."""
+    grounding, indexed = evidence.grounding, evidence.indexed
+    if grounding is None or grounding.verdict_at(evidence.thresholds) is not Verdict.SUPPORTED:
+        return None
+    if not evidence.subjects.intersection(indexed.labels_in(claim.tokens)):
+        return None
+    scores = {number: evidence.carries(number) for number, _ in evidence.chosen}
+    least = min(SURE, max(scores.values(), default=0.0))
+    carrying = [number for number, score in scores.items() if score >= least > 0.0]
+    if not carrying or any(map(evidence.concerns, carrying)):
+        return None
+    return indexed.statements[max(carrying, key=scores.__getitem__)]
 
 
 class UnknownNames:
@@ -75,10 +103,6 @@ def _says_nothing(token: Token) -> bool:
         or is_unit_name(token.folded)
         or token.folded.partition("'")[0] in lexicon_set("function_words", "speakers")
     )
-
-
-SURE = 0.5
-"""Least probability at which the judge's opinion on a statement counts."""
 
 
 class ValidInTime:
