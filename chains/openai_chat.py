@@ -16,9 +16,10 @@ from chains.openai_fields import CHOICE, COMPLETION, MESSAGE, fitting
 from chains.openai_reply import (
     Outcome,
     ReplyStream,
-    StreamedText,
     annotation,
+    gate_of,
     judge_data,
+    judged_refusal,
     left_out,
     write_answer,
 )
@@ -193,7 +194,8 @@ class ChatStream(ReplyStream):
         super().__init__(asked)
         self._head: JSON = {}
         self._index: int | None = None
-        self._text = StreamedText(asked)
+        self._text = gate_of(asked)
+        self._refusal: list[str] = []
         self._names: dict[object, str] = {}
         self._calls: dict[object, str] = {}
         self._closed = False
@@ -243,9 +245,9 @@ class ChatStream(ReplyStream):
                 passed["content"] = ""
         out = [self._chunk(passed)] if passed else []
         if isinstance(delta.get("refusal"), str):
-            self._text.refuse(delta["refusal"])
+            self._refusal.append(delta["refusal"])
         if text := text_of(delta.get("content")):
-            out += self._content(await self._text.feed(text))
+            out += self._content((await self._text.feed(text)).text)
         if choice.get("finish_reason"):
             ended = _ended(fitting(choice, CHOICE), {"tool_calls": ()} if self._calls else {})
             out += await self._close(ended.get("finish_reason") or "stop")
@@ -264,10 +266,10 @@ class ChatStream(ReplyStream):
     async def _close(self, finish_reason: str | None) -> list[JSON]:
         if self._closed:
             return []
-        text, answer = await self._text.finish()
+        text, _, answer = await self._text.finish()
         self._closed = True  # not before: after a timeout the verdict is still to come
         out = [] if left_out(answer, calls=bool(self._calls)) else self._content(text)
-        if (refusal := await self._text.judged_refusal()) is not None:
+        if (refusal := await judged_refusal(self._asked, self._refusal)) is not None:
             out.append(self._chunk({"refusal": refusal}))
         last: JSON = {}
         if answer is not None:
@@ -278,7 +280,7 @@ class ChatStream(ReplyStream):
             }
             await asyncio.to_thread(self._asked.remember, [answer], self._head)
         # Streams whose documents are judged wait for the whole reply.
-        data = ["content"] if self._text.is_data else []
+        data = ["content"] if self._text.ended_as_data else []
         if unjudged := named_unjudged([*data, *self._calls.values()]):
             last["guardrail"] = last.get("guardrail", {}) | unjudged
         if last or finish_reason:

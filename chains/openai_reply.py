@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Outcome",
     "ReplyStream",
-    "StreamedText",
     "annotation",
+    "gate_of",
     "judge_data",
+    "judged_refusal",
     "left_out",
     "write_answer",
 ]
@@ -107,62 +108,23 @@ def annotation(citation: PlacedCitation, asked: GuardedRequest) -> JSON:
     return {"type": "url_citation", **place, **cited(citation)}
 
 
-class StreamedText:
-    """A text that is streamed in, held back until it has been judged.
+def gate_of(asked: GuardedRequest) -> SentenceGate:
+    """The gate of a streamed text; a whole JSON document that was requested leaves unjudged."""
+    guarding = asked.guarding
+    return SentenceGate(
+        guarding.guard,
+        asked.case,
+        policy=guarding.policy,
+        mode=StreamMode.BUFFER if asked.data else guarding.mode,
+        style=guarding.style,
+        is_data=is_json_document if asked.data else None,
+    )
 
-    Attributes:
-        citations: Citations of the released text, with offsets into all of it.
-    """
 
-    def __init__(self, asked: GuardedRequest) -> None:
-        guarding = asked.guarding
-        self._asked = asked
-        self._ended = False
-        self._gate = SentenceGate(
-            guarding.guard,
-            asked.case,
-            policy=guarding.policy,
-            mode=StreamMode.BUFFER if asked.data else guarding.mode,
-            style=guarding.style,
-            is_data=is_json_document if asked.data else None,
-        )
-        self.citations: list[PlacedCitation] = []
-        self._refusal: list[str] = []
-
-    @property
-    def is_data(self) -> bool:
-        """Whether it ended as a JSON document that was requested: it leaves unjudged."""
-        return self._gate.ended_as_data
-
-    async def feed(self, piece: str) -> str:
-        """Take text; release what is judged.
-
-        Raises:
-            UnreadableReplyError: The text had ended.
-        """
-        if self._ended and piece.strip():
-            raise UnreadableReplyError("the model's server sent text after the end of its answer")
-        release = await self._gate.feed(piece)
-        self.citations += release.citations
-        return release.text
-
-    async def finish(self) -> tuple[str, GuardedAnswer | None]:
-        """Release what is left, with the verdict if there is one."""
-        release = await self._gate.finish()
-        self._ended = True  # not before: after a timeout it is still to be judged
-        self.citations += release.citations
-        return release.text, release.answer
-
-    def refuse(self, piece: str) -> None:
-        """Take a piece of a refusal."""
-        self._refusal.append(piece)
-
-    async def judged_refusal(self) -> str | None:
-        """The refusal without what the policy removes; None if there is none."""
-        refusal = "".join(self._refusal)
-        if not refusal.strip():
-            return None
-        return await self._asked.guarding.refusal(await self._asked.case(), refusal)
+async def judged_refusal(asked: GuardedRequest, pieces: Sequence[str]) -> str | None:
+    """A streamed refusal without what the policy removes; None if there is none."""
+    refusal = "".join(pieces)
+    return await asked.guarding.refusal(await asked.case(), refusal) if refusal.strip() else None
 
 
 class ReplyStream(ABC):

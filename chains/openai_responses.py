@@ -31,9 +31,10 @@ from chains.openai_fields import (
 from chains.openai_reply import (
     Outcome,
     ReplyStream,
-    StreamedText,
     annotation,
+    gate_of,
     judge_data,
+    judged_refusal,
     write_answer,
 )
 from chains.openai_wire import JSON, Event, UnreadableReplyError, clean_error, is_json_document
@@ -243,12 +244,13 @@ Place = tuple[int, int]
 """Output index and content index of a part."""
 
 
-class _StreamedPart(StreamedText):
+class _StreamedPart:
     """One part of a message so far."""
 
     def __init__(self, asked: GuardedRequest, item_id: object) -> None:
-        super().__init__(asked)
         self.item_id = item_id
+        self.text = gate_of(asked)
+        self.refusal: list[str] = []
         self.shown: list[str] = []
         self.done: JSON | None = None
 
@@ -307,9 +309,9 @@ class ResponseStream(ReplyStream):
             return [self._placed(kind, place, part=_part_of(form, ""))]
         if kind == "response.output_text.delta":
             piece = text(data.get("delta")) or ""
-            return self._delta(place, await self._part(place, data).feed(piece))
+            return self._delta(place, (await self._part(place, data).text.feed(piece)).text)
         if kind == "response.refusal.delta":
-            self._part(place, data).refuse(text(data.get("delta")) or "")
+            self._part(place, data).refusal.append(text(data.get("delta")) or "")
             return []
         if kind in ("response.output_text.done", "response.refusal.done"):
             return await self._close(place)
@@ -340,7 +342,7 @@ class ResponseStream(ReplyStream):
         documents = [
             f"output {index}, content {number}"
             for (index, number), part in sorted(self._parts.items())
-            if part.is_data
+            if part.text.ended_as_data
         ]
         for index, item in enumerate(response["output"]):
             if is_call(item):
@@ -378,16 +380,16 @@ class ResponseStream(ReplyStream):
         part = self._parts.get(place)
         if part is None or part.done is not None:
             return []
-        if (refusal := await part.judged_refusal()) is not None:
+        if (refusal := await judged_refusal(self._asked, part.refusal)) is not None:
             part.done = _part_of("refusal", refusal)
             return [
                 self._placed("response.refusal.delta", place, delta=refusal),
                 self._placed("response.refusal.done", place, refusal=refusal),
             ]
-        last, answer = await part.finish()
+        last, _, answer = await part.text.finish()
         out = self._delta(place, last)
         part.done = _part_of("output_text", "".join(part.shown))
-        part.done["annotations"] = [annotation(one, self._asked) for one in part.citations]
+        part.done["annotations"] = [annotation(one, self._asked) for one in part.text.citations]
         if answer is not None:
             part.done["guardrail"] = await self._report(answer)
             self._sentences += _sentences([answer])

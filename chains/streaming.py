@@ -13,6 +13,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 from typing import TYPE_CHECKING, NamedTuple
 
 from chains.evidence.base import Case
+from chains.openai_wire import UnreadableReplyError
 from chains.options import MarkerStyle, StreamMode
 from chains.rendering import Notes, PlacedCitation, render, render_sentences
 from guardrail import Policy
@@ -81,7 +82,8 @@ class SentenceGate:
         is_data: True for a whole text that is released unjudged; only without ``sentence`` mode.
 
     Attributes:
-        ended_as_data: Whether that was the case.
+        citations: Citations of the released text, with offsets into all of it.
+        ended_as_data: Whether the whole text was released unjudged.
     """
 
     def __init__(
@@ -105,7 +107,9 @@ class SentenceGate:
         self._mode: StreamMode | None = None  # until the first text
         self._style = style
         self._is_data = is_data
+        self.citations: list[PlacedCitation] = []
         self.ended_as_data = False
+        self._ended = False
         self._reasoning = ReasoningFilter()
         self._held: list[str] = []
         self._sent = 0
@@ -115,9 +119,14 @@ class SentenceGate:
         """Take text; release the sentences it completes, or nothing. Reasoning is left out.
 
         Raises:
+            UnreadableReplyError: The answer had ended.
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        return await self._feed(self._reasoning.feed(piece))
+        if self._ended and piece.strip():
+            raise UnreadableReplyError("the model's server sent text after the end of its answer")
+        release = await self._feed(self._reasoning.feed(piece))
+        self.citations += release.citations
+        return release
 
     async def _feed(self, piece: str) -> Release:
         if self._mode is None and piece.strip():
@@ -140,6 +149,8 @@ class SentenceGate:
         A stream without text, such as a tool call, has no verdict.
         """
         before, last = await self._feed(self._reasoning.finish()), await self._finish()
+        self._ended = True  # not before: after a timeout it is still to be judged
+        self.citations += before.citations + last.citations
         return Release(before.text + last.text, before.citations + last.citations, last.answer)
 
     async def _finish(self) -> Release:
