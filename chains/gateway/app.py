@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import httpx
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -31,11 +31,11 @@ from chains.gateway.metrics import (
     begun,
 )
 from chains.gateway.pages import Dashboard, docs_page, start_page
-from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.requests import (
     JSON_TYPE,
     PREFIX,
     ApiRoute,
+    BrokenOffError,
     ChatBody,
     CheckBody,
     RankBody,
@@ -54,7 +54,6 @@ from chains.gateway.upstream import (
     EVENT_STREAM,
     TEXTLESS,
     BackgroundTasks,
-    BrokenOffError,
     JudgedStream,
     Upstream,
     chunks_of,
@@ -66,6 +65,9 @@ from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError
 from guardrail.core.secrets import get_logger, redact
 from guardrail.log.records import Feedback
+
+if TYPE_CHECKING:
+    from chains.gateway.protocols import Protocol
 
 __all__ = ["DRAIN_S", "create_app", "freeze_loaded", "sharing"]
 
@@ -117,6 +119,15 @@ def create_app(
     app.router.redirect_slashes = False
     app.state.gateway = gateway
     return app
+
+
+def _protocols(names: Sequence[str]) -> dict[str, Protocol]:
+    """The protocols that are switched on, by path; they are loaded only if there are any."""
+    if not names:
+        return {}
+    from chains.gateway.protocols import PROTOCOLS
+
+    return {PROTOCOL_PATHS[name]: PROTOCOLS[name]() for name in names}
 
 
 def sharing(config: GuardrailConfig) -> GuardrailConfig:
@@ -189,7 +200,7 @@ class _Gateway:
         self.metrics = Metrics(self.guard.usage)
         self._dashboard = Dashboard(self.guard.config, settings)
         self._call_settings = CallSettings(self.guard, settings)
-        self._protocols = {PROTOCOL_PATHS[name]: PROTOCOLS[name]() for name in settings.protocols}
+        self._protocols = _protocols(settings.protocols)
         self._upstream = Upstream(settings, client)
         # A verdict may take longer than the rest of an exchange that was too late.
         self._background = BackgroundTasks(max(settings.timeout_s, DRAIN_S))

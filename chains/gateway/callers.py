@@ -6,25 +6,22 @@ import base64
 import binascii
 import hashlib
 import hmac
-import math
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from chains.gateway.requests import RejectedError
+from chains.gateway.requests import RejectedError, address_of, too_many
 from chains.gateway.settings import GatewaySettings, Override, Tenant, route_of
 from chains.openai_request import GuardSettings
 from guardrail import Guardrail
 from guardrail.core.http_clients import TokenBucket
 from guardrail.core.secrets import hiding
-from guardrail.core.types import MOST_SECONDS
 from guardrail.log.records import tagged
 
 __all__ = [
@@ -32,19 +29,15 @@ __all__ = [
     "CallSettings",
     "Caller",
     "RateLimits",
-    "address_of",
     "caller_of",
     "identify",
     "key_of",
-    "too_many",
 ]
 
 DIGITS = 16
 """Hexadecimal digits of a key's hash."""
 REMEMBERED = 10_000
 """Addresses whose rate is remembered; the one unseen for longest is dropped."""
-IPV6_NETWORK_BITS = 64
-"""One caller has all addresses of such a network."""
 
 
 class Caller(NamedTuple):
@@ -144,24 +137,6 @@ class RateLimits:
         if wait := bucket.wait():
             raise too_many("more requests per minute than allowed", wait)
         bucket.take()
-
-
-def too_many(message: str, seconds: float = 1.0) -> RejectedError:
-    """A refusal with status 429 and the seconds to wait."""
-    wait = math.ceil(min(seconds, MOST_SECONDS))
-    return RejectedError(429, message, "rate_limited", {"retry-after": str(wait)})
-
-
-def address_of(scope: Scope) -> str:
-    """The address of a request, for IPv6 the network; empty if unknown."""
-    host = (scope.get("client") or ("",))[0]
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return str(host)
-    if isinstance(address, IPv6Address):
-        return f"{int(address) >> (128 - IPV6_NETWORK_BITS):x}::"
-    return host
 
 
 class CallSettings:

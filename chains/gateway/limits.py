@@ -8,13 +8,16 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from chains.gateway.callers import Caller, address_of, too_many
-from chains.gateway.requests import CallerGoneError, RejectedError
+from chains.gateway.requests import CallerGoneError, RejectedError, address_of, too_many
 from chains.gateway.settings import GatewaySettings
+
+if TYPE_CHECKING:
+    from chains.gateway.callers import Caller
 
 __all__ = ["LimitsMiddleware", "gunzip"]
 

@@ -22,15 +22,14 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from chains.gateway.callers import caller_of
 from chains.gateway.requests import (
     CLIENT_CLOSED,
+    BrokenOffError,
     CallerGoneError,
     RejectedError,
     UpstreamUnreachableError,
     error_response,
 )
-from chains.gateway.upstream import BrokenOffError
 from chains.openai_wire import UnreadableReplyError
 from guardrail import Action, GuardedAnswer, Policy
 from guardrail.core.errors import (
@@ -108,7 +107,7 @@ class Judging(NamedTuple):
 
 def begun(request: Request, phase: str, policy: Policy) -> Judging:
     """Note how a call is judged; it is counted so even if it fails."""
-    judging = Judging(phase, policy.name, caller_of(request).name)
+    judging = Judging(phase, policy.name, request.state.caller.name)
     request.state.judging = judging
     return judging
 

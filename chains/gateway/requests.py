@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from inspect import getdoc
-from typing import Annotated, Final, TypeVar, TypeVarTuple
+from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar, TypeVarTuple
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 from starlette.requests import Request
@@ -17,7 +19,6 @@ from starlette.types import Receive, Scope
 
 from chains.caller import NotAllowedError
 from chains.evidence.base import Case, Found, HandedOver, RequestField, Source, case_of
-from chains.openai_request import GuardSettings
 from chains.openai_wire import JSON, LONG_BYTES, UnreadableReplyError, error_body, request_body
 from guardrail import GuardedAnswer, Policy
 from guardrail.core.errors import (
@@ -28,15 +29,19 @@ from guardrail.core.errors import (
     OverloadedError,
 )
 from guardrail.core.fields import field_problems
-from guardrail.core.types import OwnStrictness, ScoreCard, Value
+from guardrail.core.types import MOST_SECONDS, OwnStrictness, ScoreCard, Value
 from guardrail.core.workers import Workers
 from guardrail.sources.items import ShortPassages, ShortTriples, inline_evidence
 from guardrail.sources.tables import few_enough
+
+if TYPE_CHECKING:
+    from chains.openai_request import GuardSettings
 
 __all__ = [
     "JSON_TYPE",
     "PREFIX",
     "ApiRoute",
+    "BrokenOffError",
     "CallerGoneError",
     "ChatBody",
     "CheckBody",
@@ -44,6 +49,7 @@ __all__ = [
     "RejectedError",
     "ResponsesBody",
     "UpstreamUnreachableError",
+    "address_of",
     "error_response",
     "in_reader_thread",
     "local_path",
@@ -51,6 +57,7 @@ __all__ = [
     "read_json",
     "read_model",
     "require_json",
+    "too_many",
     "unless_gone",
 ]
 
@@ -65,6 +72,8 @@ CLIENT_CLOSED = 499
 """What servers log for a caller that went away; nobody receives it."""
 READ_S: Final = 60.0
 """Seconds in which the evidence of a request must be read."""
+IPV6_NETWORK_BITS = 64
+"""One caller has all addresses of such a network."""
 READERS: Final = Workers(concurrency=32, stuck=64)
 """Mostly waiting for documents; the few threads of the event loop are for short work."""
 
@@ -103,6 +112,10 @@ class UpstreamUnreachableError(ModelError):
         self.status = status
 
 
+class BrokenOffError(GuardrailError):
+    """The upstream broke off in the middle of a stream."""
+
+
 def error_response(error: GuardrailError) -> JSONResponse:
     """An error in the form of the protocol."""
     headers = {}
@@ -127,6 +140,24 @@ def local_path(scope: Scope) -> str:
     """The path of a request without that of the application in which the gateway is mounted."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
+
+
+def too_many(message: str, seconds: float = 1.0) -> RejectedError:
+    """A refusal with status 429 and the seconds to wait."""
+    wait = math.ceil(min(seconds, MOST_SECONDS))
+    return RejectedError(429, message, "rate_limited", {"retry-after": str(wait)})
+
+
+def address_of(scope: Scope) -> str:
+    """The address of a request, for IPv6 the network; empty if unknown."""
+    host = (scope.get("client") or ("",))[0]
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return str(host)
+    if isinstance(address, IPv6Address):
+        return f"{int(address) >> (128 - IPV6_NETWORK_BITS):x}::"
+    return host
 
 
 async def in_reader_thread(work: Callable[[*Arguments], T], *args: *Arguments) -> T:

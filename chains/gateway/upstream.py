@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 from chains.gateway.requests import (
     JSON_TYPE,
     PREFIX,
+    BrokenOffError,
     RejectedError,
     UpstreamUnreachableError,
     local_path,
@@ -45,7 +46,6 @@ __all__ = [
     "EVENT_STREAM",
     "TEXTLESS",
     "BackgroundTasks",
-    "BrokenOffError",
     "JudgedStream",
     "Upstream",
     "chunks_of",
@@ -277,10 +277,6 @@ async def _cancelled_by_scope(work: Coroutine[object, object, T]) -> T:
         await asyncio.wait({task})
         _ = task.cancelled() or task.exception()  # retrieved, so that asyncio does not log it
         raise
-
-
-class BrokenOffError(GuardrailError):
-    """The upstream broke off in the middle of a stream."""
 
 
 class BackgroundTasks:

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, callers, create_app, limits, requests
-from chains.gateway.callers import RateLimits, address_of
-from chains.gateway.requests import RejectedError, in_reader_thread
+from chains.gateway.callers import RateLimits
+from chains.gateway.requests import RejectedError, address_of, in_reader_thread
 from guardrail import InputError
 from guardrail.core.documents import reading
 from guardrail.core.workers import GivenUpError, stop_if_given_up
