@@ -36,7 +36,7 @@ async def test_a_client_lists_and_calls_the_tools(guard):
         assert {"triple": ["Mary Shelley", "occupation", "writer"]} in facts["facts"]
 
 
-async def test_a_client_is_told_what_was_corrected_and_what_was_taken_out(guard):
+async def test_corrections_and_removals_are_reported(guard):
     facts = [{"triple": ["Fjell 3", "price", "2,490 euros"]}]
     said = "The Fjell 3 costs 2,190 euros."
     asked = {"question": "What does it cost?", "evidence": facts, "policy": "strict-correct"}
@@ -48,11 +48,11 @@ async def test_a_client_is_told_what_was_corrected_and_what_was_taken_out(guard)
     (sentence,) = mended["sentences"]
     assert sentence["correction"]["original"] == said
     assert sentence["correction"]["by"] == "edit"
-    told = [span for span in sentence["spans"] if span["kind"] == "corrected"]
-    assert [(span["text"], span["instead_of"], span["triple"]) for span in told] == [
+    spans = [span for span in sentence["spans"] if span["kind"] == "corrected"]
+    assert [(span["text"], span["instead_of"], span["triple"]) for span in spans] == [
         ("2,490 euros", "2,190 euros", ["Fjell 3", "price", "2,490 euros"])
     ]
-    assert mended["clean"][told[0]["start"] : told[0]["end"]] == "2,490 euros"
+    assert mended["clean"][spans[0]["start"] : spans[0]["end"]] == "2,490 euros"
     jsonschema.validate(mended, tools["check_answer"].output_schema)
 
     async with mcp.Client(mcp_server(guard)) as client:
@@ -62,19 +62,6 @@ async def test_a_client_is_told_what_was_corrected_and_what_was_taken_out(guard)
     assert SAID[gone["start"] : gone["end"]] == WRONG
     assert gone["category"] == "contradictory"
     assert gone["against"]
-
-
-async def test_rows_are_evidence(guard):
-    rows = [{"name": "Fjell 3", "price_eur": 2490}, {"name": "Tarn City", "price_eur": 1790}]
-    async with mcp.Client(mcp_server(guard)) as client:
-        asked = {
-            "question": "What does the Fjell 3 cost?",
-            "answer": "The Fjell 3 costs 2,190 euros.",
-            "evidence": [{"table": {"name": "bikes", "rows": rows}}],
-        }
-        told = content_of(await client.call_tool("check_answer", asked))
-        assert told["sentences"][0]["category"] == "contradictory"
-        assert "2490" in told["sentences"][0]["note"]
 
 
 async def test_a_dry_run_of_the_settings_holds_for_every_policy():
@@ -87,12 +74,12 @@ async def test_a_dry_run_of_the_settings_holds_for_every_policy():
                 "evidence": [{"table": {"name": "bikes", "rows": [{"name": "Fjell 3"}] * 2}}],
                 "policy": "strict",
             }
-            told = content_of(await client.call_tool("check_answer", asked))
-    assert "There are three bikes" in told["text"]
-    assert told["would"] in {"filter", "refuse"}
+            reply = content_of(await client.call_tool("check_answer", asked))
+    assert "There are three bikes" in reply["text"]
+    assert reply["would"] in {"filter", "refuse"}
 
 
-async def test_evidence_that_is_none_is_told(guard):
+async def test_malformed_evidence_is_an_error_of_the_tool(guard):
     async with mcp.Client(mcp_server(guard)) as client:
         asked = {"question": "?", "answer": RIGHT, "evidence": [{"txt": "a"}]}
         result = await client.call_tool("check_answer", asked)
@@ -100,20 +87,7 @@ async def test_evidence_that_is_none_is_told(guard):
         assert "did you mean 'text'" in result.content[0].text
 
 
-async def test_the_command_serves_over_stdin_and_stdout():
-    command = mcp.StdioServerParameters(
-        command=sys.executable, args=["-m", "guardrail", "mcp", "--judge", "none"]
-    )
-    async with mcp.Client(command) as client:
-        assert {tool.name for tool in (await client.list_tools()).tools} == {
-            "check_answer",
-            "find_facts",
-        }
-        facts = content_of(await client.call_tool("find_facts", {"question": "Ada Lovelace"}))
-        assert facts["entities"][0]["label"] == "Ada Lovelace"
-
-
-def test_half_a_character_gets_an_answer():
+def test_the_command_answers_even_half_a_character():
     """The official client cannot send one; others can."""
     half = {"question": "Who\ud800?", "answer": RIGHT, "evidence": [{"text": "a\udfff", "id": "1"}]}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}}
@@ -151,13 +125,13 @@ class Slow:
 
 
 @pytest.mark.parametrize("policy", [None, "strict"])
-async def test_the_time_of_the_settings_bounds_every_policy(policy):
+async def test_the_configured_deadline_bounds_every_policy(policy):
     config = GuardrailConfig(graph="none", policy=ANNOTATE.changed(deadline_s=0.3))
     asked = {"question": "?", "answer": RIGHT, "evidence": [RIGHT], "policy": policy}
     judge = Slow()
     with Guardrail(config, grounding=judge) as slow:
         async with mcp.Client(mcp_server(slow)) as client:
-            told = content_of(await client.call_tool("check_answer", asked))
+            reply = content_of(await client.call_tool("check_answer", asked))
         judge.wake.set()
-    assert told["action"] == ("refuse" if policy else "unverified")
-    assert not told["sentences"]
+    assert reply["action"] == ("refuse" if policy else "unverified")
+    assert not reply["sentences"]

@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import time
-from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,9 +36,9 @@ def browser(program: str, folder: Path) -> Iterator["Page"]:
         [program, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        told = folder / "DevToolsActivePort"
-        wait(lambda: told.is_file() and told.read_text().strip())
-        port = told.read_text().split()[0]
+        port_file = folder / "DevToolsActivePort"
+        wait(lambda: port_file.is_file() and port_file.read_text().strip())
+        port = port_file.read_text().split()[0]
         targets = wait(lambda: httpx.get(f"http://127.0.0.1:{port}/json").json())
         page = next(target for target in targets if target["type"] == "page")
         with connect(page["webSocketDebuggerUrl"], max_size=None) as socket:
@@ -68,7 +67,7 @@ class Page:
 
     Attributes:
         requested: Addresses that the page has loaded.
-        complaints: What stands in the console.
+        complaints: Messages on the console.
     """
 
     def __init__(self, socket: ClientConnection) -> None:
@@ -137,7 +136,3 @@ class Page:
         self.value(f"{find}.scrollIntoView({{block: 'center'}})")
         box = self.value(f"{find}.getClientRects()[0].toJSON()")
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=box["x"] + 5, y=box["y"] + 5)
-
-    def screenshot(self, path: Path) -> None:
-        """Save what is to be seen."""
-        path.write_bytes(b64decode(self.call("Page.captureScreenshot")["data"]))

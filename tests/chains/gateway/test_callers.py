@@ -1,4 +1,4 @@
-"""Keys, tenants, routes and rights: what each caller may do, and by which policy it is judged."""
+"""Keys, tenants, routes and rights: what each caller may do, and the policy that judges it."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from guardrail import ConfigError, Guardrail, GuardrailConfig
 from guardrail.core.types import Grounding
 from guardrail.log.records import RecordFilter, open_log
 from tests.chains.conftest import ANSWER, CANARY, FACTS, FALSE_MIDDLE, QUESTION, TRUE_START
-from tests.chains.gateway.test_protocols import LITELLM, TOLD, request_call, response_call
+from tests.chains.gateway.test_protocols import LITELLM, MESSAGES, request_call, response_call
 from tests.chains.hotel import SAID
 from tests.guardrail.scripted import Scripted
 
@@ -123,11 +123,11 @@ async def test_the_dashboard_shows_ones_own_answers_alone(shop):
 
 async def test_evidence_of_another_owners_call_does_not_support_ones_own(shop, gateway, guard):
     for other, supported in (("red-key", False), ("own", False), ("blue-next", True)):
-        await shop.post(LITELLM, json=request_call("call", TOLD), headers=by(other))
+        await shop.post(LITELLM, json=request_call("call", MESSAGES), headers=by(other))
         reply = await shop.post(LITELLM, json=response_call("call", SAID), headers=by("blue-key"))
         assert ("42 rooms" in reply.text) == supported, other
     client = gateway(guard, protocols="litellm")  # the keys of callers are the upstream's
-    await client.post(LITELLM, json=request_call("call", TOLD), headers=by("sk-theirs"))
+    await client.post(LITELLM, json=request_call("call", MESSAGES), headers=by("sk-theirs"))
     reply = await client.post(LITELLM, json=response_call("call", SAID), headers=by("sk-mine"))
     assert "42 rooms [NA]" in reply.text
 
@@ -291,7 +291,7 @@ BROUGHT = {
             {"role": "user", "content": [QUERY, {"type": "grounding_source", "text": FALSE_MIDDLE}]}
         ]
     },
-    "beside the messages": CHAT | {"groundingSources": [FALSE_MIDDLE]},
+    "next to the messages": CHAT | {"groundingSources": [FALSE_MIDDLE]},
     "a tool's message": CHAT
     | {"messages": [*USER, {"role": "tool", "tool_call_id": "c", "content": FALSE_MIDDLE}]},
     "marked text": CHAT

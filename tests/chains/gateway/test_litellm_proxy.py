@@ -1,7 +1,7 @@
 """The real LiteLLM proxy, with this guardrail in front of a scripted model.
 
 LiteLLM pins versions of its own, so it is run from wherever its program is: where
-``LITELLM_PROGRAM`` says, beside the Python that runs the tests, in the environment that
+``LITELLM_PROGRAM`` says, next to the Python that runs the tests, in the environment that
 ``make hosts`` installs, or on the path. Without it, or without its extra ``proxy``, these tests are
 left out.
 """
@@ -118,8 +118,8 @@ def proxy(tmp_path_factory):
         with served(model_app) as model, served(app) as gateway:
             settings = folder / "config.yaml"
             settings.write_text(CONFIG.format(model=model, gateway=gateway))
-            told = folder / "proxy.log"
-            with told.open("wb") as log:
+            log_file = folder / "proxy.log"
+            with log_file.open("wb") as log:
                 process = subprocess.Popen(
                     [PROGRAM, "--config", settings, "--host", "127.0.0.1", "--port", str(port)],
                     stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=ENVIRONMENT,
@@ -130,7 +130,7 @@ def proxy(tmp_path_factory):
                 timeout=60,
             )
             try:
-                _wait(client, process, told)
+                _wait(client, process, log_file)
                 yield client
             finally:
                 client.close()
@@ -138,7 +138,7 @@ def proxy(tmp_path_factory):
                 process.wait(PATIENCE_S)
 
 
-def _wait(client, process, told):
+def _wait(client, process, log_file):
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end and process.poll() is None:
         try:
@@ -146,7 +146,7 @@ def _wait(client, process, told):
                 return
         except httpx.HTTPError:
             time.sleep(0.5)
-    said = told.read_text(encoding="utf-8", errors="replace")
+    said = log_file.read_text(encoding="utf-8", errors="replace")
     if NO_PROXY in said:
         pytest.skip(f"{PROGRAM} has no proxy: install {NO_PROXY}")
     raise RuntimeError(f"the proxy did not start: {said[-2_000:]}")

@@ -29,7 +29,7 @@ LITELLM, PORTKEY = PROTOCOL_PATHS["litellm"], PROTOCOL_PATHS["portkey"]
 TRUEFOUNDRY, FMS = PROTOCOL_PATHS["truefoundry"], PROTOCOL_PATHS["fms"]
 ALL = tuple(PROTOCOL_PATHS)
 GRAPH = "The Kestrel Hotel has a pool."
-TOLD = [
+MESSAGES = [
     {"role": "user", "content": HOTEL_QUESTION},
     {
         "role": "tool",
@@ -205,7 +205,7 @@ async def test_litellm_judges_a_response_by_the_evidence_of_its_request(host):
     assert (reply["action"], reply["texts"]) == ("GUARDRAIL_INTERVENED", [NOTES])
     other = (await host.post(LITELLM, json=response_call("other", RIGHT))).json()
     assert other["action"] == "BLOCKED"
-    await host.post(LITELLM, json=request_call("wrong", TOLD))
+    await host.post(LITELLM, json=request_call("wrong", MESSAGES))
     refused = (await host.post(LITELLM, json=response_call("wrong", WRONG))).json()
     assert STRICT.refusal in refused["blocked_reason"]
     assert SECRET not in str(refused)
@@ -282,7 +282,7 @@ async def test_litellm_is_told_which_calls_were_not_judged(host):
 
 
 async def test_litellm_holds_the_growing_sentence_of_a_stream_back(host):
-    await host.post(LITELLM, json=request_call("c", TOLD))
+    await host.post(LITELLM, json=request_call("c", MESSAGES))
     seen = ""
     for end in range(10, len(SAID) + 1, 7):
         reply = (await host.post(LITELLM, json=response_call("c", SAID[:end]))).json()
@@ -350,7 +350,7 @@ async def test_portkey(host):
 
 
 async def test_portkeys_replies_are_judged_however_many_choices_were_requested(host):
-    request = {"model": "m", "messages": TOLD, "n": 100, "tools": [{"type": "function"}]}
+    request = {"model": "m", "messages": MESSAGES, "n": 100, "tools": [{"type": "function"}]}
     texts = ["It has 42 rooms.", "It has 97 rooms."]
     choices = [{"index": n, "message": {"content": text}} for n, text in enumerate(texts)]
     choices[0]["message"] |= calling(FALSE)
