@@ -212,20 +212,23 @@ class GraphReader(ABC):
         return None if is_blank(iri) else iri
 
     def _read(
-        self, iris: Iterable[str], limit: int | None = None, *, places: bool = False
+        self, iris: Iterable[str], limit: int | None = None, *, ahead: bool = False
     ) -> tuple[dict[str, Entity | None], dict[str, Facts]]:
         """Entities and, with a limit, their facts, from the cache or else in concurrent queries.
 
-        An entity is None for a node that no triple mentions, and for a property. With ``places``,
-        the steps to wider places are cached as well.
+        An entity is None for a node that no triple mentions, and for a property. ``ahead`` only
+        fills the caches, also with the steps to wider places; facts of cached subgraphs are
+        omitted.
         """
         wanted = list(dict.fromkeys(iris))
         entities, unread = self._entities.known(wanted)
         names = batches(unread, BATCH)
         pairs = [] if limit is None else [(iri, limit) for iri in wanted]
-        around, new = self._facts.known(pair for pair in pairs if pair not in self._subgraphs)
+        if ahead:
+            pairs = [pair for pair in pairs if pair not in self._subgraphs]
+        around, new = self._facts.known(pairs)
         rows = batches([iri for iri, _ in new], _SUBGRAPHS_A_QUERY)
-        _, lost = self._above.known(wanted if places and self.profile.within else [])
+        _, lost = self._above.known(wanted if ahead and self.profile.within else [])
         ways = batches(lost, _SUBGRAPHS_A_QUERY)
         most = (limit or 0) + 1
         answers = self._select_all(

@@ -85,7 +85,7 @@ class SparqlGraph(GraphReader):
         found = self._bearers([label for label in wanted if label and writable(label)])
         # Whoever looks names up reads what is known of their bearers next.
         known, _ = self._read(
-            (iri for iris in found.values() for iri in iris), FACTS_READ, places=True
+            (iri for iris in found.values() for iri in iris), FACTS_READ, ahead=True
         )
         return [ranked(known[iri] for iri in found.get(label, ())) for label in wanted]
 
