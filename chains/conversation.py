@@ -1,11 +1,11 @@
 """The question that a conversation ends with, made to stand on its own.
 
 The guardrail judges an answer against one question. In a conversation the last user turn may
-lean on what came before ("and his father?"): then the earlier turns it leans on are put in
-front of it, newest first, until nothing is left open or the budget is spent.
+refer to earlier ones ("and his father?"): then those are put in front of it, newest first, until
+nothing is left open or the budget is spent.
 
-What the assistant said names what a question leans on, and is no evidence: a number in a question
-counts as given, so that its numbers, dates and measures are left out.
+Turns of the assistant only name what a question refers to: numbers in a question count as given, so
+the numbers, dates and measures of these turns are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from guardrail.core.text.words import plain
 __all__ = ["Turn", "standalone_question"]
 
 MAX_QUESTION_WORDS = 160
-"""Words of history and question together; later turns are kept over earlier ones."""
+"""Words of history and question together; later turns come first."""
 MAX_TURNS_BACK = 6
 MAX_TURN_CHARS = 4_000
 """Characters of an earlier turn that are read: its beginning names what it is about."""
@@ -79,15 +79,15 @@ def _without_values(text: str) -> str:
     """A turn without its values; the number of a name, as of *the Fjell 3*, is none."""
     text = plain(text)
     names = {name.end() for name in NAME.finditer(text)}
-    kept, end = [], 0
+    pieces, end = [], 0
     for value in find_values(text):
         before = end + len(text[end : value.start].rstrip(" -"))
         if value.kind == "number" and before in names:
             names.add(value.end)
             continue
-        kept.append(text[end : value.start])
+        pieces.append(text[end : value.start])
         end = value.end
-    return "".join((*kept, text[end:]))
+    return "".join((*pieces, text[end:]))
 
 
 def _leans(text: str) -> bool:

@@ -324,8 +324,8 @@ class Chunks:
         """
         others = None
         if self._key is not None:
-            kept = {key: value for key, value in self.whole.items() if key != self._key}
-            others = AddableDict(kept) if kept else None
+            fields = {key: value for key, value in self.whole.items() if key != self._key}
+            others = AddableDict(fields) if fields else None
         said = self.said
         if not isinstance(said, AIMessage) or not isinstance(judged, AIMessage):
             data = self._key is None and not isinstance(said, str | BaseMessage)

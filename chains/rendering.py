@@ -189,27 +189,27 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, object]
         reasons: Whether a refusal, and an answer with removed or corrected text, carries its
             reasons and the original of a correction.
     """
-    kept = answer.model_dump(
+    fields = answer.model_dump(
         mode="json",
         include={"id", "action", "sentences", "scorecard", "errors", "timings_ms"},
     )
     # Scores also depend on sentences that may have been removed.
-    for score in (kept["scorecard"]["overall"], *kept["scorecard"]["scores"].values()):
+    for score in (fields["scorecard"]["overall"], *fields["scorecard"]["scores"].values()):
         score.pop("evidence")
-    kept["marked"] = answer.marked
-    kept["evidence"] = {"from": list(answer.evidence_from), "count": len(answer.evidence)}
+    fields["marked"] = answer.marked
+    fields["evidence"] = {"from": list(answer.evidence_from), "count": len(answer.evidence)}
     if answer.action in (Action.PASS, Action.ANNOTATE) or answer.dry_run:
-        kept["reasons"] = list(answer.reasons)
+        fields["reasons"] = list(answer.reasons)
     elif answer.action in (Action.REFUSE, Action.FILTER, Action.CORRECT) and reasons:
-        kept["reasons"] = safe_reasons(answer)
+        fields["reasons"] = safe_reasons(answer)
     if answer.would is not None:
-        kept |= {"would": answer.would.value, "would_block": answer.would_block}
-    for sentence in () if reasons else kept["sentences"]:
+        fields |= {"would": answer.would.value, "would_block": answer.would_block}
+    for sentence in () if reasons else fields["sentences"]:
         if sentence["correction"]:  # that there was one is still reported
             sentence["correction"]["original"] = ""
         for span in sentence["spans"]:
             span["instead_of"] = None
-    return kept
+    return fields
 
 
 def safe_reasons(answer: GuardedAnswer) -> list[str]:

@@ -77,8 +77,8 @@ def test_a_number_does_not_become_supported_by_being_said_again():
 
 @pytest.mark.parametrize("unit", ["The depot costs 12 euros. ", "Fjell 3 ", "1-", "a"])
 def test_of_a_long_turn_the_beginning_is_read(unit):
-    def question(told: str) -> str:
-        return standalone_question(talk("What of it?", told, "And his father?"))
+    def question(said: str) -> str:
+        return standalone_question(talk("What of it?", said, "And his father?"))
 
     assert is_linear(question, lambda n: unit * n, 3_000)
     assert len(question(unit * 100_000)) < 5_000

@@ -90,8 +90,8 @@ async def test_a_call_of_another_gateway_is_answered_or_refused(guard, name):
         protocol = PROTOCOLS[name]()
         for odd in odd_bodies(body):
             with suppress(GuardrailError):
-                told, _ = await protocol.answer(odd, GuardSettings(guard=guard, evidence=PLACES))
-                json.dumps(told)
+                reply, _ = await protocol.answer(odd, GuardSettings(guard=guard, evidence=PLACES))
+                json.dumps(reply)
 
 
 @pytest.mark.parametrize(

@@ -271,14 +271,14 @@ def test_raw_replies_have_nothing_that_could_hold_an_answer(strict_guard, stream
     prose = "an answer that nobody judged"
 
     def answer(request):
-        told = {"x-notes": prose, "openai-model": prose, "x-request-id": "req_7"}
+        headers = {"x-notes": prose, "openai-model": prose, "x-request-id": "req_7"}
         message = {"role": "assistant", "content": GOOD}
         body = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
         status_line = {"reason_phrase": prose.encode()}
         if not stream:
-            return httpx.Response(200, headers=told, json=body, extensions=status_line)
-        told["content-type"] = "text/event-stream"
-        return httpx.Response(200, headers=told, text="data: [DONE]\n\n", extensions=status_line)
+            return httpx.Response(200, headers=headers, json=body, extensions=status_line)
+        headers["content-type"] = "text/event-stream"
+        return httpx.Response(200, headers=headers, text="data: [DONE]\n\n", extensions=status_line)
 
     inner = httpx.Client(transport=httpx.MockTransport(answer))
     client = guard_openai(OpenAI(api_key="k", http_client=inner), strict_guard)

@@ -52,8 +52,8 @@ def test_details_are_json_without_what_was_removed(answer):
 
 
 def test_details_of_a_whole_answer_say_why(guard):
-    kept = guard.check(question=QUESTION, answer="She was born in Peru.", policy="annotate")
-    assert "Peru" in details(kept)["reasons"][0]
+    found = guard.check(question=QUESTION, answer="She was born in Peru.", policy="annotate")
+    assert "Peru" in details(found)["reasons"][0]
 
 
 # --- a graph whose ids are IRIs ----------------------------------------------------------
