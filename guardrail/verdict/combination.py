@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.values import Agreement, compare
-from guardrail.core.text.words import content_stems
+from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import Effect, Finding, Verdict, Weight
 from guardrail.core.types.judging import Weighed, Weighing, features_of
 from guardrail.verdict.checks.base import applies
@@ -113,12 +113,14 @@ def combine(
     if settled is None and verdict is Verdict.SUPPORTED and grounding and grounding.unread:
         verdict = Verdict.UNSUPPORTED
     spoke = settled or by_effect.get(EFFECTS[verdict])
-    if verdict is Verdict.SUPPORTED:
-        first = settled.statements if settled else ()
-        carried = (*first, *(number for number in carried if number not in first))
-        return Outcome(verdict, carried, None, spoke, weighed, False, parts)
     statements = evidence.indexed.statements
     touched = tuple([number for number in carried if _touches(claim, statements[number])])
+    if verdict is Verdict.SUPPORTED:
+        first = settled.statements if settled else ()
+        before = content_stems(plain(claim.before))  # the judge also scores its evidence
+        own = [n for n in carried if n in touched or _said(statements[n]).isdisjoint(before)]
+        cited = (*first, *(number for number in own or carried if number not in first))
+        return Outcome(verdict, cited, None, spoke, weighed, False, parts)
     if verdict is Verdict.UNSUPPORTED:
         return Outcome(verdict, touched, None, spoke, weighed, False, parts)
     if spoke is not None:  # what is computed of many statements conflicts with none of them alone
@@ -154,9 +156,13 @@ def _rests_on_triples(evidence: Premises, findings: Sequence[Finding]) -> bool:
 
 def _touches(claim: Claim, statement: Statement) -> bool:
     """True if a sentence has a value or a content word of what a statement says of its subject."""
+    return bool(claim.where(statement)) or not _said(statement).isdisjoint(claim.stems)
+
+
+def _said(statement: Statement) -> frozenset[str]:
+    """Stems of what a statement says of its subject."""
     triple = statement.triple
-    said = content_stems(f"{triple.property} {triple.value}") if triple else statement.stems
-    return bool(claim.where(statement)) or not said.isdisjoint(claim.stems)
+    return content_stems(f"{triple.property} {triple.value}") if triple else statement.stems
 
 
 def _carried(evidence: Premises, findings: Sequence[Finding], verdict: Verdict) -> tuple[int, ...]:
