@@ -170,6 +170,7 @@ def test_rows_out_of_reach_of_the_judge_are_judged_again(tmp_path: Path) -> None
 
 def test_a_full_disk_stops_a_job_that_then_goes_on(tmp_path: Path) -> None:
     source, target = write(tmp_path / "a.jsonl", 8), tmp_path / "out"
+    run(source, tmp_path / "first")  # loads the guardrail, which may write an index
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))  # less than a shard's results
     try:
