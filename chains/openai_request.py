@@ -115,7 +115,6 @@ class GuardedRequest:
         count: Choices to return.
         data: Whether JSON was requested instead of an answer.
         tools: The tools that the reply may call.
-        reads_searches: Whether the results of a file search in the reply are evidence.
 
     Raises:
         InputError: The ``guardrail`` field has unknown content or unreadable evidence, or ``n`` is
@@ -149,7 +148,6 @@ class GuardedRequest:
         for place, item in enumerate(found.evidence):
             bounded(item, f"evidence[{place}]")
         self._found = found._replace(problems=(*problems, *found.problems))
-        self.reads_searches = rights.evidence and rights.tools and settings.reply_searches
         self.data = wants_json(given)
         self.tools = AllowedTools(given, allowed=rights.tools)
         self._question = self._found.question or standalone_question(self._turns)
@@ -160,12 +158,6 @@ class GuardedRequest:
     def is_answer(self, text: str) -> bool:
         """True if a text is judged as an answer: requested JSON is data."""
         return bool(text.strip()) and not (self.data and is_json_document(text))
-
-    def add(self, found: Found) -> None:
-        """Take evidence that comes with the reply, such as results of a file search."""
-        if found.sources:
-            self._found |= found
-            self._case = None
 
     def remember(self, answers: Sequence[GuardedAnswer], reply: JSON) -> None:
         """Store the evidence of returned answers, for the turns that refer to them."""

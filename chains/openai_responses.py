@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from chains.evidence.base import Found, Source
-from chains.evidence.openai import search_results
 from chains.openai_fields import (
     MESSAGE_ITEM,
     NAMED_EVENTS,
@@ -42,7 +39,6 @@ from chains.structured import Document, call_name, named_unjudged
 from guardrail import CheckRequest, GuardedAnswer
 from guardrail.core.incoming import without_reasoning
 from guardrail.core.text.sentences import split_sentences
-from guardrail.sources.tables import MOST_CELLS
 
 if TYPE_CHECKING:
     from chains.openai_request import GuardedRequest
@@ -75,8 +71,6 @@ class ResponseCandidates:
                 raise UnreadableReplyError("the model's server did not answer with a response")
             response = _clean_response(body, self._asked)
             self._bodies.append(response)
-            for item in body["output"]:
-                self._asked.add(_searched(item, self._asked))
             parts = _parts(response)
             if answer := " ".join(part["text"] for part in parts if _is_answer(part, self._asked)):
                 self._answers.append(response)
@@ -155,19 +149,6 @@ async def _judge_data(asked: GuardedRequest, response: JSON) -> tuple[GuardedAns
 def _called(item: JSON) -> str:
     """The name of a call in reports of what is unjudged."""
     return call_name(item.get("name") or item.get("type"))
-
-
-def _searched(item: object, asked: GuardedRequest) -> Found:
-    """Results of a requested file search, if ``reply_searches`` makes them evidence."""
-    tools = asked.body.get("tools") if asked.reads_searches else None
-    wanted = any(
-        isinstance(tool, dict) and tool.get("type") == "file_search"
-        for tool in (tools if isinstance(tools, list) else [])
-    )
-    if wanted and isinstance(item, dict) and item.get("type") == "file_search_call":
-        found = tuple(islice(search_results(item), MOST_CELLS))
-        return Found.of(Source.TOOLS, found or None)
-    return Found()
 
 
 def _clean_response(body: JSON, asked: GuardedRequest) -> JSON:
@@ -324,7 +305,6 @@ class ResponseStream(ReplyStream):
         item = _clean_item(data.get("item"), self._asked)
         if item is None:
             return []
-        self._asked.add(_searched(data.get("item"), self._asked))
         out: list[JSON] = []
         if is_call(item):
             self._calls[index] = _called(item)

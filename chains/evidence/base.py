@@ -85,14 +85,11 @@ Marks = Annotated[tuple[str, str], BeforeValidator(_two_that_differ)]
 
 
 class EvidenceSettings(Value):
-    """Where requests may hold evidence, and how much of it is read.
+    """Where requests may hold evidence.
 
     Attributes:
         mode: Whether evidence in the request replaces the graph or is added to it.
         tools: Whether tool results count.
-        reply_searches: Whether the file searches that a reply reports count for that reply.
-        tool_results: Maximum number of tool results, newest first.
-        tool_chars: Maximum number of characters of all tool results; a longer text is cut.
         earlier: Maximum number of earlier answers whose evidence counts again. The answers
             themselves are never evidence.
         marks: Two different delimiters of evidence in system and user messages, such as
@@ -101,9 +98,6 @@ class EvidenceSettings(Value):
 
     mode: EvidenceMode = EvidenceMode.GIVEN
     tools: bool = True
-    reply_searches: bool = False
-    tool_results: int = Field(default=16, ge=1)
-    tool_chars: int = Field(default=100_000, ge=1)
     earlier: int = Field(default=6, ge=0)
     marks: Marks | None = None
 

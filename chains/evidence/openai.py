@@ -25,7 +25,6 @@ __all__ = [
     "plain_body",
     "request_evidence",
     "request_turns",
-    "search_results",
     "text_of",
     "visible_parts",
     "without_marked",
@@ -81,8 +80,8 @@ def request_evidence(
     )
 
 
-def search_results(item: Mapping[str, object]) -> Iterator[Evidence]:
-    """The passages of a file search, in a request's input or in the reply's own output."""
+def _search_results(item: Mapping[str, object]) -> Iterator[Evidence]:
+    """The passages of a file search, in a request's input."""
     for result in _objects(item.get("results")):
         text, attributes = _text(result, "text"), result.get("attributes")
         if text and text.strip():
@@ -136,7 +135,7 @@ def _results(item: JSON, names: Mapping[str, str]) -> Iterator[ToolResult]:
     if kind in RESULTS:
         yield ToolResult(item.get("output"), name(item.get("call_id")))
     elif kind == "file_search_call":
-        yield ToolResult(None, documents=search_results(item))
+        yield ToolResult(None, documents=_search_results(item))
     elif item.get("role") in ("tool", "function"):
         yield ToolResult(content, _text(item, "name") or name(item.get("tool_call_id")))
     else:

@@ -43,6 +43,10 @@ PART_KEYS = frozenset({"type", "text", "id", "index"})
 PART_TYPES = ("text", "input_text", "output_text")
 RESULT, VALUE = "result", "value"
 """Subject and property of facts that name none."""
+MOST_RESULTS = 16
+"""Tool results of one request that are read, newest first."""
+MOST_RESULT_CHARS = 100_000
+"""Characters of all tool results of one request; a longer text is cut."""
 MAX_DEPTH = 4
 """Nested objects that are read as facts; deeper ones are read as text."""
 LEAST_CHARS = len(Triple(subject="s", property="", value="v").text)
@@ -91,12 +95,12 @@ class _Limit:
 
 
 def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings) -> Found:
-    """Read the results of tools, newest first, within the settings' bounds.
+    """Read the newest ``MOST_RESULTS`` results of tools, up to ``MOST_RESULT_CHARS`` characters.
 
     Args:
         results: In the order of the conversation. Texts and documents become passages, rows and
             other objects facts.
-        settings: Whether and how much to read.
+        settings: Whether to read them.
 
     Returns:
         Their evidence, or nothing. A text that is too long is cut after a paragraph, a line or a
@@ -105,11 +109,11 @@ def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings)
     if not settings.tools:
         return Found()
     found: list[Evidence] = []
-    room, cut, left_out = settings.tool_chars, 0, 0
+    room, cut, left_out = MOST_RESULT_CHARS, 0, 0
     limit = _Limit(min(MOST_CELLS, room // LEAST_CHARS + 1))
     items = chain.from_iterable(
         chain(result.documents, _result(result.content, result.tool, limit))
-        for result in results[: -settings.tool_results - 1 : -1]
+        for result in results[: -MOST_RESULTS - 1 : -1]
     )
     for item in islice(items, MOST_CELLS):
         stop_if_given_up()
@@ -125,15 +129,13 @@ def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings)
     problems = []
     if cut or left_out or rest:
         problems.append(
-            f"tools returned more than the limit of {settings.tool_chars:,} characters, or "
+            f"tools returned more than the limit of {MOST_RESULT_CHARS:,} characters, or "
             f"names of more than {MOST_CHARS:,}; texts that were cut: {cut}, texts and facts left "
-            f"out: {left_out}{rest}; let the tools return less, or raise tool_chars of "
-            "EvidenceSettings"
+            f"out: {left_out}{rest}; let the tools return less"
         )
-    if len(results) > settings.tool_results:
+    if len(results) > MOST_RESULTS:
         problems.append(
-            f"of {len(results)} tool results the newest {settings.tool_results} were read; send "
-            "fewer, or raise tool_results of EvidenceSettings"
+            f"of {len(results)} tool results the newest {MOST_RESULTS} were read; send fewer"
         )
     return Found.of(Source.TOOLS, found or None)._replace(
         problems=tuple(Problem(part="evidence", message=message) for message in problems)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from chains.evidence.base import EvidenceSettings
 from tests.chains.conftest import CANARY
 from tests.chains.exchanges import (
     CHAT,
@@ -236,23 +235,14 @@ async def test_what_a_tools_item_hands_over_stays(guard):
     assert left["output"] == items
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("searches", [False, True])
-@pytest.mark.parametrize("counts", [False, True])
-async def test_a_search_in_a_reply_is_its_evidence_if_a_setting_says_so(
-    guard, searches, counts, stream
-):
+async def test_a_search_in_a_reply_is_no_evidence(guard):
     found = "Mary Wollstonecraft kept a red parrot."
-    asked = {"tools": [{"type": "file_search", "vector_store_ids": ["v"]}]} if searches else {}
-    settings = {"evidence": EvidenceSettings(reply_searches=counts)}
+    request = {"tools": [{"type": "file_search", "vector_store_ids": ["v"]}]}
     search = SEARCH | {"results": [{"text": found, "score": 0.9}]}
-    if stream:
-        done = {"type": "response.output_item.done", "output_index": 0, "item": search}
-        end = completed(search, found)
-        left = await streamed(guard, RESPONSES, asked, done, end, **settings)
-    else:
-        left = await judged(guard, RESPONSES, asked, response(search, found), **settings)
-    assert ("red parrot" in left) == (counts and searches)
+    done = {"type": "response.output_item.done", "output_index": 0, "item": search}
+    assert "red parrot" not in await judged(guard, RESPONSES, request, response(search, found))
+    left = await streamed(guard, RESPONSES, request, done, completed(search, found))
+    assert "red parrot" not in left
 
 
 async def test_a_delta_without_a_call_is_passed_without_one(guard):

@@ -17,10 +17,10 @@ BIKES = [{"name": "Fjell 3", "price_eur": 2490}, {"name": "Tarn City", "price_eu
 ROWS = [["Fjell 3", 2490], ["Tarn City", 1790]]
 
 
-def read(*contents, **bounds):
-    """Evidence of results, given oldest first, within bounds."""
+def read(*contents):
+    """Evidence of results, given oldest first."""
     results = [ToolResult(content, "look") for content in contents]
-    return evidence_of_tools(results, EvidenceSettings(**bounds))
+    return evidence_of_tools(results, EvidenceSettings())
 
 
 def facts(found):
@@ -190,8 +190,9 @@ def test_a_text_that_only_looks_like_rows_stays_a_text(text):
         ("Two thousand threehundred and four", None),
     ],
 )
-def test_a_text_is_cut_after_a_paragraph_a_line_or_a_sentence(text, left):
-    found = read(text, tool_chars=22)
+def test_a_text_is_cut_after_a_paragraph_a_line_or_a_sentence(text, left, monkeypatch):
+    monkeypatch.setattr(tools, "MOST_RESULT_CHARS", 22)
+    found = read(text)
     assert [item.text for item in found.evidence] == ([left] if left else [])
     (problem,) = found.problems
     assert problem.part == "evidence"
@@ -200,7 +201,7 @@ def test_a_text_is_cut_after_a_paragraph_a_line_or_a_sentence(text, left):
 
 
 def test_a_text_that_cannot_be_cut_does_not_hide_the_others():
-    found = read("The pool is open.", "x" * 200, tool_chars=100)
+    found = read("The pool is open.", "x" * 100_001)
     assert [item.text for item in found.evidence] == ["The pool is open."]
 
 
@@ -212,14 +213,14 @@ def test_a_result_with_a_name_that_is_too_long_is_left_out():
 
 
 def test_the_newest_results_are_read():
-    found = read("One.", "Two.", "Three.", tool_results=2)
-    assert [item.text for item in found.evidence] == ["Three.", "Two."]
+    found = read(*(f"Text {n}." for n in range(1, 21)))
+    assert [item.text for item in found.evidence] == [f"Text {n}." for n in range(20, 4, -1)]
     assert found.problems
     assert read("One.", "Two.").problems == ()
 
 
 async def test_the_answer_reports_what_was_not_read():
-    found = read("The Kestrel has 42 rooms. " + "x" * 100, tool_chars=50)
+    found = read("The Kestrel has 42 rooms. " + "x" * 100_000)
     question, said = "How many rooms does the Kestrel have?", "The Kestrel has 42 rooms."
     with scripted_guard(retriever=lambda question: []) as guard:
         for mode in (EvidenceMode.GIVEN, EvidenceMode.BOTH):
@@ -227,7 +228,7 @@ async def test_the_answer_reports_what_was_not_read():
             answer = await case.check(guard, said, guard.config.policy)
             assert set(found.problems) <= set(answer.errors)
         assert not (await case_of(guard, question, found, EvidenceMode.GRAPH)).problems
-        nothing = read("x" * 100, tool_chars=50)
+        nothing = read("x" * 100_001)
         assert nothing.sources == ()
         assert (await case_of(guard, question, nothing, EvidenceMode.GIVEN)).problems
 
@@ -245,7 +246,8 @@ def test_no_more_of_a_long_table_is_built_than_fits(content, monkeypatch):
     made = []
     triple = tables.Triple
     monkeypatch.setattr(tables, "Triple", lambda *a, **k: made.append(1) or triple(*a, **k))
-    found = read(content, tool_chars=1_000)
+    monkeypatch.setattr(tools, "MOST_RESULT_CHARS", 1_000)
+    found = read(content)
     assert 50 <= len(made) < 150
     assert f"left out: {5_000 - len(found.evidence)}" in found.problems[0].message
 
