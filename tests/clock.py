@@ -12,7 +12,7 @@ PATIENCE_S = 300.0
 
 
 class HandClock:
-    """Stands in for the module ``time``: sleeping moves it, and nothing else does.
+    """Fake of the module ``time`` whose clock advances only when something sleeps.
 
     Attributes:
         now: What it shows, in seconds.

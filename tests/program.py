@@ -80,7 +80,7 @@ def _ask(
     arguments: tuple[str | Path, ...], cwd: Path, env: Mapping[str, str] | None, names: list[Path]
 ) -> int:
     """Have a program run with files for its input and outputs; its exit status."""
-    told = {
+    request = {
         "arguments": list(map(str, arguments)),
         "cwd": str(cwd),
         "env": dict(os.environ if env is None else env),
@@ -90,7 +90,7 @@ def _ask(
     assert mother.stdin is not None
     assert mother.stdout is not None
     try:
-        mother.stdin.write(json.dumps(told) + "\n")
+        mother.stdin.write(json.dumps(request) + "\n")
         mother.stdin.flush()
         return int(mother.stdout.readline())
     except BaseException:  # a test that ran out of time: what hangs ends with all that it started
@@ -118,10 +118,10 @@ def serve() -> None:
     with Guardrail() as guard:
         guard.check("Who was Ada Lovelace?", "Ada Lovelace was born in London.")
     for line in sys.stdin:
-        told = json.loads(line)
+        request = json.loads(line)
         child = os.fork()
         if child == 0:
-            os._exit(_run(**told))
+            os._exit(_run(**request))
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         print(status, flush=True)
 

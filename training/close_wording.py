@@ -296,7 +296,7 @@ def _changed(text: str, other: str) -> tuple[int, int]:
 
 
 def _contrasted(text: str, other: str, contrast: str) -> str:
-    """The text with the other's value denied beside its own."""
+    """The text with a denial of the other text's value after its own value."""
     start, end = _changed(other, text)
     _, end_of_other = _changed(text, other)
     return text[:end] + contrast.format(other[start:end_of_other]) + text[end:]

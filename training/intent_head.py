@@ -3,10 +3,10 @@
     python -m training.intent_head --data DIR [--encoder FOLDER] [--write]
 
 The features are those that the ONNX file itself computes for its heads. The head is fitted on
-NF-CATS and on its questions rewritten as requests (``training.requests``), and printed beside the
-head in the file: macro-F1 and accuracy on the validation questions, on the same rewritten as
-requests, and on the requests of ``benchmarks/requests.jsonl``, which a person wrote. ``--write``
-puts the new head into the file.
+NF-CATS and on its questions rewritten as requests (``training.requests``). The new and the current
+head are compared by macro-F1 and accuracy on the validation questions, on the same questions
+rewritten as requests, and on the requests of ``benchmarks/requests.jsonl``, which a person wrote.
+``--write`` puts the new head into the file.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ NO_TEXT = re.compile(
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-"""Controls, of which U+0085 ends a line and stays (U+009B begins a terminal's command as ESC and [
+"""Controls except U+0085, which ends a line (U+009B begins a terminal's command as ESC and [
 do); lone surrogates and noncharacters, no text and no JSON either; and signs that are never seen,
 or turn a line's direction: they part a figure that a reader sees as one, show it the other way
 round, or spell a text out. What Unicode calls default ignorable, but for joiners."""

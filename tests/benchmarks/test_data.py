@@ -1,4 +1,4 @@
-"""A data set that is missing is told by a sentence; sets of the project's own need none."""
+"""A missing data set ends the program with a one-line message; built-in sets need no data."""
 
 import random
 
@@ -9,9 +9,9 @@ from benchmarks.verdicts.sets import SETS, read_set
 from guardrail import InputError
 
 
-def test_a_missing_file_is_told_by_a_sentence(tmp_path):
-    told = r"no file .*holds triples/dart_dev\.jsonl\.gz"
-    with pytest.raises(SystemExit, match=told) as ended, errors_told():
+def test_a_missing_file_exits_with_a_one_line_message(tmp_path):
+    message = r"no file .*holds triples/dart_dev\.jsonl\.gz"
+    with pytest.raises(SystemExit, match=message) as ended, errors_told():
         read_set("dart", tmp_path, 4)
     assert "\n" not in str(ended.value)
 

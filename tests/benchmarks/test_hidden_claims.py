@@ -18,8 +18,8 @@ def test_a_domain_has_evidence_for_each_answer(name):
     assert len(answers) == 60
     for labelled in answers:
         assert labelled.request.evidence
-        for told in labelled.sentences:
-            assert labelled.request.answer[told.start : told.end].strip()
+        for sentence in labelled.sentences:
+            assert labelled.request.answer[sentence.start : sentence.end].strip()
 
 
 def test_a_claim_stands_in_its_answer(tmp_path):
@@ -34,11 +34,11 @@ def test_a_claim_stands_in_its_answer(tmp_path):
 
 def test_what_a_reader_gets_of_each_sentence():
     sentences = ("Dogs are welcome.", "Cats pay twice.", "Birds sing at noon.")
-    told = ((0.97, 0.02, 0.01), (0.01, 0.01, 0.98), (0.02, 0.97, 0.01))
+    scores = ((0.97, 0.02, 0.01), (0.01, 0.01, 0.98), (0.02, 0.97, 0.01))
     judge = Scripted(
         {
             sentence: Grounding(supported=a, unsupported=b, contradicted=c, no_claim=0.0)
-            for sentence, (a, b, c) in zip(sentences, told, strict=True)
+            for sentence, (a, b, c) in zip(sentences, scores, strict=True)
         }
     )
     text = " ".join(sentences)

@@ -21,10 +21,10 @@ def test_a_judge_is_asked_once_whatever_the_number_of_runs(tmp_path: Path) -> No
     file, judge = tmp_path / "scores.jsonl", Overlap()
     facts = ("Ada Lovelace was born in London.", "Ada Lovelace wrote a program.")
     items = [GroundingItem(facts, fact, "Who?", (1, 0), True) for fact in facts]
-    told = KeptScores(judge, file).ground([*items, items[0]])
+    scores = KeptScores(judge, file).ground([*items, items[0]])
     assert judge.asked == items
     again = KeptScores(judge, file)
-    assert again.ground(items) == told[:2]
+    assert again.ground(items) == scores[:2]
     more = GroundingItem(facts, "It rained.")
     again.ground([*items, more])
     assert judge.asked == [*items, more]

@@ -19,11 +19,11 @@ CASES = [Case("mill", EVIDENCE, text, label) for text, (_, label) in TEXTS.items
 
 
 def test_the_rows_count_what_passes_at_each_preset() -> None:
-    told = {
+    groundings = {
         text: Grounding(supported=p, unsupported=1 - p, contradicted=0, no_claim=0)
         for text, (p, _) in TEXTS.items()
     }
-    grounder = Grounder(Scripted(told))
+    grounder = Grounder(Scripted(groundings))
     measured = {
         preset: [summed(CASES, judge_cases(grounder, CASES, preset.thresholds))]
         for preset in Strictness

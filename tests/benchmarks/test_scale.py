@@ -13,13 +13,13 @@ def test_the_whole_bench_on_two_small_graphs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("benchmarks.bench._ONE_ROUND", 1000)
-    told: list[str] = []
-    report = bench([600, 1200], 4, tmp_path, judge="none", rounds=1, tell=told.append)
+    progress: list[str] = []
+    report = bench([600, 1200], 4, tmp_path, judge="none", rounds=1, tell=progress.append)
     rows = {(row.what, row.size): row for row in report.rows}
     assert len(rows) == len(report.rows)
     assert [len(rows["load", size].values) for size in (600, 1200)] == [1, 1]
     assert [len(rows["load, the store alone", size].values) for size in (600, 1200)] == [1, 1]
-    assert len(told) == len(rows)  # each part is told once a round
+    assert len(progress) == len(rows)  # each part is reported once per round
     assert rows["load", 1200].against == "load, the store alone"
     assert rows["look-up", 1200].against == "600"
     assert rows["look-up, rdflib", 600].against == "look-up"

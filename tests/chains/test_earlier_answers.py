@@ -1,4 +1,4 @@
-"""An answer may refer to what an earlier one rests on, never to what it merely said."""
+"""An answer may cite the evidence of an earlier answer, but not its unsupported claims."""
 
 import httpx
 import openai

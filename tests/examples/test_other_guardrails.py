@@ -21,7 +21,10 @@ ASKED = "How many rooms does the Kestrel Hotel have?"
 RIGHT = "The Kestrel Hotel has 42 rooms."
 WRONG = "The Kestrel Hotel has 97 rooms."
 OPEN = "The Kestrel Hotel serves otters."
-TOLD = {"sources": [RIGHT, {"text": "The pool is open daily.", "title": "Pool"}], "question": ASKED}
+METADATA = {
+    "sources": [RIGHT, {"text": "The pool is open daily.", "title": "Pool"}],
+    "question": ASKED,
+}
 
 
 class FakeValidator:
@@ -55,13 +58,13 @@ def validator(guard):
 
 def test_a_validator_passes_and_fails(guard, fake_guardrails_ai):
     grounded = validator(guard)
-    assert grounded.validate(RIGHT, TOLD).outcome == "pass"
+    assert grounded.validate(RIGHT, METADATA).outcome == "pass"
     for said in (WRONG, OPEN):
-        failed = grounded.validate(f"{RIGHT} {said}", TOLD)
+        failed = grounded.validate(f"{RIGHT} {said}", METADATA)
         assert failed.outcome == "fail"
         assert failed.fix_value == RIGHT
         assert said in failed.error_message
-    assert grounded.validate(WRONG, TOLD).fix_value == STRICT.refusal
+    assert grounded.validate(WRONG, METADATA).fix_value == STRICT.refusal
 
 
 @pytest.mark.skipif(find_spec("guardrails") is None, reason="Guardrails AI is not installed")
@@ -69,8 +72,8 @@ def test_in_guardrails_ai(guard):
     from guardrails import Guard
 
     guarded = Guard().use(validator(guard))
-    assert guarded.validate(RIGHT, metadata=TOLD).validation_summaries == []
-    outcome = guarded.validate(f"{RIGHT} {WRONG}", metadata=TOLD)
+    assert guarded.validate(RIGHT, metadata=METADATA).validation_summaries == []
+    outcome = guarded.validate(f"{RIGHT} {WRONG}", metadata=METADATA)
     assert outcome.validated_output == RIGHT
     assert WRONG in outcome.validation_summaries[0].failure_reason
 
@@ -111,7 +114,7 @@ def test_in_nemo_guardrails(guard, monkeypatch):
         rails = LLMRails(RailsConfig.from_content(example["COLANG"], settings))
         example["add_action"](rails, guard)
         for chunks, shown in ((RIGHT, RIGHT), ("", STRICT.refusal)):
-            told = {"role": "context", "content": {"relevant_chunks": chunks}}
-            said = rails.generate(messages=[told, {"role": "user", "content": ASKED}])["content"]
+            context = {"role": "context", "content": {"relevant_chunks": chunks}}
+            said = rails.generate(messages=[context, {"role": "user", "content": ASKED}])["content"]
             assert said.endswith(shown)
             assert WRONG not in said

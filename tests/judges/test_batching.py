@@ -101,7 +101,7 @@ def test_the_choice_does_not_hang_on_the_order_of_a_set() -> None:
         "    texts = [' '.join(draw(words, k=5)) for _ in range(30)]\n"
         "    print(choose(texts, ' '.join(words), [5] * 30, 60))"
     )
-    told = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", script],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -110,4 +110,4 @@ def test_the_choice_does_not_hang_on_the_order_of_a_set() -> None:
         ).stdout
         for seed in ("1", "2", "3")
     }
-    assert len(told) == 1
+    assert len(outputs) == 1

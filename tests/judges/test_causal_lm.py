@@ -100,8 +100,8 @@ def test_places_of_tokens_that_are_none_are_a_judge_error(offsets, monkeypatch):
 
 
 def completion(logprobs: list[float | None]) -> bytes:
-    told = {"tokens": ["a", " b"], "token_logprobs": logprobs, "text_offset": [0, 1]}
-    choice = {"index": 0, "text": "a b", "finish_reason": "length", "logprobs": told}
+    echoed = {"tokens": ["a", " b"], "token_logprobs": logprobs, "text_offset": [0, 1]}
+    choice = {"index": 0, "text": "a b", "finish_reason": "length", "logprobs": echoed}
     body = {"id": "c", "object": "text_completion", "created": 0, "model": "m", "choices": [choice]}
     return json.dumps(body).encode()
 
@@ -191,9 +191,9 @@ def test_a_batch_of_mixed_lengths_equals_single_calls(lm):
 @pytest.mark.parametrize("kind", ["tiny_model", "sliding_model"])
 def test_a_start_that_texts_share_is_read_once_and_changes_nothing(kind, request):
     folder = request.getfixturevalue(kind)
-    told = []
+    reported = []
     lm = TransformersCausalLM(
-        str(folder), device="cpu", dtype="float32", progress=lambda *done: told.append(done)
+        str(folder), device="cpu", dtype="float32", progress=lambda *done: reported.append(done)
     )
     start = "the cat sat on a mat and saw the dog " * 9
     rests = [("the cat", "sat on a mat"), ("a dog saw", "the mat and the cat"), ("", "dog")]
@@ -209,7 +209,7 @@ def test_a_start_that_texts_share_is_read_once_and_changes_nothing(kind, request
     for (prefix, rest), item in zip(pairs, found, strict=True):
         expected = own_softmax(folder, f"{prefix} {rest}", len(rest.split()))
         assert item.logprobs == pytest.approx(expected, abs=1e-5)
-    assert told[-1] == (len(pairs), len(pairs))
+    assert reported[-1] == (len(pairs), len(pairs))
 
 
 def test_batches_within_a_small_budget_equal_one_batch(lm, monkeypatch):

@@ -11,7 +11,7 @@ from tests.guardrail.scripted import Overlap
 
 
 class Words:
-    """Entails what is made of the premise's words; contradicts where it says *not*."""
+    """Entails hypotheses made of the premise's words; contradicts those with *not*."""
 
     name = "words"
 
@@ -27,10 +27,10 @@ class Words:
 
 
 def _scores(pair: Pair) -> NLIScores:
-    told, asked = (set(text.lower().strip(".").replace(".", "").split()) for text in pair)
-    if "not" in asked:
+    premise, hypothesis = (set(text.lower().strip(".").replace(".", "").split()) for text in pair)
+    if "not" in hypothesis:
         return NLIScores(entailment=0.0, neutral=0.1, contradiction=0.9)
-    good = asked <= told
+    good = hypothesis <= premise
     return NLIScores(entailment=0.9 if good else 0.1, neutral=0.1 if good else 0.9, contradiction=0)
 
 

@@ -125,13 +125,13 @@ def write_hhem(made: tuple[Path, int]) -> None:
         if not name.endswith("embed_tokens.weight")
     }
     save_file(state, place / "model.safetensors")
-    told = {
+    published = {
         "architectures": ["HHEMv2ForSequenceClassification"],
         "auto_map": {"AutoConfig": "configuration_hhem_v2.HHEMv2Config"},
         "model_type": "HHEMv2Config",
         "foundation": str(foundation),
     }
-    (place / "config.json").write_text(json.dumps(told))
+    (place / "config.json").write_text(json.dumps(published))
 
 
 def write_alignscore(made: tuple[Path, int]) -> None:
@@ -361,7 +361,7 @@ NLI_LABELS = {"0": "contradiction", "1": "entailment", "2": "neutral"}
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         ({"architectures": ["BertModel"]}, "no head that classifies"),
         ({}, "no architecture named"),
@@ -387,10 +387,10 @@ NLI_LABELS = {"0": "contradiction", "1": "entailment", "2": "neutral"}
     ],
 )
 def test_a_model_that_cannot_be_read_is_refused(
-    tmp_path: Path, config: dict[str, object], told: str
+    tmp_path: Path, config: dict[str, object], message: str
 ) -> None:
     folder = config_at(tmp_path / "MiniCheck-Roberta-Larg", **config)
-    with pytest.raises(JudgeError, match=told):
+    with pytest.raises(JudgeError, match=message):
         create_nli(f"hf:{folder}", device="cpu").warm_up()
 
 

@@ -76,9 +76,9 @@ def test_what_is_said_of_the_words_holds_for_those_of_the_sentence() -> None:
         ),
         unread=((shown.index("red"), len(shown)),),
     )
-    told = restored(grounding, notation)
-    assert [sentence[word.start : word.end] for word in told.words] == [
+    result = restored(grounding, notation)
+    assert [sentence[word.start : word.end] for word in result.words] == [
         "In", "€2,490", "€2,490", "for", "six", "red", "ones",
     ]  # fmt: skip
-    assert [sentence[slice(*span)] for span in told.unread] == ["red ones."]
+    assert [sentence[slice(*span)] for span in result.unread] == ["red ones."]
     assert restored(grounding, ()) is grounding

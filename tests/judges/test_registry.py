@@ -30,7 +30,7 @@ def test_an_nli_judge_is_lifted_to_attribution() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("onxx", "did you mean 'onnx'"),
         ("zzzzzz", "known: onnx"),
@@ -41,8 +41,8 @@ def test_an_nli_judge_is_lifted_to_attribution() -> None:
         ("nli:onnx", "did you mean 'onnx'"),
     ],
 )
-def test_a_wrong_name_is_told_what_to_write(name: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_a_wrong_name_raises_with_a_suggestion(name: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         create_nli(name)
 
 
@@ -58,7 +58,7 @@ def test_a_model_that_does_not_exist_is_named(kind: str, tmp_path: Path) -> None
 
 
 class WordJudge:
-    """Entails a hypothesis whose last word stands in the premise; contradicts "not"."""
+    """Entails a hypothesis if the premise contains its last word; contradicts "not"."""
 
     def __init__(self, model: str | None = None) -> None:
         self.name = f"words:{model}"

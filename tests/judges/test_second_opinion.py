@@ -24,7 +24,7 @@ def item(sentence):
 
 
 class Counting:
-    """Supports all, or waits, or fails, as it is told."""
+    """Judge that can be set to support, hang or fail."""
 
     name = "counting-1"
 
@@ -88,8 +88,8 @@ def test_a_judge_that_hangs_keeps_nobody(counting, second):
     assert second.ground([item("One.")], 0.2) == ["it gave no answer in 0.2 s"]
     counting.go.set()
     # The same is not asked again at once, another is.
-    told, other = second.ground([item("One."), item("Two.")], PATIENCE_S)
-    assert told == "it gave no answer in 0.2 s"
+    failure, other = second.ground([item("One."), item("Two.")], PATIENCE_S)
+    assert failure == "it gave no answer in 0.2 s"
     assert isinstance(other, Grounding)
 
 

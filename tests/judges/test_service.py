@@ -18,7 +18,7 @@ PAIRS = [Pair(f"born in {a}", f"the {b} is {a}") for a in WORDS[:8] for b in WOR
 
 
 class Doubler:
-    """Doubles numbers, slowly where told to, and fails on 13."""
+    """Doubles numbers, can be made to wait, and fails on 13."""
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []

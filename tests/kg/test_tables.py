@@ -50,7 +50,7 @@ def test_columns_become_properties_and_keep_their_type(tmp_path: Path, packed: b
         "SELECT ?p (DATATYPE(?v) AS ?t) { <urn:table:staff:1> ?p ?v FILTER(ISLITERAL(?v)) }"
     )
     found = {str(row[0]).rsplit(":", 1)[1]: str(row[1]).rsplit("#", 1)[1] for row in types.rows}
-    assert found["salary"] == "string"  # as a number it would be told as 5200.5
+    assert found["salary"] == "string"  # as a number it would be shown as 5200.5
     assert found["remote"] == "boolean"
     assert found["start_date"] == "date"
     assert found["phone"] == "string"  # a leading zero is no number's

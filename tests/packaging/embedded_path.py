@@ -39,8 +39,8 @@ def judge() -> None:
         answer = guard.check(question=QUESTION, answer=TRUE)
         assert answer.sentences[0].citations, answer
         assert not answer.errors, answer
-        told = Passage("The Fjell 3 costs 2,490 euros.")
-        answer = guard.check("", "The Fjell 3 costs 2,190 euros.", evidence=[told])
+        passage = Passage("The Fjell 3 costs 2,490 euros.")
+        answer = guard.check("", "The Fjell 3 costs 2,190 euros.", evidence=[passage])
         assert answer.removed, answer
         assert guard.rank(question=QUESTION, answers=[FALSE, TRUE])[0].text == TRUE
         assert asyncio.run(guard.acheck(question=QUESTION, answer=TRUE)).text == TRUE

@@ -24,12 +24,12 @@ def breaking_changes(
     """What users of a commit may name or pass and the working tree no longer takes.
 
     Returns:
-        For each change the public name, and a line of Markdown that tells what became of it.
+        For each change the public name, and a line of Markdown that describes it.
 
     Raises:
         RuntimeError: Git does not know ``against``.
     """
-    told: dict[tuple[str, str], None] = {}  # what two packages export is told once
+    changes: dict[tuple[str, str], None] = {}  # no duplicates for names that two packages export
     for package in packages:
         old = griffe.load_git(
             package,
@@ -42,8 +42,8 @@ def breaking_changes(
         new = griffe.load(
             package, search_paths=[repository], resolve_aliases=True, resolve_external=True
         )
-        told |= dict.fromkeys(_changes(old, new))
-    return list(told)
+        changes |= dict.fromkeys(_changes(old, new))
+    return list(changes)
 
 
 def _changes(
@@ -81,10 +81,10 @@ def main() -> None:
     against, here = sys.argv[1], Path.cwd()
     changes = breaking_changes(here, against, PACKAGES)
     notes = upgrading((here / "CHANGELOG.md").read_text(encoding="utf-8"))
-    untold = list(dict.fromkeys(name for name, _ in changes if name not in notes))
+    undocumented = list(dict.fromkeys(name for name, _ in changes if name not in notes))
     print("\n".join([*(line for _, line in changes), f"{len(changes)} since {against}"]))
-    if untold:
-        sys.exit(f"not under Upgrading in CHANGELOG.md: {', '.join(untold)}")
+    if undocumented:
+        sys.exit(f"not under Upgrading in CHANGELOG.md: {', '.join(undocumented)}")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def test_a_lock_holds_all_that_its_extras_need(lock):
     for extra in set(lock.stem.split("-")) - {"base"}:
         needed += project["optional-dependencies"][extra]
     locked = pins(lock.read_text("utf-8"))
-    for told in map(Requirement, needed):
-        version = locked[canonicalize_name(told.name)]
-        assert told.specifier.contains(version, prereleases=True), told
+    for requirement in map(Requirement, needed):
+        version = locked[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version, prereleases=True), requirement
     assert "torch" not in locked, "no build of torch is for every machine"

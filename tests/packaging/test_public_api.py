@@ -19,7 +19,7 @@ def helper(a): ...
 
 @pytest.fixture
 def shop(tmp_path):
-    """A package that exports what stands in a module of its own, committed."""
+    """A committed package that exports names of one of its modules."""
 
     def write(code, exports):
         package = tmp_path / "shop"
@@ -42,13 +42,13 @@ def shop(tmp_path):
     return write
 
 
-def test_nothing_is_told_of_what_is_not_public_or_was_added(shop):
+def test_private_and_added_names_are_not_reported(shop):
     code = BEFORE.replace("helper(a)", "other()").replace("kind, error, trace", "*details")
     here = shop(code + "def new(): ...\n", ["Till", "closing", "opening", "new"])
     assert breaking_changes(here, "HEAD", ["shop"]) == []
 
 
-def test_a_name_or_a_parameter_that_is_gone_is_told_under_its_public_name(shop):
+def test_a_removed_name_or_parameter_is_reported_under_its_public_name(shop):
     code = BEFORE.replace(', currency="EUR"', "")
     assert breaking_changes(shop(code, ["Till", "closing"]), "HEAD", ["shop"]) == [
         ("Till", "- `Till.pay(currency)`: *Parameter was removed*"),

@@ -26,9 +26,9 @@ def recorded(wheel):
         rows = list(csv.reader(packed.read(name).decode("utf-8").splitlines()))
         files = {item for item in packed.namelist() if not item.endswith(("/", "/RECORD"))}
     found = {
-        path: base64.urlsafe_b64decode(told.removeprefix("sha256=") + "=").hex()
-        for path, told, _ in rows
-        if told
+        path: base64.urlsafe_b64decode(digest.removeprefix("sha256=") + "=").hex()
+        for path, digest, _ in rows
+        if digest
     }
     assert set(found) == files
     return found

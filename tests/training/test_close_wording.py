@@ -54,8 +54,8 @@ def test_a_contradicted_sentence_marks_a_value_that_its_statement_lacks(triples,
     for row in marked:
         assert row.verdict is Verdict.CONTRADICTED
         wrong = row.sentence[slice(*row.span)]
-        told = {row.statements[place].rpartition(": ")[2].rstrip(".") for place in row.cited}
-        assert wrong not in told, row
+        values = {row.statements[place].rpartition(": ")[2].rstrip(".") for place in row.cited}
+        assert wrong not in values, row
 
 
 def test_without_its_evidence_a_sentence_is_unsupported(triples, passages):

@@ -53,8 +53,8 @@ def test_facts_behind_an_entailed_sentence_are_in_the_premise(rows: list[Row]) -
     facts = [graph.triple(fact) for fact in graph.facts]
     for row in rows:
         if row.source == "graph" and row.nli == ENTAILMENT:
-            told = [f for f in facts if f.subject in row.hypothesis and f.value in row.hypothesis]
-            assert all(f"{f.property}: {f.value}" in row.premise for f in told)
+            stated = [f for f in facts if f.subject in row.hypothesis and f.value in row.hypothesis]
+            assert all(f"{f.property}: {f.value}" in row.premise for f in stated)
 
 
 def test_a_contradicted_triple_is_a_single_valued_relation_with_a_false_value(
@@ -79,8 +79,8 @@ def test_roles_that_trade_places_are_contradicted_and_the_implied_relation_is_en
     labels: dict[str, list[int]] = {"father": [], "child": []}
     for row in rows:
         match = re.fullmatch(r"(.+), (father|child): (.+)\.", row.hypothesis)
-        told = match and match[1] in row.premise and match[3] in row.premise
-        if match and told and (match[1], match[3]) in fathers:
+        both_named = match and match[1] in row.premise and match[3] in row.premise
+        if match and both_named and (match[1], match[3]) in fathers:
             labels[match[2]].append(row.nli)
     assert min(map(len, labels.values())) > 3
     assert set(labels["father"]) == {CONTRADICTION}

@@ -234,7 +234,7 @@ def laid_out(text: str) -> Iterator[Piece]:
 
 
 class Place(NamedTuple):
-    """Where a sentence stands in the layout of its text.
+    """Position of a sentence in the layout of its text.
 
     Attributes:
         line: Offsets of its line, or of those that it goes over.

@@ -62,7 +62,7 @@ ANSWERS = [
     ("A painter [Q1, residence: Naples, Campania, Italy, occupation: painter].", 2, 2, 1, 1, 1),
     # Colons and a comma in the value, which looks like a fact "part: two" of its own.
     ("She made it [Q1, notable work: Alien: Covenant, part: two].", 1, 1, 1, 1, 0),
-    # The value stands in the sentence in other letter case.
+    # The sentence states the value in different case.
     ("She made ALIEN: COVENANT, PART: TWO [Q1, notable work: Alien: Covenant, part: two].",
      1, 1, 1, 1, 1),
     # Brackets in the value.
@@ -77,7 +77,7 @@ ANSWERS = [
     ("Rome [Q1, place of birth: Rome]. Rome [Q1, place of birth: Rome].", 2, 2, 2, 1, 2),
     # Repeated within one bracket: the same.
     ("Rome [Q1, place of birth: Rome, place of birth: Rome].", 2, 2, 2, 1, 2),
-    # Wrong value: cited, not correct; but "Paris" stands in the sentence, so it is aligned.
+    # Wrong value: cited, not correct; but the sentence says "Paris", so it is aligned.
     ("Ann was born in Paris [Q1, place of birth: Paris].", 1, 0, 0, 0, 1),
     # Wrong entity.
     ("Ann was born in Rome [Q2, place of birth: Rome].", 1, 0, 0, 0, 1),
@@ -94,7 +94,7 @@ ANSWERS = [
     ("Ann [Q1, occupation: painter was born in Rome [Q1, place of birth: Rome].", 1, 1, 1, 1, 1),
     # Only [NA]: no citation.
     ("Ann liked figs [NA].", 0, 0, 0, 0, 0),
-    # [NA] beside a citation.
+    # [NA] together with a citation.
     ("Ann, born in 1593 [NA] in Rome [Q1, place of birth: Rome].", 1, 1, 1, 1, 1),
     # Brackets that are no markers.
     ("Ann [sic] painted [1], see [Smith et al., 2020] and [a link](https://a.example).",
@@ -105,7 +105,7 @@ ANSWERS = [
     ("A painter [qid: Q1, occupation: painter].", 1, 1, 0, 0, 1),
     # The date is right, but written in another form in the sentence.
     ("Born on July 8, 1593 [Q1, date of birth: 1593-07-08].", 1, 1, 0, 0, 0),
-    # A fact of the graph under the right entity, one invented beside it.
+    # One fact of the graph and one invented fact, both under the right entity.
     ("Roman painter [Q1, occupation: painter, style: baroque].", 2, 1, 0, 0, 1),
     # No text but the marker: a correct, needed citation with no sentence to be aligned with.
     ("[Q2, child: Ann]", 1, 1, 1, 1, 0),
@@ -187,7 +187,7 @@ def cite(name: str, value: str) -> Citation:
 
 
 class LetterJudge:
-    """A judge for whom a text entails what it holds; stands in for a model."""
+    """Fake model: a premise entails the hypotheses that it contains."""
 
     name = "letters"
 

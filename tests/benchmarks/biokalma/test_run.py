@@ -49,10 +49,10 @@ def test_run_compares_settings_on_the_same_samples_and_resumes(
 ) -> None:
     first = json.loads(questions.read_text().splitlines()[0])
     entity, name, value = first["minimum"][0]
-    told = first["rounds"][0]["draft"]["answer"].rstrip(".")
+    draft = first["rounds"][0]["draft"]["answer"].rstrip(".")
     out = tmp_path / "run"
     with serve() as endpoint:
-        endpoint.text = f"{told} [{entity}, {name}: {value}]. She had a dog [Q0, pet: dog]."
+        endpoint.text = f"{draft} [{entity}, {name}: {value}]. She had a dog [Q0, pet: dog]."
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         monkeypatch.setenv("OPENAI_API_KEY", "k")
         arguments = ["run", "--data", str(questions), "-o", str(out), "--model", "openai:m"]

@@ -112,8 +112,8 @@ def test_nothing_intimate_or_defamatory_is_said_falsely_of_anybody(
     log = BuildLog()
     rows = list(build_rows(people, n=600, seed=1, split=split, log=log))
     true = {people.triple(fact) for fact in people.facts}
-    told = {t for row in rows for t in (*stated(row), *(fact.triple for fact in row.sub_facts))}
-    assert {t.property for t in told - true if is_sensitive(t)} == set()
-    assert any(is_sensitive(t) for t in told & true)
+    triples = {t for row in rows for t in (*stated(row), *(fact.triple for fact in row.sub_facts))}
+    assert {t.property for t in triples - true if is_sensitive(t)} == set()
+    assert any(is_sensitive(t) for t in triples & true)
     assert log.rejected["false of a sensitive property"] > 0
     assert len(rows) == 600

@@ -38,7 +38,7 @@ S, P, C, I = Category  # noqa: E741 - the paper's letters
 
 
 class ContainmentJudge:
-    """A whole small judge: supportive where the answer's last word stands in the evidence."""
+    """Minimal judge: supportive if the evidence contains the last word of the answer."""
 
     name = "containment"
 
@@ -189,9 +189,9 @@ def test_build_run_and_page_by_command(train: list[CAQARow], tmp_path: Path) -> 
     shown = tmp_path / "train.jsonl"
     shown.write_text("".join(row.model_dump_json() + "\n" for row in train[:500]))
     arguments += ["--train", str(shown), "--controls"]
-    told = runner.invoke(app, [*arguments, "--json"])
-    assert told.exit_code == 0, told.output
-    result = json.loads(told.stdout)
+    outcome = runner.invoke(app, [*arguments, "--json"])
+    assert outcome.exit_code == 0, outcome.output
+    result = json.loads(outcome.stdout)
     assert set(result["category"]) == set(Category)
     assert result["n"] == 200
     assert 0 < result["overall"] < 1

@@ -35,11 +35,11 @@ def test_a_classifier_is_fine_tuned_and_judges(
     folder = tmp_path / "tuned"
     rows = [row for row in train if row.category in (Category.SUPPORTIVE, Category.IRRELEVANT)]
     settings = FineTuning(epochs=1, batch_size=8, learning_rate=1e-3, max_length=64)
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
     loss = fine_tune(
-        tiny_encoder, rows[:64], folder, settings, lambda *progress: told.append(progress)
+        tiny_encoder, rows[:64], folder, settings, lambda *progress: reported.append(progress)
     )
-    assert told == [("steps", step, 8) for step in range(1, 9)]
+    assert reported == [("steps", step, 8) for step in range(1, 9)]
     assert loss < 1.45  # below four equal categories already, as two of them never occur
     evaluator = create_evaluator(f"classifier:{folder}")
     said = evaluator.categorise([item_of(row) for row in train[:5]])

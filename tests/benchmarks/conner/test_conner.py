@@ -65,8 +65,8 @@ def test_a_stopped_run_goes_on_with_the_likelihoods_it_had(tmp_path: Path) -> No
     model = Counted()
     KeptLikelihoods(model, file).loglikelihoods([("a", "b"), ("a", "b"), ("", "bcd")])
     again = KeptLikelihoods(model, file)
-    told = again.loglikelihoods([("a", "b"), ("", "bcd"), ("", "x")])
-    assert [item.logprobs for item in told] == [(-1.0,), (-3.0,), (-1.0,)]
+    scored = again.loglikelihoods([("a", "b"), ("", "bcd"), ("", "x")])
+    assert [item.logprobs for item in scored] == [(-1.0,), (-3.0,), (-1.0,)]
     assert model.asked == [("", "bcd"), ("a", "b"), ("", "x")]
     file.write_text("[1]\n")
     with pytest.raises(ConfigError, match="likelihoods"):

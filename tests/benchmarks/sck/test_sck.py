@@ -1,4 +1,4 @@
-"""SCK's benchmark: texts are spoilt as told, and measured rows are not measured again."""
+"""SCK benchmark: perturbed texts, and resuming without measuring a row twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metric inside the real DeepEval: `make hosts` installs it beside a copy of this package."""
+"""The metric inside the real DeepEval: `make hosts` installs it with a copy of this package."""
 
 import os
 from inspect import signature

@@ -1,4 +1,4 @@
-"""The metric inside the real Ragas: `make hosts` installs it beside a copy of this package."""
+"""The metric inside the real Ragas: `make hosts` installs it with a copy of this package."""
 
 import os
 
