@@ -327,7 +327,7 @@ class Endpoint:
             raise QueryRejectedError(f"{self.url} rejects the query: {detail}")
         if code in _ADVICE:
             raise KnowledgeGraphError(f"{self.url} {_ADVICE[code]}")
-        if response.is_redirect:
+        if response.has_redirect_location:
             place = httpx.URL(self.url).join(response.headers["Location"])
             shown = place.copy_with(userinfo=b"", query=None, fragment=None)
             raise KnowledgeGraphError(
@@ -432,9 +432,15 @@ def _cut(text: str) -> str:
 
 def _moved(request: httpx.Request, response: httpx.Response) -> httpx.Request | None:
     """The same request at the address that an answer redirects to, if the origin stays the same."""
-    if not response.is_redirect or response.status_code == httpx.codes.SEE_OTHER:
+    if not response.has_redirect_location or response.status_code == httpx.codes.SEE_OTHER:
         return None
     url = request.url.join(response.headers["Location"])
     if (url.scheme, url.host, url.port) != (request.url.scheme, request.url.host, request.url.port):
         return None
-    return httpx.Request(request.method, url, headers=request.headers, content=request.read())
+    return httpx.Request(
+        request.method,
+        url,
+        headers=request.headers,
+        content=request.read(),
+        extensions=request.extensions,  # the time limit
+    )

@@ -127,6 +127,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> HandClock:
             1,
         ),
         (reply(206), "206", 1),
+        (reply(300), "300", 1),
         (reply(200, X_SQL_State="S1TAT"), "time limit cut the answer short; tried 4 times", 4),
         (reply(429), "429.*tried 4 times", 4),
         (reply(500), "500.*tried 4 times", 4),
@@ -150,6 +151,14 @@ def test_redirects_within_the_origin_keep_the_query(status: int) -> None:
         assert Endpoint(server.url, settings()).select(QUERY)
     assert server.paths == ["/sparql", "/moved?graph=all"]
     assert server.requests[0] == server.requests[1]
+
+
+def test_a_redirect_keeps_the_time_limit() -> None:
+    late = threading.Event()
+    with serving(reply(307, "", Location="/moved"), lambda _: late.wait(1.0) and None) as server:
+        with pytest.raises(KnowledgeGraphError, match="no answer within"):
+            Endpoint(server.url, settings(timeout_s=0.2, attempts=1)).select(QUERY)
+        late.set()
 
 
 def test_an_endless_redirect_ends() -> None:
