@@ -56,15 +56,15 @@ def _overlap(item: GroundingItem) -> Grounding:
 
 
 class Scripted:
-    """Says of each sentence what it was told to say; of others that nothing supports them."""
+    """Fake judge: a fixed grounding for each given sentence; any other is unsupported."""
 
     name = "scripted-1"
 
-    def __init__(self, told: Mapping[str, Grounding]) -> None:
-        self.told = dict(told)
+    def __init__(self, groundings: Mapping[str, Grounding]) -> None:
+        self.groundings = dict(groundings)
 
     def warm_up(self) -> None:
         """Nothing to load."""
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
-        return [self.told.get(item.sentence, NEITHER) for item in items]
+        return [self.groundings.get(item.sentence, NEITHER) for item in items]

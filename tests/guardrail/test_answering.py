@@ -140,9 +140,9 @@ def test_an_empty_question_is_an_error(asking: Guardrail) -> None:
 def test_an_answer_about_somebody_else_is_judged_as_check_judges_it(
     asking: Guardrail, endpoint: Endpoint
 ) -> None:
-    told = "Ada Lovelace was a mathematician. She was born in London."
-    says(endpoint, told)
+    text = "Ada Lovelace was a mathematician. She was born in London."
+    says(endpoint, text)
     asked = asking.ask(question=QUESTION)
-    checked = asking.check(question=QUESTION, answer=told)
+    checked = asking.check(question=QUESTION, answer=text)
     assert "Q7259, occupation: mathematician" in asked.marked
     assert asked.marked == checked.marked

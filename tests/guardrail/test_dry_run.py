@@ -1,4 +1,4 @@
-"""A dry run: the answer leaves as it came, and what the policy would have done is told."""
+"""Dry run: the answer is not changed, and the action of the policy is reported."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_what_would_have_been_taken_out_stays(guard):
         (STRICT.changed(contradicted="regenerate"), FALSE_MIDDLE, Action.REGENERATE),
     ],
 )
-def test_each_action_is_told_and_none_is_done(guard, policy: Policy, text, would):
+def test_actions_are_reported_and_not_taken(guard, policy: Policy, text, would):
     live = guard.check(QUESTION, text, policy=policy)
     assert live.would is None
     assert not live.would_block
@@ -53,7 +53,7 @@ def test_each_action_is_told_and_none_is_done(guard, policy: Policy, text, would
     ("unavailable", "would"),
     [("raise", "refuse"), ("refuse", "refuse"), ("return_unverified", "unverified")],
 )
-def test_what_could_not_be_judged_is_told_as_that_and_leaves(unavailable, would):
+def test_sentences_that_could_not_be_judged_are_reported_and_shown(unavailable, would):
     def fails(question):
         raise KnowledgeGraphError("the graph is down")
 

@@ -8,7 +8,7 @@ from guardrail import Guardrail, GuardrailConfig, Passage, Strictness
 from guardrail.core.types import Explanation, Grounding, Verdict
 from tests.guardrail.scripted import Scripted
 
-TOLD = {
+GROUNDINGS = {
     "The pool is warm.": Grounding(
         supported=0.9, unsupported=0.06, contradicted=0.04, no_claim=0.0
     ),
@@ -17,22 +17,22 @@ TOLD = {
         supported=0.02, unsupported=0.03, contradicted=0.95, no_claim=0.0
     ),
 }
-ANSWER = " ".join(TOLD)
+ANSWER = " ".join(GROUNDINGS)
 EVIDENCE = [Passage("The pool is warm and open.")]
 
 
 def checked(strictness="balanced", policy="strict"):
     config = GuardrailConfig(graph={"location": "none"}, strictness=strictness, policy=policy)
-    with Guardrail(config, grounding=Scripted(TOLD)) as guard:
+    with Guardrail(config, grounding=Scripted(GROUNDINGS)) as guard:
         return guard.check("", ANSWER, evidence=EVIDENCE)
 
 
 @pytest.mark.parametrize("strictness", list(Strictness))
 def test_the_printed_numbers_are_those_that_were_used(strictness):
     answer = checked(strictness)
-    told = answer.explain()
-    assert [one.text for one in told] == [sentence.text for sentence in answer.judged]
-    for one, sentence in zip(told, answer.judged, strict=True):
+    explanations = answer.explain()
+    assert [one.text for one in explanations] == [sentence.text for sentence in answer.judged]
+    for one, sentence in zip(explanations, answer.judged, strict=True):
         at = strictness.thresholds
         assert one.thresholds == at
         assert (
@@ -43,8 +43,8 @@ def test_the_printed_numbers_are_those_that_were_used(strictness):
 
 
 def test_each_outcome_is_what_the_policy_did():
-    told = {one.text: one for one in checked().explain()}
-    assert {text: (one.verdict, one.outcome) for text, one in told.items()} == {
+    explanations = {one.text: one for one in checked().explain()}
+    assert {text: (one.verdict, one.outcome) for text, one in explanations.items()} == {
         "The pool is warm.": (Verdict.SUPPORTED, "shown"),
         "The pool is deep.": (Verdict.UNSUPPORTED, "marked"),
         "The pool is shut.": (Verdict.CONTRADICTED, "removed"),

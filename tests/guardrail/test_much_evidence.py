@@ -1,4 +1,4 @@
-"""Much evidence is read beside the event loop, and once for the answers of a ranking."""
+"""Large evidence is read outside the event loop, and once for all answers of a ranking."""
 
 import threading
 
@@ -11,7 +11,7 @@ ANSWERS = ["The Fjell 3 costs 40 euros.", "The Fjell 3 costs 50 euros.", "It is 
 
 
 class Watched(Triple):
-    """Tells which threads read it, and how often."""
+    """Records which threads read it, and how often."""
 
     @property
     def text(self) -> str:
@@ -34,7 +34,7 @@ def facts(count):
     return [Watched("Fjell 3", "price", "40 euros"), *rest]
 
 
-async def test_it_is_read_beside_the_event_loop(guard):
+async def test_it_is_read_outside_the_event_loop(guard):
     answer = await guard.acheck("Price?", ANSWERS[0], evidence=facts(AT_ONCE + 1))
     assert answer.sentences[0].category == "supportive"
     await guard.arank("Price?", ANSWERS, evidence=facts(AT_ONCE + 1))

@@ -52,16 +52,16 @@ def grounding(supported: float, contradicted: float, no_claim: float = 0.0) -> G
 def test_each_preset_draws_the_line_elsewhere(
     supported: float, contradicted: float, lenient: Verdict, balanced: Verdict, strict: Verdict
 ) -> None:
-    told = grounding(supported, contradicted)
-    verdicts = [told.verdict_at(item.thresholds) for item in Strictness]
+    scores = grounding(supported, contradicted)
+    verdicts = [scores.verdict_at(item.thresholds) for item in Strictness]
     assert verdicts == [lenient, balanced, strict]
-    assert told.verdict_at(Strictness.BALANCED.thresholds) is balanced
+    assert scores.verdict_at(Strictness.BALANCED.thresholds) is balanced
 
 
 def test_support_is_counted_among_claims() -> None:
-    told = grounding(0.3, 0.0, no_claim=0.45)
-    assert told.verdict_at(VerdictThresholds(support=0.54)) is Verdict.SUPPORTED
-    assert told.verdict_at(VerdictThresholds(support=0.56)) is Verdict.UNSUPPORTED
+    scores = grounding(0.3, 0.0, no_claim=0.45)
+    assert scores.verdict_at(VerdictThresholds(support=0.54)) is Verdict.SUPPORTED
+    assert scores.verdict_at(VerdictThresholds(support=0.56)) is Verdict.UNSUPPORTED
 
 
 @pytest.fixture
@@ -114,7 +114,9 @@ def test_a_settings_file_names_a_preset_or_gives_thresholds(tmp_path: Path) -> N
         ("strictness = {support = 70}", "strictness.support: Input should be less"),
     ],
 )
-def test_a_wrong_strictness_is_told(tmp_path: Path, written: str, message: str) -> None:
+def test_an_invalid_strictness_is_a_config_error(
+    tmp_path: Path, written: str, message: str
+) -> None:
     path = tmp_path / "guardrail.toml"
     path.write_text(written)
     with pytest.raises(ConfigError, match=message):

@@ -102,7 +102,7 @@ async def test_a_graph_that_fails_holds_nothing_back(dry):
         assert "kg" in {problem["part"] for problem in message["guardrail"]["errors"]}
 
 
-async def test_other_gateways_are_told_to_pass_it(dry):
+async def test_other_gateways_get_the_action_pass(dry):
     client = dry()
     reply = await client.post(LITELLM, json=response_call("call", FALSE_MIDDLE))
     assert (reply.json(), reply.headers["x-guardrail-would"]) == ({"action": "NONE"}, "refuse")

@@ -1,8 +1,7 @@
 """Other gateways' protocols, with payloads as their documentation and clients write them.
 
-The first tests hold every registered protocol to the same rules, by the host's recorded calls. The
-last of these calls holds an answer of three sentences, the second of which the evidence in the
-calls contradicts.
+The first tests check every registered protocol against the same rules, with the host's recorded
+calls. The last call holds an answer of three sentences; the evidence contradicts the second one.
 """
 
 import json
@@ -273,7 +272,7 @@ async def test_litellm_has_calls_and_json_judged_by_a_structured_policy(
         assert not verdict["withheld"]
 
 
-async def test_litellm_is_told_which_calls_were_not_judged(host):
+async def test_litellm_gets_the_calls_that_were_not_judged(host):
     for more, unjudged in (({}, []), ({"note": UNJUDGED}, ["tool calls"])):
         body = response_call("c", "") | calling(FALSE, **more)
         reply = (await host.post(LITELLM, json=body)).json()

@@ -176,7 +176,7 @@ def test_a_dry_run_asks_no_model_and_says_so(asking, endpoint):
 
 
 class Writing:
-    """A model of one's own, of which each call does what the test says for its place."""
+    """Custom model whose calls run a function of the test, by the number of the call."""
 
     name = "own"
 

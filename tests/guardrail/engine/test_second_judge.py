@@ -55,9 +55,9 @@ def stated(chance):
 
 
 class InTheEvidence:
-    """A judge as another package could bring it: what stands in the premise is entailed.
+    """Third-party judge: a sentence is entailed if the premise contains it.
 
-    Of a sentence with numbers these are enough.
+    For a sentence with numbers, only the numbers count.
     """
 
     name = "in-the-evidence-1"

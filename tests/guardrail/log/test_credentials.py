@@ -1,7 +1,7 @@
-"""The canary: wherever a secret goes in, it comes out nowhere but where it is meant to go.
+"""Canary tests: a secret never leaks, wherever it enters.
 
-Each case puts one secret into a setting or an input, makes it fail, and collects all that is told
-of it: replies, errors with their chain, log records, traces, metrics, the score log, the report,
+Each case puts one secret into a setting or an input, makes it fail, and collects all outputs:
+replies, errors with their chain, log records, traces, metrics, the score log, the report,
 and what is printed.
 """
 
@@ -60,14 +60,14 @@ def server():
 
 
 class Channels:
-    """All that is told, and what may be failing meanwhile."""
+    """All collected outputs, and the parts that the cases use."""
 
     def __init__(self, tmp_path, monkeypatch, server):
         self.tmp_path, self.monkeypatch, self.server = tmp_path, monkeypatch, server
         self.texts = []
         self.entered = False
 
-    def tell(self, *texts):
+    def collect(self, *texts):
         self.texts += map(str, texts)
 
     @contextmanager
@@ -75,7 +75,7 @@ class Channels:
         try:
             yield
         except Exception as error:
-            self.tell("".join(traceback.format_exception(error)), repr(error), *error.args)
+            self.collect("".join(traceback.format_exception(error)), repr(error), *error.args)
 
     def env(self, **variables):
         for name, value in variables.items():
@@ -92,17 +92,17 @@ class Channels:
         log = self.tmp_path / "log.sqlite"
         with self.failing():
             config = GuardrailConfig.model_validate(settings or {}).changed(log=log)
-            self.tell(repr(config))
+            self.collect(repr(config))
             with Guardrail(config, **options) as guard:
                 with self.failing():
                     answer = guard.check(QUESTION, ANSWER)
-                    self.tell(answer.model_dump_json(), answer.explain())
+                    self.collect(answer.model_dump_json(), answer.explain())
                 with self.failing():
                     guard.ask(QUESTION)
-                self.tell(guard.usage().model_dump_json())
+                self.collect(guard.usage().model_dump_json())
         with suppress(GuardrailError), SQLiteLog(log, read_only=True) as records:
-            self.tell(*(record.model_dump_json() for record in records.records()))
-            self.tell(report_html(records))
+            self.collect(*(record.model_dump_json() for record in records.records()))
+            self.collect(report_html(records))
 
     def endpoint(self, location, **settings):
         self.guard({"graph": {"location": location, "endpoint": FAST | settings}})
@@ -112,15 +112,15 @@ class Channels:
         headers = options.pop("headers", {})
         with self.failing():
             settings = GatewaySettings(**({"upstream": f"{self.server}/v1"} | options))
-            self.tell(repr(settings))
+            self.collect(repr(settings))
             with (
                 Guardrail(GuardrailConfig(), grounding=ScriptedJudge()) as guard,
                 served(create_app(guard, settings)) as url,
             ):
                 reply = httpx.request(method, url + path, json=body, headers=headers)
-                self.tell(reply.text, reply.headers)
+                self.collect(reply.text, reply.headers)
                 key = {"authorization": f"Bearer {options.get('keys', 'none')}"}
-                self.tell(httpx.get(f"{url}/metrics", headers=key).text)
+                self.collect(httpx.get(f"{url}/metrics", headers=key).text)
 
 
 def sql(channels):
@@ -146,7 +146,7 @@ def chain(channels):
         channels.failing(),
         Guardrail(GuardrailConfig(), grounding=ScriptedJudge(), retriever=retriever) as guard,
     ):
-        channels.tell(GuardrailRunnable(guard, RunnableLambda(lambda _: ANSWER)).invoke("?"))
+        channels.collect(GuardrailRunnable(guard, RunnableLambda(lambda _: ANSWER)).invoke("?"))
 
 
 def settings_file(text):
@@ -154,7 +154,7 @@ def settings_file(text):
         path = channels.file(text, "guardrail.toml")
         with channels.failing():
             GuardrailConfig.from_toml(path)
-        channels.tell(*examine(path))
+        channels.collect(*examine(path))
 
     return case
 
@@ -163,8 +163,8 @@ def gateway_env(**variables):
     def case(channels):
         channels.env(**variables)
         with channels.failing():
-            channels.tell(repr(GatewaySettings.from_env()))
-        channels.tell(*examine(None))
+            channels.collect(repr(GatewaySettings.from_env()))
+        channels.collect(*examine(None))
 
     return case
 
@@ -284,16 +284,16 @@ def open_graph_of(channels, location):
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_secret_is_told_nowhere(case, tmp_path, monkeypatch, server, caplog, capfd, telemetry):
+def test_a_secret_does_not_leak(case, tmp_path, monkeypatch, server, caplog, capfd, telemetry):
     channels = Channels(tmp_path, monkeypatch, server)
     with caplog.at_level(logging.DEBUG):
         case(channels)
-    channels.tell(caplog.text, *capfd.readouterr())
-    channels.tell(*(span.to_json() for span in telemetry.spans()))
-    channels.tell(telemetry.reader.get_metrics_data() or "", *telemetry.records())
-    told = "\n".join(channels.texts)
-    assert len(told) > 200, "nothing was told at all"
-    assert [line for line in told.splitlines() if SECRET in line or BASIC in line] == []
+    channels.collect(caplog.text, *capfd.readouterr())
+    channels.collect(*(span.to_json() for span in telemetry.spans()))
+    channels.collect(telemetry.reader.get_metrics_data() or "", *telemetry.records())
+    output = "\n".join(channels.texts)
+    assert len(output) > 200, "no output was collected"
+    assert [line for line in output.splitlines() if SECRET in line or BASIC in line] == []
 
 
 def test_there_are_enough_cases():

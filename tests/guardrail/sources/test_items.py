@@ -129,16 +129,16 @@ def test_columns_of_bulk_hold_them_too(column: str) -> None:
     ],
 )
 def test_no_error_prints_a_long_value(item: object) -> None:
-    told = []
+    messages = []
     with pytest.raises(InputError) as at_once:
         evidence_items([item])
-    told.append(str(at_once.value))
+    messages.append(str(at_once.value))
     for kind in KINDS:
         with pytest.raises(ValidationError) as in_a_row:
             row_of(kind, evidence=[item])
-        told.append(str(in_a_row.value.errors()[0]["ctx"]["error"]))
-    assert not any("x" * (LONGEST + 1) in text for text in told)
-    assert {text.partition("[")[0] for text in told} == {"evidence"}
+        messages.append(str(in_a_row.value.errors()[0]["ctx"]["error"]))
+    assert not any("x" * (LONGEST + 1) in text for text in messages)
+    assert {text.partition("[")[0] for text in messages} == {"evidence"}
 
 
 def file_of(name: str, content: str) -> dict[str, object]:

@@ -65,7 +65,7 @@ def test_a_sentence_gets_its_verdict(row: dict[str, Any]) -> None:
 
 MANY = 2 * COMPARED
 SECONDS = 20.0  # of the processor; all with all took minutes
-TOLD = " ".join(f"{1_000 + 7 * number} km" for number in range(MANY))
+STATED = " ".join(f"{1_000 + 7 * number} km" for number in range(MANY))
 HELD = [f"{900_000 + 11 * number} km" for number in range(MANY)]
 EVIDENCE = {
     "prose": [Passage(f"The Fjell 3 has a range of {' '.join(HELD)}.")],
@@ -82,7 +82,7 @@ def guard():
 @pytest.mark.parametrize("evidence", EVIDENCE.values(), ids=EVIDENCE)
 def test_many_values_take_bounded_time(guard, evidence):
     begin = time.process_time()
-    guard.check("", f"The Fjell 3 has a range of {TOLD}.", evidence=evidence, policy="annotate")
+    guard.check("", f"The Fjell 3 has a range of {STATED}.", evidence=evidence, policy="annotate")
     assert time.process_time() - begin < SECONDS
 
 

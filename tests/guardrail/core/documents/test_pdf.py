@@ -82,7 +82,7 @@ def test_a_table_without_a_head_gets_none() -> None:
 def test_answers_are_judged_by_the_rows_of_the_next_page() -> None:
     evidence = Passage.from_bytes(pdf(grid(PRICES), PageBreak(), grid(MORE)), "a.pdf")
     with Guardrail(GuardrailConfig(graph="none")) as guard:
-        told = guard.check(
+        answer = guard.check(
             "", "The Cima costs 790 euros. The Dora costs 790 euros.", evidence=evidence
         )
-    assert [sentence.category for sentence in told.sentences] == ["supportive", "contradictory"]
+    assert [sentence.category for sentence in answer.sentences] == ["supportive", "contradictory"]
