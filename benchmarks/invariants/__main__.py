@@ -7,12 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.invariants.trials import GUARANTEES, Tally, measured, trials_of
 from benchmarks.newcomer.domains import DOMAINS, Domain
 from benchmarks.verdicts.sets import SETS, read_set
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.types.answers import CheckRequest
-from guardrail.lines import CheckRow
+from guardrail.evaluation.invariants import GUARANTEES, Tally, measured, trials_of
 
 __all__ = ["main", "requests_of"]
 
@@ -55,9 +54,6 @@ def requests_of(name: str, data: Path | None, seed: int) -> list[CheckRequest]:
     Raises:
         SystemExit: There is no collection of that name, or it needs ``--data``.
     """
-    if Path(name).is_file():
-        lines = Path(name).read_text("utf-8").splitlines()
-        return [CheckRow.model_validate_json(line).request() for line in lines if line.strip()]
     if (DOMAINS / name).is_dir():
         return [item.request for item in Domain(name).answers]
     if name not in SETS or data is None:

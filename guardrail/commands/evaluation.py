@@ -21,9 +21,11 @@ from guardrail.commands.options import (
     opt,
 )
 from guardrail.core.errors import InputError
-from guardrail.lines import json_line
+from guardrail.lines import LineJob, json_line
 
 if TYPE_CHECKING:
+    from guardrail.config import GuardrailConfig
+    from guardrail.core.types.answers import CheckRequest
     from guardrail.evaluation.runs import Comparison, EvalResult, EvalSummary
 
 __all__ = ["evaluate"]
@@ -54,6 +56,9 @@ def evaluate(
     contradicted: Annotated[
         float, opt("", "Maximum share of contradicted claims.", min=0.0, max=1.0)
     ] = 0.0,
+    invariants: Annotated[
+        bool, opt("--invariants", "Test the guarantees on these rows; needs no labels.")
+    ] = False,
     kg: Graph = None,
     config: Config = None,
     judge: JudgeName = None,
@@ -72,6 +77,9 @@ def evaluate(
     the run with such a file: changed verdicts, and the difference of the shares that pass with its
     95 % interval. Both may name one file. Missing folders are created.
 
+    --invariants tests the guarantees instead: it shuffles, duplicates and splits the evidence,
+    copies sentences of it, rewrites and breaks values, and counts wrong verdicts.
+
     The exit status is 0 if all is well, 1 if the file or a setting cannot be used, and 3 if
     --fail-under or --fail-on-worse applies or no row could be checked.
     """
@@ -87,7 +95,11 @@ def evaluate(
     last = read_run(against) if against is not None and against.exists() else None
     for path in filter(None, (output, junit)):
         prepare_target(path)
-    with build_guard(build_config(config, kg=kg, judge=judge, strictness=strictness)) as guard:
+    settings = build_config(config, kg=kg, judge=judge, strictness=strictness)
+    if invariants:
+        _test_invariants(settings, source, as_json=as_json)
+        return
+    with build_guard(settings) as guard:
         wanted = Requirement(supported=supported, contradicted=contradicted)
         found = results_of(evaluation_job(guard, wanted), source)
     results = [EvalResult.model_validate(row) for row in found]
@@ -113,6 +125,34 @@ def evaluate(
         typer.echo(f"guardrail: {reason}", err=True)
     if reasons:
         raise typer.Exit(BELOW)
+
+
+def _test_invariants(settings: GuardrailConfig, source: str, *, as_json: bool) -> None:
+    """Test the guarantees on the rows of a file, and print the violations of each."""
+    from guardrail.evaluation.invariants import GUARANTEES, measured, trials_of
+    from guardrail.evaluation.rows import EvalRow
+    from guardrail.evaluation.runs import EvalResult
+
+    requests: list[CheckRequest] = []
+
+    def collect(rows: Sequence[EvalRow]) -> list[EvalResult]:
+        requests.extend(row.request() for row in rows)
+        return [EvalResult() for _ in rows]
+
+    for row in results_of(LineJob(EvalRow, collect, title="eval"), source):
+        if row["error"]:
+            typer.echo(f"guardrail: {row['error']}", err=True)
+    with build_guard(settings) as guard:
+        found = measured(guard, list(trials_of(requests)))
+    if as_json:
+        typer.echo(json_line({kind: tally._asdict() for kind, tally in found.items()}))
+        return
+    for kind, tally in found.items():
+        typer.echo(
+            f"guarantee {GUARANTEES[kind]}, {kind}: {tally.violations} of {tally.trials} violated"
+        )
+    if not found:
+        typer.echo("no row has evidence, so nothing was tested")
 
 
 def _write(path: Path, results: Sequence[EvalResult]) -> None:

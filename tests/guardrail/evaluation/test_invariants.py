@@ -5,11 +5,12 @@ from datetime import date
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from benchmarks.invariants.__main__ import main
-from benchmarks.invariants.trials import GUARANTEES, Tally, Trial, measured, trials_of
 from guardrail import Guardrail, GuardrailConfig, Passage, Triple
+from guardrail.cli import app
 from guardrail.core.types.answers import CheckRequest
+from guardrail.evaluation.invariants import GUARANTEES, Tally, Trial, measured, trials_of
 
 NAMES = st.sampled_from(["Fjell 3", "Tarn City", "Oddo Loft", "Marl Lane"])
 FACTS = st.dictionaries(
@@ -58,9 +59,10 @@ def test_a_violation_is_counted():
     assert found == {"copied": Tally(trials=2, violations=1)}
 
 
-def test_the_command_tests_a_file_of_your_own(tmp_path, capsys):
+def test_the_command_tests_a_file_of_your_own(tmp_path):
     path = tmp_path / "answers.jsonl"
     row = {"answer": "It rains in May.", "evidence": ["It rains in May. The sun shines in June."]}
     path.write_text(json.dumps(row) + "\n")
-    assert main(["--collections", str(path), "--judge", "none"]) == 0
-    assert "| 2 | copied | 2 | 0 (0.0%) | 0 |" in capsys.readouterr().out
+    run = CliRunner().invoke(app, ["eval", "--invariants", str(path), "--judge", "none"])
+    assert run.exit_code == 0
+    assert "guarantee 2, copied: 0 of 2 violated" in run.output
