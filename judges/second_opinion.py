@@ -218,15 +218,15 @@ class SecondJudge:
     def ground(self, items: Sequence[GroundingItem], seconds: float) -> list[Grounding | str]:
         """Judge n sentences within some seconds, or give the reason why one has no answer."""
         now = time.monotonic()
-        self._failed = {key: at for key, at in self._failed.items() if now - at[0] < RETRY_S}
+        recent = {key: at for key, at in self._failed.items() if now - at[0] < RETRY_S}
         found: dict[GroundingItem, Grounding | str] = {
-            item: self._failed[item][1] for item in items if item in self._failed
+            item: recent[item][1] for item in items if item in recent
         }
         new = [item for item in dict.fromkeys(items) if item not in found]
         if new:
             found.update(zip(new, self._answers(new, max(0.0, seconds)), strict=True))
         failed = {item: (now, why) for item in new if isinstance(why := found[item], str)}
-        self._failed = {**self._failed, **failed}
+        self._failed = recent | failed  # replaced, not changed: other threads read it
         return [found[item] for item in items]
 
     def _answers(self, items: list[GroundingItem], seconds: float) -> list[Grounding | str]:
