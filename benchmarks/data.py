@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from guardrail.core.errors import GuardrailError, InputError
 
-__all__ = ["HELD_OUT", "errors_told", "held_out", "measures", "read_jsonl"]
+__all__ = ["HELD_OUT", "exit_on_error", "held_out", "measures", "read_jsonl"]
 
 HELD_OUT: Final[Mapping[str, float]] = {
     "tabfact": 0.1,
@@ -43,8 +43,8 @@ def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def errors_told() -> Iterator[None]:
-    """End the program with the sentence of an error of the package, in place of a traceback."""
+def exit_on_error() -> Iterator[None]:
+    """Exit with the message of a package error instead of a traceback."""
     try:
         yield
     except GuardrailError as error:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.classification import area, balanced_accuracy, best_balanced_accuracy
-from benchmarks.data import errors_told
+from benchmarks.data import exit_on_error
 from benchmarks.groundedness_sets import SETS, ClaimRow, read_own, read_set
 from guardrail.core.types import Grounding, Passage
 from guardrail.evidence.prepared import prepare
@@ -159,5 +159,5 @@ def _mean(measured: Sequence[Measured]) -> Measured:
 
 
 if __name__ == "__main__":
-    with errors_told():
+    with exit_on_error():
         main()

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 
-from benchmarks.data import errors_told
+from benchmarks.data import exit_on_error
 from guardrail.core.errors import InputError
 from guardrail.core.types import Candidate, Entity, LinkedEntity, Subgraph, Value
 from kg import OxigraphGraph, open_graph
@@ -337,5 +337,5 @@ def _print_linking(report: LinkingReport) -> None:
 
 
 if __name__ == "__main__":
-    with errors_told():
+    with exit_on_error():
         sys.exit(main())

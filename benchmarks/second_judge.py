@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.classification import area
-from benchmarks.data import errors_told, read_jsonl
+from benchmarks.data import exit_on_error, read_jsonl
 from benchmarks.newcomer.domains import Domain
 from benchmarks.verdicts.cases import Case
 from benchmarks.verdicts.judging import judge_cases
@@ -336,5 +336,5 @@ def _chat_options(options: argparse.Namespace) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    with errors_told():
+    with exit_on_error():
         sys.exit(main())

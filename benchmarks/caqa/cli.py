@@ -302,12 +302,14 @@ def _built(
 
     graph = open_source(source)
     return {
-        split: list(_told(build_rows(graph, n=n, seed=seed, split=split), f"{split} rows", n, tell))
+        split: list(
+            _with_progress(build_rows(graph, n=n, seed=seed, split=split), f"{split} rows", n, tell)
+        )
         for split, n in wanted
     }
 
 
-def _told(rows: Iterable[CAQARow], what: str, n: int, tell: Tell) -> Iterator[CAQARow]:
+def _with_progress(rows: Iterable[CAQARow], what: str, n: int, tell: Tell) -> Iterator[CAQARow]:
     for number, row in enumerate(rows, 1):
         yield row
         tell(what, number, n)
@@ -339,7 +341,7 @@ def _write(output: str, rows: Iterable[CAQARow], n: int) -> None:
         stream = sys.stdout
         if output != "-":
             stream = stack.enter_context(Path(output).open("w", encoding="utf-8"))
-        for row in _told(rows, "rows", n, tell):
+        for row in _with_progress(rows, "rows", n, tell):
             stream.write(row.model_dump_json() + "\n")
 
 

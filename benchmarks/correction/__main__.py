@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.correction.errors import domain_cases, generated, true_cases
 from benchmarks.correction.measure import Came, came_of, table
-from benchmarks.data import errors_told
+from benchmarks.data import exit_on_error
 from guardrail import Guardrail, GuardrailConfig
 
 __all__ = ["main"]
@@ -52,5 +52,5 @@ def _show(title: str, items: Sequence[Came], most: int) -> None:
 
 
 if __name__ == "__main__":
-    with errors_told():
+    with exit_on_error():
         sys.exit(main())

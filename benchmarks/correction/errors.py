@@ -117,7 +117,7 @@ def _broken(case: Case, others: Mapping[str, set[str]], rng: random.Random) -> I
     triples = [item for item in case.evidence if isinstance(item, Triple)]
     for triple in triples:
         spans = label_in(case.text, tokens, triple.value)
-        if len(spans) != 1 or _told_twice(triple, triples):
+        if len(spans) != 1 or _is_ambiguous(triple, triples):
             continue
         start, end = spans[0]
         written = case.text[start:end]
@@ -144,8 +144,8 @@ def _broken(case: Case, others: Mapping[str, set[str]], rng: random.Random) -> I
         )
 
 
-def _told_twice(triple: Triple, triples: Sequence[Triple]) -> bool:
-    """Whether another triple has the value, or a further one of the property."""
+def _is_ambiguous(triple: Triple, triples: Sequence[Triple]) -> bool:
+    """True if another triple has the same value, or the same subject and property."""
     return any(
         other is not triple
         and (

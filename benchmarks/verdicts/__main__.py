@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from benchmarks.data import errors_told
+from benchmarks.data import exit_on_error
 from benchmarks.verdicts.cases import Case
 from benchmarks.verdicts.judging import Opened, add_options, judge_cases, opened
 from benchmarks.verdicts.measure import Row, summed
@@ -95,5 +95,5 @@ def _print(name: str, rows: dict[str, Row]) -> None:
 
 
 if __name__ == "__main__":
-    with errors_told():
+    with exit_on_error():
         sys.exit(main())

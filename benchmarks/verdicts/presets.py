@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.data import errors_told
+from benchmarks.data import exit_on_error
 from benchmarks.verdicts.judging import add_options, judge_cases, opened
 from benchmarks.verdicts.measure import Row, summed
 from benchmarks.verdicts.sets import read_set
@@ -90,5 +90,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    with errors_told():
+    with exit_on_error():
         sys.exit(main())

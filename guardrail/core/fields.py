@@ -48,7 +48,7 @@ def field_problems(model: type[BaseModel], error: ValidationError) -> str:
         known = ", ".join(model.model_fields)
         return f"{count:,} values or fields are not as they should be; known: {known}"
     return "; ".join(
-        dict.fromkeys(_told(model, item) for item in error.errors(include_input=False))
+        dict.fromkeys(_message(model, item) for item in error.errors(include_input=False))
     )
 
 
@@ -86,7 +86,7 @@ def plainly(problem: ErrorDetails) -> str:
     return problem["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
 
 
-def _told(model: type[BaseModel], problem: ErrorDetails) -> str:
+def _message(model: type[BaseModel], problem: ErrorDetails) -> str:
     place = [str(part)[:LONGEST] for part in problem["loc"]]
     if problem["type"] == "extra_forbidden":
         hint = did_you_mean(place[-1], fields_at(model, problem["loc"][:-1]))

@@ -5,7 +5,7 @@ from benchmarks.correction.measure import came_of, table
 from guardrail import Guardrail, GuardrailConfig
 
 
-def test_the_projects_own_cases_are_mended_to_what_they_told():
+def test_the_projects_own_cases_are_corrected():
     cases = [case for case in domain_cases() if case.set == "hotel"]
     with Guardrail(GuardrailConfig()) as guard:
         errors = came_of(guard, [case for case in cases if case.kind])

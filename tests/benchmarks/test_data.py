@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from benchmarks.data import errors_told
+from benchmarks.data import exit_on_error
 from benchmarks.verdicts.sets import SETS, read_set
 from guardrail import InputError
 
 
 def test_a_missing_file_exits_with_a_one_line_message(tmp_path):
     message = r"no file .*holds triples/dart_dev\.jsonl\.gz"
-    with pytest.raises(SystemExit, match=message) as ended, errors_told():
+    with pytest.raises(SystemExit, match=message) as ended, exit_on_error():
         read_set("dart", tmp_path, 4)
     assert "\n" not in str(ended.value)
 

@@ -63,7 +63,7 @@ def test_a_chain_holds_what_runs_with_the_import(root: Path) -> None:
     assert "judges.training" not in shape.modules
 
 
-def test_a_circle_is_told_once_and_ends_a_chain(root: Path) -> None:
+def test_an_import_cycle_is_reported_once_and_ends_a_chain(root: Path) -> None:
     assert not read(root).circles
     lay_out(root, {"guardrail/core/types.py": "import guardrail.guard\n"})
     (circle,) = (shape := read(root)).circles

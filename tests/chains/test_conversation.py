@@ -55,7 +55,7 @@ def test_no_user_turn_is_no_question():
         ("The Fjell 3 and the Boeing 747-400 fly.", "The Fjell 3 and the Boeing 747-400 fly."),
     ],
 )
-def test_what_the_assistant_said_names_things_and_tells_no_values(said, left):
+def test_an_earlier_answer_adds_names_and_no_values_to_the_question(said, left):
     turns = talk("What of it, at 17 euros?", said, "And again?")
     assert standalone_question(turns) == f"What of it, at 17 euros? {left} And again?"
 

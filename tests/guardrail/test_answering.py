@@ -57,7 +57,7 @@ def test_an_answer_is_sampled_from_the_graph_and_checked(
     assert "place of birth: Salzburg" in str(endpoint.requests[0]["messages"])
 
 
-def test_what_is_taken_out_when_no_better_answer_comes_is_told(
+def test_removed_sentences_are_reported_when_no_better_answer_comes(
     asking: Guardrail, endpoint: Endpoint
 ) -> None:
     says(endpoint, f"{RIGHT} Mozart was born in 1770.")
@@ -80,7 +80,7 @@ def test_a_failed_answer_is_asked_for_again_with_what_was_wrong(
     assert "1756-01-27" in str(endpoint.requests[1]["messages"][-1])
 
 
-def test_the_log_tells_why_each_candidate_lost(endpoint: Endpoint, tmp_path: Path) -> None:
+def test_the_log_states_why_each_candidate_was_rejected(endpoint: Endpoint, tmp_path: Path) -> None:
     says(endpoint, WRONG, RIGHT)
     model = open_model("openai:m", base_url=endpoint.url, api_key="k")
     config = GuardrailConfig(judge="none", policy=PATIENT, log=tmp_path / "scores.sqlite")
@@ -116,7 +116,7 @@ def test_what_the_policy_removes_stays_removed_when_attempts_run_out(
     assert answer.text == "Mozart was born in Salzburg."
 
 
-def test_a_model_that_fails_or_hangs_is_told_and_bounded(
+def test_a_model_that_fails_or_hangs_is_reported_within_the_deadline(
     asking: Guardrail, endpoint: Endpoint
 ) -> None:
     endpoint.delay_s = 30.0

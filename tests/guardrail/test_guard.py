@@ -174,7 +174,7 @@ def test_scorers_add_scores_and_failing_parts_never_fail_an_answer() -> None:
     ]
 
 
-def test_a_graph_that_cannot_be_opened_is_told_and_the_policy_decides() -> None:
+def test_a_graph_that_cannot_be_opened_is_reported_and_the_policy_decides() -> None:
     config = GuardrailConfig(judge="none", graph=GraphConfig(location="/no/such/graph"))
     with Guardrail(config) as guard:
         shown = guard.check(question=QUESTION, answer=ANSWER)

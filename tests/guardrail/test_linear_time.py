@@ -68,7 +68,7 @@ def test_code_in_answers_is_found_in_linear_time(unit) -> None:
     assert is_linear(detect, lambda n: unit * n + "x", 3_000)
 
 
-def test_the_layout_round_code_is_told_without_it() -> None:
+def test_layout_is_detected_without_code_blocks() -> None:
     for code in (
         "```python\n- a\n- b\n```",
         "  ~~~\n1. a\n  ~~~  ",

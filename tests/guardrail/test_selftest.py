@@ -57,7 +57,7 @@ def test_a_judge_that_supports_everything_fails():
         guard.self_test()
 
 
-def test_the_doctor_tells_it(monkeypatch):
+def test_the_doctor_reports_it(monkeypatch):
     monkeypatch.setenv("GUARDRAIL_JUDGE", AGREES)
     done = CliRunner().invoke(app, ["doctor"])
     assert done.exit_code == 1

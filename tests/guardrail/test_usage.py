@@ -22,7 +22,7 @@ def test_parts_add_up():
     assert both.batches == {3: 1}
 
 
-async def test_calls_that_wait_and_run_are_told():
+async def test_usage_reports_waiting_and_running_calls():
     let_go = threading.Event()
 
     class Slow(ScriptedJudge):
@@ -56,7 +56,7 @@ def test_the_query_cache_counts(tmp_path):
 
 
 @pytest.mark.parametrize("asked", [1, 2])
-def test_an_endpoints_graph_tells_of_its_queries(tmp_path, asked):
+def test_usage_reports_the_queries_of_a_sparql_endpoint(tmp_path, asked):
     from kg import open_graphs
 
     address = "https://graph.example/sparql"

@@ -48,7 +48,7 @@ def test_the_verdict_is_that_of_all_statements_together() -> None:
     assert grounded("the bridge is not red").verdict is Verdict.CONTRADICTED
 
 
-def test_statements_are_told_one_by_one() -> None:
+def test_each_statement_is_scored_separately() -> None:
     first, second = grounded("the bridge opened in 1932").statements
     assert first is not None
     assert second is not None

@@ -73,7 +73,7 @@ def test_no_input_breaks_the_judge(tiny_judge: OnnxJudge) -> None:
     assert tiny_judge.attribute([]) == []
 
 
-def test_attribution_tells_category_complexity_and_share(tiny_judge: OnnxJudge) -> None:
+def test_attribution_returns_category_complexity_and_share(tiny_judge: OnnxJudge) -> None:
     item = AttributionItem("where was artemisia born ?", "rome and florence", ("rome .", "paris ."))
     first, again = tiny_judge.attribute([item, item])
     assert first == again

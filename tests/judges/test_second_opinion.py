@@ -67,13 +67,15 @@ def test_the_nearest_come_first_within_the_band():
     assert nearest([0.1], band=1.0, most=-1) == []
 
 
-def test_a_judge_of_pairs_is_asked_one_a_sentence_and_the_first_tells_the_rest(counting, second):
+def test_a_pair_judge_gets_one_pair_per_sentence_and_keeps_the_first_judges_statements(
+    counting, second
+):
     [said] = second.ground([item("It has a wheel.")], PATIENCE_S)
     assert counting.asked == ["It has a wheel."]
     assert second.merged(FIRST, said).statements == FIRST.statements
 
 
-def test_of_a_judge_of_support_alone_the_first_tells_what_is_contradicted():
+def test_contradiction_comes_from_the_first_judge_if_the_second_judges_support_only():
     judge = SecondJudge(Counting(0.2, tells_contradiction=False), "support")
     [said] = judge.ground([item("It has a wheel.")], PATIENCE_S)
     both = judge.merged(FIRST, said)

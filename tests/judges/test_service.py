@@ -104,7 +104,7 @@ def test_an_error_reaches_only_the_callers_whose_items_caused_it() -> None:
         assert service.call([2]) == [4]
 
 
-def test_closing_tells_those_who_wait() -> None:
+def test_closing_fails_waiting_calls() -> None:
     run = Doubler()
     service = batcher(run)
     with ThreadPoolExecutor(3) as threads:
@@ -123,7 +123,7 @@ def test_closing_tells_those_who_wait() -> None:
         service.call([3])
 
 
-def test_closing_tells_those_who_joined_a_batch_that_fails() -> None:
+def test_closing_fails_calls_that_joined_a_failing_batch() -> None:
     tasks: list[Future[list[int]]] = []
 
     def run(numbers: Sequence[int]) -> list[int]:

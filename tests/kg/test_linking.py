@@ -130,7 +130,7 @@ def test_each_class_of_mention_says_how_it_was_found(
     assert link(linker, text) == expected
 
 
-def test_namesakes_are_told_apart_and_the_decision_is_kept(linker: EntityLinker) -> None:
+def test_namesakes_are_distinguished_and_the_decision_is_kept(linker: EntityLinker) -> None:
     [found] = linker.link(["Which prizes did John Green, the wrestler from Leeds, win?"])
     assert [link.entity.id for link in found] == ["Q10"]
     assert [c.entity.id for c in found[0].candidates] == ["Q10", "Q9"]

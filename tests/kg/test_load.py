@@ -196,7 +196,7 @@ _:b <urn:motto> "Nothing Ventured" .
 """
 
 
-def test_blank_nodes_of_a_file_are_told_of_as_any_other(tmp_path: Path) -> None:
+def test_blank_nodes_of_a_file_are_described_by_their_facts(tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text(SOMEBODY)
     load_graph(tmp_path / "a.nt", tmp_path / "g")
     loaded, whole = open_graph(tmp_path / "g"), open_graph(tmp_path / "a.nt")

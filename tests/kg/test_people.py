@@ -20,7 +20,7 @@ def test_is_the_default_graph() -> None:
     assert (birth.property, birth.value) == ("date of birth", "1935-01-08")
 
 
-def test_namesakes_are_told_apart() -> None:
+def test_namesakes_are_distinguished() -> None:
     [found] = open_people_graph().find(["Thomas Jefferson"])
     assert [entity.id for entity in found] == ["Q11812", "Q76012398"]
     assert found[0].prominence > found[1].prominence

@@ -65,7 +65,7 @@ def test_columns_become_properties_and_keep_their_type(tmp_path: Path, packed: b
         *(("+49123", "string"), ("+2.5", "string"), ("007", "string"), ("00.5", "string")),
     ],
 )
-def test_a_number_is_told_as_it_was_written(tmp_path: Path, cell: str, type_: str) -> None:
+def test_numbers_keep_their_notation(tmp_path: Path, cell: str, type_: str) -> None:
     (tmp_path / "a.csv").write_text(f"id,figure\nada,{cell}\n")
     load_graph(tmp_path / "a.csv", tmp_path / "g", table=TableColumns(subject="id"))
     assert texts(tmp_path / "g", "ada") == [f"ada, figure: {cell}."]

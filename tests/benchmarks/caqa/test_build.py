@@ -26,7 +26,7 @@ def test_every_category_and_complexity_occurs_and_single_facts_are_never_partial
     }
 
 
-def test_each_query_gives_each_category_once_so_the_answer_tells_nothing(
+def test_each_query_yields_each_category_once_so_answers_carry_no_signal(
     train: list[CAQARow],
 ) -> None:
     groups: dict[tuple[Triple, ...], list[Category]] = defaultdict(list)

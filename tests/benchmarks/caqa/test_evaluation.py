@@ -134,7 +134,7 @@ def test_any_judge_is_an_evaluator(unseen: list[CAQARow]) -> None:
     assert found.category[P] == 0
 
 
-def test_autois_tells_supportive_only() -> None:
+def test_autois_predicts_supportive_only() -> None:
     evaluator = AutoISEvaluator(ContainmentJudge())
     assert evaluator.categories == (S,)
     items = [AttributionItem("Where?", "in Rome", ("He lives in Rome",))]

@@ -66,7 +66,7 @@ def test_rank_puts_the_supported_answer_first(lines):
     assert [place["index"] for place in found["ranking"]] == [1, 0]
 
 
-def test_link_tells_how_each_entity_was_found(lines):
+def test_link_shows_how_each_entity_was_found(lines):
     question = "Who was the father of Mary Shelley, the wife of Percy Bysshe Shelley?"
     (found,) = lines("link", [{"id": "q", "question": question}])
     named = {entity["label"]: entity["matched"] for entity in found["entities"]}

@@ -98,7 +98,7 @@ def test_failures_and_keys_that_were_not_read_are_reported_at_the_end(tmp_path, 
     assert reported.endswith("1 of 3 lines failed\n")
 
 
-def test_an_interrupt_tells_how_many_lines_are_written(tmp_path, capsys):
+def test_an_interrupt_reports_the_number_of_written_lines(tmp_path, capsys):
     def interrupted(rows: Sequence[Number]) -> list[Square]:
         if rows[0].value == 2:
             raise KeyboardInterrupt

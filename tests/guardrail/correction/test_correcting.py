@@ -63,7 +63,7 @@ def test_what_cannot_be_mended_goes_to_the_next_action(guard):
     assert [item.text for item in refused.removed] == [WRONG, NO_VALUE, TRUE]
 
 
-def test_a_dry_run_tells_of_the_correction_and_leaves_what_was_written(guard):
+def test_a_dry_run_reports_the_correction_and_keeps_the_answer(guard):
     said = f"{WRONG} {TRUE}"
     dry = STRICT_CORRECT.changed(dry_run=True)
     answer = guard.check(QUESTION, said, evidence=FACTS, policy=dry)

@@ -10,7 +10,7 @@ PRICE = Triple("Fjell 3", "price", "2,490 euros")
 RANGE = "The range of the Fjell 3 is 110 km."
 
 
-def test_a_carried_answer_passes_and_tells_its_claims(guard: Guardrail) -> None:
+def test_a_supported_answer_passes_and_returns_its_claims(guard: Guardrail) -> None:
     found = assert_grounded(f"The Fjell 3 costs 2,490 euros. {RANGE}", [PRICE, RANGE], guard=guard)
     assert (found.verdict, found.claims, found.supported) == ("supported", 2, 1.0)
 

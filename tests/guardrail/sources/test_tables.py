@@ -64,7 +64,7 @@ def test_a_row_that_version_0_2_wrote_is_read() -> None:
         ([{"n": 17}], "shops 1"),
     ],
 )
-def test_the_subject_is_found_where_it_is_not_told(rows, subject):
+def test_the_subject_column_is_inferred(rows, subject):
     assert next(iter(Table(rows, name="shops"))).subject == subject
 
 
@@ -139,7 +139,7 @@ def test_columns_without_a_name_hold_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["bikes.csv", "bikes.tsv", "bikes.jsonl"])
-def test_a_file_that_holds_no_rows_is_told(tmp_path, name):
+def test_a_file_without_rows_is_an_input_error(tmp_path, name):
     head = "" if name.endswith("jsonl") else "name\n"
     (tmp_path / name).write_text(head)
     with pytest.raises(InputError, match=f"{name} holds no rows"):

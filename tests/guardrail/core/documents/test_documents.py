@@ -106,7 +106,7 @@ def test_a_comment_is_text_of_a_file_that_is_no_markdown():
         ("a.txt", b" \n\n ", "a.txt is empty"),
     ],
 )
-def test_what_cannot_be_read_is_told(name, data, message):
+def test_unreadable_files_raise_input_errors(name, data, message):
     with pytest.raises(InputError, match=message):
         Passage.from_bytes(data, name)
 
@@ -172,7 +172,7 @@ def test_a_file_that_unpacks_to_any_size_is_bounded():
 
 
 @pytest.mark.parametrize(("library", "ending"), [("pdfplumber", "pdf"), ("markdownify", "html")])
-def test_without_the_extra_its_name_is_told(library, ending):
+def test_a_missing_extra_is_named(library, ending):
     code = (
         f"import sys; sys.modules['{library}'] = None\n"
         f"from guardrail import MissingExtraError, Passage\n"

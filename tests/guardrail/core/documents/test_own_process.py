@@ -48,7 +48,7 @@ def test_pages_come_back_as_they_were_read():
         (greedy, "a.doc cannot be read in 2 GB of memory"),
     ],
 )
-def test_what_is_wrong_is_told_with_the_files_name(reader, message):
+def test_errors_of_readers_name_the_file(reader, message):
     with pytest.raises(InputError, match=message):
         read(reader)
 

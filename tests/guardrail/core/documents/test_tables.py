@@ -25,7 +25,7 @@ def test_a_row_of_words_above_figures_may_be_a_head() -> None:
     assert not own_head([["Alba", "red"], ["Bora", "blue"]])
 
 
-def test_a_table_without_a_head_is_told_in_lines() -> None:
+def test_a_table_without_a_header_becomes_lines() -> None:
     rows = [["Alba", "", "a|b"], ["", "", ""], ["Bora"]]
     assert markdown_table(rows, None) == "Alba, a|b\nBora"
     assert markdown_table(rows, ["Bike", "x", "y"]) == (
@@ -33,7 +33,7 @@ def test_a_table_without_a_head_is_told_in_lines() -> None:
     )
 
 
-def test_a_cell_over_several_stands_in_each() -> None:
+def test_a_merged_cell_is_repeated_in_each_position() -> None:
     rows = [[Cell("a", rows=0), Cell("b", columns=2, rows=2)], [Cell("c")], [Cell("d", columns=3)]]
     assert [[cell.text for cell in row] for row in spread(rows)] == [
         ["a", "b", "b"], ["a", "b", "b", "c"], ["a", "d", "", ""],
