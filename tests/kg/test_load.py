@@ -8,9 +8,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from pyoxigraph import BlankNode
 
 from guardrail.core.errors import KnowledgeGraphError
-from kg import OxigraphGraph, Selection, load_graph, open_graph
+from kg import OxigraphGraph, Selection, load, load_graph, open_graph
+from kg.load import read_graph
 from kg.names import NameParts
 
 from .conftest import PAINTERS
@@ -313,3 +315,19 @@ def test_a_part_of_a_wikidata_dump(tmp_path: Path, selection: Selection, kept: i
     report = load_graph(source, tmp_path / "g", selection=selection)
     assert report.triples == kept
     assert open_graph(tmp_path / "g").find(["Ada Lovelace"])[0]
+
+
+def test_segments_name_lines_of_the_file_and_keep_blank_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load, "_SEGMENT", 100)
+    lines = [f"<u:{number}> <u:p> <u:{number + 1}> ." for number in range(50)]
+    source = tmp_path / "graph.nt"
+    source.write_text("\n".join([*lines, "_:b <u:p> <u:1> .", *lines, "_:b <u:q> <u:2> ."]))
+    graph = read_graph(source)
+    assert len(graph.store) == 52
+    [bearer] = {quad.subject for quad in graph.store if isinstance(quad.subject, BlankNode)}
+    assert len(list(graph.store.quads_for_pattern(bearer, None, None, None))) == 2
+    source.write_text("\n".join([*lines, "broken", *lines]))
+    with pytest.raises(KnowledgeGraphError, match="line 51"):
+        read_graph(source)
