@@ -74,7 +74,7 @@ api: $(VENV)/.dev
 # These pin versions of their own, so they cannot live beside the others. LiteLLM's tests also run in
 # "make all" once it is there.
 hosts: $(VENV)/.dev build/litellm/bin/litellm build/deepeval/.done build/ragas/.done build/phoenix/bin/phoenix
-	$(BIN)/python -m pytest tests/chains/gateway/protocols/test_litellm_proxy.py
+	$(BIN)/python -m pytest tests/chains/gateway/test_litellm_proxy.py
 	build/deepeval/bin/python -m pytest tests/chains/evaluation/test_deepeval.py
 	build/ragas/bin/python -m pytest tests/chains/evaluation/test_ragas.py
 	$(BIN)/python -m pytest tests/docs/test_tracing_page.py
