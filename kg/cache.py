@@ -77,10 +77,15 @@ class QueryCache:
             "SELECT body FROM results WHERE key = ? AND expires > ?",
             (_key(endpoint, query), time.time()),
         )
+        body = None
+        try:
+            body = zlib.decompress(rows[0][0]) if rows else None
+        except zlib.error as error:
+            _LOG.warning("query cache %s: %s", self.path, error)
         with self._lock:
-            self.hits += bool(rows)
-            self.misses += not rows
-        return zlib.decompress(rows[0][0]) if rows else None
+            self.hits += body is not None
+            self.misses += body is None
+        return body
 
     def put(self, endpoint: str, query: str, body: bytes) -> None:
         """Store the result of a query."""

@@ -26,7 +26,6 @@ SLOW = (
     "guardrail/models", "guardrail/test_report.py",
     "judges/test_benchmark.py", "judges/test_causal_lm.py",
     "judges/test_conner.py", "judges/test_exactness.py", "judges/test_hf.py", "judges/test_sck.py",
-    "kg/test_hubs.py", "kg/test_quoting.py",
 )  # fmt: skip
 """What only ``make test-all`` runs: browsers, programs and servers in processes of their own, what
 imports torch, training, whole data sets, and properties that take long."""

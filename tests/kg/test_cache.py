@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -50,6 +51,16 @@ def test_processes_and_threads_share_it(tmp_path: Path) -> None:
     assert [writer.wait(timeout=PATIENCE_S) for writer in writers] == [0, 0]
     assert not failures
     assert all(cache.get("e", f"{w} {n}") == b"body" for w in range(2) for n in range(100))
+
+
+def test_a_damaged_entry_is_a_miss(tmp_path: Path) -> None:
+    cache = QueryCache(tmp_path / "c.sqlite")
+    cache.put("e", "q", b"body")
+    with sqlite3.connect(cache.path) as database:
+        database.execute("UPDATE results SET body = x'00'")
+    assert cache.get("e", "q") is None
+    cache.put("e", "q", b"body")
+    assert cache.get("e", "q") == b"body"
 
 
 def test_stays_within_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
