@@ -280,9 +280,9 @@ class FakeOpenAI:
         return self._chunked(self._chat_events(head, body))
 
     def _error(self, status: int) -> Response:
-        error = {"message": f"told to fail with {status}", "type": "test", "param": None}
+        error = {"message": f"simulated failure with {status}", "type": "test", "param": None}
         headers = {"retry-after": "7"} if status == 429 else {}
-        return JSONResponse({"error": error | {"code": "told_to"}}, status, headers=headers)
+        return JSONResponse({"error": error | {"code": "simulated"}}, status, headers=headers)
 
 
 class _InProcess(httpx.AsyncBaseTransport):
