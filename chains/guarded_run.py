@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from typing import Annotated, Generic, Literal, NamedTuple, TypedDict, TypeVar
 
 from langchain_core.callbacks import (
@@ -28,6 +26,7 @@ from chains.options import Inject, MarkerStyle, StreamMode
 from chains.payloads import has_text, is_answer, output_text
 from guardrail import STRICT, GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt, best_answers
+from guardrail.core.workers import Workers
 from guardrail.policy import policy_named
 
 __all__ = [
@@ -252,9 +251,8 @@ async def in_own_thread(call: Callable[[], Output]) -> Output:
     The event loop's pool is small, and a call may come back here through another guarded model:
     calls that hold the last threads of the pool would wait for each other forever.
     """
-    executor = ThreadPoolExecutor(1, "guarded-model-call")
+    workers = Workers(concurrency=1, stuck=1)  # daemons: a call that hangs lets the process end
     try:
-        context = copy_context()
-        return await asyncio.get_running_loop().run_in_executor(executor, context.run, call)
+        return await workers.run(call)
     finally:
-        executor.shutdown(wait=False)
+        workers.close()

@@ -1,6 +1,7 @@
 """A guarded Runnable or chat model is a drop-in: same types, same configuration, judged text."""
 
 import asyncio
+import threading
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
@@ -297,3 +298,16 @@ def test_the_key_of_a_streamed_mapping(guard):
     assert CANARY not in str(streamed("answer"))
     with pytest.raises(InputError):
         streamed("answr")
+
+
+def test_a_model_that_hangs_does_not_keep_the_process_alive(guard):
+    """The first call is made in the caller's thread, further ones in threads of their own."""
+    daemons = []
+
+    def answer(_):
+        daemons.append(threading.current_thread().daemon)
+        return AIMessage(CLEAN)
+
+    policy = STRICT.model_copy(update={"candidates": 3})
+    GuardrailRunnable(guard, RunnableLambda(answer), policy=policy).invoke(QUESTION)
+    assert daemons == [False, True, True]
