@@ -73,6 +73,7 @@ class Quantity(NamedTuple):
         words: Whether it is written in words alone.
         number_end: Offset past the number itself, of one that was not joined from several.
         worded: True if words give its sign: *a loss of 2 million*, *20 degrees below zero*.
+        scaled: True if a word or letter scales its figures: *2.4 million*, *12k*.
         per: Stem of what it is a rate of: *month* of *€12 per month*; empty where it is none.
     """
 
@@ -87,6 +88,7 @@ class Quantity(NamedTuple):
     number_end: int = 0
     per: str = ""
     worded: bool = False
+    scaled: bool = False
 
     def base(self, value: float) -> float:
         """A number of this quantity in the first unit of what is measured."""
@@ -99,6 +101,7 @@ class _Number(NamedTuple):
     start: int
     end: int
     words: bool
+    scaled: bool = False
 
 
 def find_quantities(text: str, taken: Sequence[tuple[int, int]] = ()) -> list[Quantity]:
@@ -191,7 +194,8 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
         scale = 1.0
         for item in run[1:] if figures else ():
             scale *= numbers["scales"][item.folded]
-        return _Number(value, _step(first.text, value) * scale, start, run[-1].end, not figures)
+        step = _step(first.text, value) * scale
+        return _Number(value, step, start, run[-1].end, not figures, scale != 1.0)
     return None
 
 
@@ -257,11 +261,12 @@ def _scaled(text: str, number: _Number, scales: dict[str, float]) -> _Number:
     short = match[1] in ("m", "b") or (match[1] in ("M", "B") and match.group()[0] == " ")
     if scale is None or (short and currency_before(text, number.start) is None):
         return number
-    return number._replace(value=number.value * scale, step=number.step * scale, end=match.end())
+    value, step = number.value * scale, number.step * scale
+    return number._replace(value=value, step=step, end=match.end(), scaled=True)
 
 
 def _with_unit(text: str, number: _Number) -> Quantity:
-    value, step, start, number_end, words = number
+    value, step, start, number_end, words, scaled = number
     before, behind = currency_before(text, start), unit_behind(text, number_end)
     unit, end = None, number_end
     if before is not None:
@@ -270,7 +275,8 @@ def _with_unit(text: str, number: _Number) -> Quantity:
             value, start = -value, start - 1
     if behind is not None and (before is None or behind[0] == unit):
         unit, end = behind
-    return Quantity(value, value, step, unit, Bound.EXACT, start, end, words, number_end)
+    found = Quantity(value, value, step, unit, Bound.EXACT, start, end, words, number_end)
+    return found._replace(scaled=scaled)
 
 
 def _joined(text: str, first: Quantity, second: Quantity) -> Quantity | None:

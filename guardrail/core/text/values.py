@@ -134,6 +134,10 @@ CONVERTED = 0.012
 ROUNDED = 0.05
 """The same at most for a rounding to whole units: one hour is no round figure for 90 minutes."""
 
+UNHEDGED = 0.0025
+"""Relative rounding at most of figures with closing zeros: 546,000 for 546,321. *1,900 euros* is no
+rounding of 1,850, unless it says *about*."""
+
 CALENDAR = 0.025
 """The same between units of time, as months and years differ in length."""
 
@@ -400,7 +404,9 @@ def _slack(claimed: Quantity, known: Quantity) -> float:
     size = max(abs(claimed.high * factor), abs(known.high * held_factor))
     digits = len(f"{abs(claimed.high):.10g}".replace(".", "").strip("0"))
     rounded = 0.5 * claimed.step * factor if digits >= 2 or claimed.step < 1.0 else 0.0
-    slack = rounded if claimed.step * factor > known.step * held_factor else 1e-9 * size
+    plausible = claimed.scaled or claimed.step <= 1.0 or rounded <= UNHEDGED * size
+    coarser = claimed.step * factor > known.step * held_factor
+    slack = rounded if coarser and plausible else 1e-9 * size
     if claimed.unit != known.unit and claimed.unit and known.unit:
         share = CALENDAR if claimed.unit.measure == "time" else CONVERTED
         slack = max(slack, share * size, min(_half_digit(claimed), ROUNDED * size))
