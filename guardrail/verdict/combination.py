@@ -119,8 +119,8 @@ def combine(
         first = settled.statements if settled else ()
         before = content_stems(plain(claim.before))  # the judge also scores its evidence
         own = [n for n in carried if n in touched or _said(statements[n]).isdisjoint(before)]
-        cited = (*first, *(number for number in own or carried if number not in first))
-        return Outcome(verdict, cited, None, spoke, weighed, False, parts)
+        sources = (*first, *(number for number in own or carried if number not in first))
+        return Outcome(verdict, sources, None, spoke, weighed, False, parts)
     if verdict is Verdict.UNSUPPORTED:
         return Outcome(verdict, touched, None, spoke, weighed, False, parts)
     if spoke is not None:  # what is computed of many statements conflicts with none of them alone
