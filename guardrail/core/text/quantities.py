@@ -275,8 +275,9 @@ def _with_unit(text: str, number: _Number) -> Quantity:
             value, start = -value, start - 1
     if behind is not None and (before is None or behind[0] == unit):
         unit, end = behind
-    found = Quantity(value, value, step, unit, Bound.EXACT, start, end, words, number_end)
-    return found._replace(scaled=scaled)
+    return Quantity(
+        value, value, step, unit, Bound.EXACT, start, end, words, number_end, scaled=scaled
+    )
 
 
 def _joined(text: str, first: Quantity, second: Quantity) -> Quantity | None:

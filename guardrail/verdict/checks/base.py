@@ -136,8 +136,10 @@ class Premises:
         facts about these subjects name.
         """
         statement = self.indexed.statements[number]
+        if statement.triple is None or self.speaks_of(statement):
+            return True
         own = self.indexed.facts_of(self.subjects)
-        if statement.triple is None or not own or self.speaks_of(statement):
+        if not own:
             return True
         value, subject = fold(statement.value_text), fold(statement.subject)
         return any(fold(name) in value for name in self.subjects) or any(
