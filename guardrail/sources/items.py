@@ -94,10 +94,12 @@ def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
             scores; or one table.
 
     Raises:
-        InputError: An item is none of these, or a single item is not in a list.
+        InputError: An item is none of these, or there is no list of them.
     """
-    if isinstance(items, str | Triple | Passage):
+    if isinstance(items, str | bytes | Mapping | Triple | Passage):
         raise InputError(f"evidence must be a list, not one {type(items).__name__} alone")
+    if not isinstance(items, Iterable):
+        raise InputError(f"evidence must be a list, not {type(items).__name__}")
     found: list[Evidence] = []
     for item in items:
         if (read := _plain(item)) is None:

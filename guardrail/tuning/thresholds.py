@@ -431,9 +431,14 @@ def _passes_to(support: float, contradiction: float) -> float:
 
 
 def _claims(answer: AttributedAnswer) -> tuple[tuple[float, float], ...]:
-    """Support and contradiction of the claims."""
-    return tuple(
-        (sentence.support or 0.0, sentence.contradiction or 0.0)
-        for sentence in answer.sentences
-        if sentence.category is not None
-    )
+    """Support and contradiction of the claims: of one that a finding decides, certain ones."""
+    found = []
+    for sentence in answer.sentences:
+        if sentence.verdict is Verdict.NO_CLAIM:
+            continue
+        if any(finding.decides for finding in sentence.findings):
+            said = sentence.verdict
+            found.append((float(said is Verdict.SUPPORTED), float(said is Verdict.CONTRADICTED)))
+        else:
+            found.append((sentence.support or 0.0, sentence.contradiction or 0.0))
+    return tuple(found)

@@ -269,7 +269,8 @@ def test_entities_of_the_graph_share_the_room_for_evidence(exact_guard: Guardrai
 
 
 def test_one_thing_in_place_of_several_is_refused(guard: Guardrail) -> None:
-    for evidence in ("Ada was born.", Passage(text="Ada was born.")):
+    born = Passage(text="Ada was born.")
+    for evidence in ("Ada was born.", b"Ada was born.", {"text": "Ada was born."}, born, 42):
         with pytest.raises(InputError, match="evidence must be a list"):
             guard.check(question="Who was Ada?", answer="She was born.", evidence=evidence)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="answers must be several texts"):

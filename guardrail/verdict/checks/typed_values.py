@@ -235,7 +235,8 @@ def _reckonable(
     if claimed.kind == "time" and len(evidence.indexed.values.get("date", ())) > 1:
         return True
     others = [value for value in claim.values if value is not claimed]
-    known = [*_all_values(evidence), *asked, *others]
+    told = [value for item in evidence.indexed.statements for value in item.values]
+    known = [*told, *asked, *others]
     known = [value for value in known if isinstance(value.value, Quantity)][:RECKONED]
     slack = 0.5 * quantity.step * (quantity.unit.factor if quantity.unit else 1.0)
     if quantity.bound is Bound.ABOUT:

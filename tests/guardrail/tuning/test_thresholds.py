@@ -119,6 +119,15 @@ def test_a_row_that_a_check_stops_passes_at_no_threshold(tmp_path: Path) -> None
         assert [round(21 * share) for share in near] == passing  # 0.90, 0.95, and the stopped one
 
 
+def test_no_threshold_changes_a_verdict_that_a_finding_settles(tmp_path: Path) -> None:
+    quoted = [row(n, "supported", evidence="") for n in range(12)]
+    for number, item in enumerate(quoted):
+        item["evidence"] = f"Note {number}. {item['sentence']}"
+    found = learned(tmp_path, quoted + NEAR, false_pass=None)
+    assert found.before == found.after == 1.0
+    assert all(point.right.value == 1.0 for point in found.curve if point.threshold <= 1.0)
+
+
 def test_a_threshold_separates_contradictions_from_lack_of_support(tmp_path: Path) -> None:
     against = [row(10, "contradicted", against=30 + n, evidence=f"C {n}.") for n in range(12)]
     lacking = [row(10, "unsupported", against=n, evidence=f"U {n}.") for n in range(12)]
