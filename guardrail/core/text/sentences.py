@@ -21,9 +21,13 @@ small enough for a judge."""
 LIST_MARKER = re.compile(
     r"[ \t]*(?:>[ \t]?)*(?:[-*+•‣◦–—][ \t]+|\(?\d{1,3}[.)][ \t]+|#{1,6}[ \t]+)?"
 )
-FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+#.-]*")
+FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*([\w+#.-]*)")
 """The line that opens or closes a block of code: signs, and at most a language's name. A line that
 says more is text like any other, which nobody may hide from the judge between such signs."""
+DATA = frozenset({"yaml", "yml", "json", "toml", "ini", "properties", "csv", "tsv"})
+"""Languages that state values and compute nothing."""
+KEYED = re.compile(r"(?!.*\w\()\s*(?:[-*] )?[\w\"'][^:=(){}\[\];]*: \S.*|\s*")
+"""A line that gives a value its name and calls no function, or an empty one."""
 RULE = re.compile(r"[ \t|:*_=+-]*$")
 # What belongs to the sentence that it follows: quotes, and marks such as .[^2], .【1†a】 and .²
 MARKS = r"[\"'”’»」』）)\]*_`~]{0,4}+(?:\[[^\[\]\n]{1,40}\]|【[^【】\n]{1,60}】|[⁰¹²³⁴-⁹]){0,8}+"
@@ -60,20 +64,27 @@ def split_sentences(text: str) -> list[Stretch]:
 
 
 def code_blocks(text: str) -> list[tuple[int, int]]:
-    """The offsets of what stands between code fences, in order; an open fence holds the rest."""
+    """The offsets of programs between code fences, in order; an open fence holds the rest.
+
+    Data between fences asserts, and is no program: YAML, JSON and the like by the fence's language,
+    and lines of names with their values where it names none.
+    """
     blocks: list[tuple[int, int]] = []
     opened: int | None = None
-    position = 0
-    for line in text.splitlines(keepends=True):
+    position, language = 0, ""
+    for line in [*text.splitlines(keepends=True), "```"]:
         start, position = position, position + len(line)
-        if not FENCE.fullmatch(line.rstrip()):
+        fence = FENCE.fullmatch(line.rstrip())
+        if fence is None:
             continue
         if opened is None:
-            opened = position
-        else:
+            opened, language = position, fence[1].casefold()
+            continue
+        stated = all(map(KEYED.fullmatch, text[opened:start].splitlines()))
+        if language not in DATA and (language or not stated):
             blocks.append((opened, start))
-            opened = None
-    return blocks if opened is None else [*blocks, (opened, len(text))]
+        opened = None
+    return blocks
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:

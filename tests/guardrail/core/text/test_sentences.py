@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardrail.core.text.sentences import Piece, laid_out, split_sentences
+from guardrail.core.text.sentences import Piece, code_blocks, laid_out, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,32 @@ def test_text_on_the_line_of_a_code_fence_is_text(fence: str) -> None:
     assert first.text.startswith(fence)
     assert last.text == "She died in London."
     assert [s.text for s in split_sentences(f"{fence}python\nprint(1)\n{fence}")] == ["print(1)"]
+
+
+@pytest.mark.parametrize(
+    ("language", "body", "program"),
+    [
+        ("yaml", "range: 110 km", False),
+        ("YAML", "bikes:\n  - range: 110 km", False),
+        ("json", '{"range": "110 km"}', False),
+        ("toml", 'range = "110 km"', False),
+        ("", "model: Fjell 3\n\nrange: 110 km", False),
+        ("", "- 'range': 110 km", False),
+        ("", "range = 110", True),
+        ("", "if range: stop()", True),
+        ("", "model: Fjell 3\nprint(model)", True),
+        ("python", "range: 110", True),
+        ("bash", "host: example", True),
+    ],
+)
+def test_data_between_fences_is_no_program(language: str, body: str, program: bool) -> None:
+    text = f"Here:\n```{language}\n{body}\n```\nDone."
+    found = [text[start:end] for start, end in code_blocks(text)]
+    assert found == ([f"{body}\n"] if program else [])
+
+
+def test_an_open_fence_holds_the_rest() -> None:
+    assert code_blocks("```python\nprint(1)") == [(10, 18)]
 
 
 def test_missing_space_after_a_full_stop_still_splits() -> None:
