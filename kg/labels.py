@@ -12,19 +12,20 @@ import json
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
+from pyoxigraph import DefaultGraph, Literal, NamedNode, RdfFormat, Store, parse
 
-from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.types import Mention
 from kg.profiles import Profile
 from kg.terms import is_blank
 
-__all__ = ["NAMES", "LabelIndex", "key_of", "names_in", "spot"]
+__all__ = ["NAMES", "LabelIndex", "key_of", "names_in", "names_in_lines", "spot"]
 
 NAMES: Final = "names.sqlite"
 """File in the folder of a graph that holds the index."""
@@ -74,7 +75,7 @@ class LabelIndex:
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._db = database
-        [(self._count,)] = database.execute("SELECT names FROM meta")
+        [(self._vocabulary, self._count)] = database.execute("SELECT * FROM meta")
 
     @classmethod
     def open(cls, folder: Path, profile: Profile) -> LabelIndex | None:
@@ -82,41 +83,39 @@ class LabelIndex:
         # A complete file never changes; it is replaced.
         place = f"{(folder / NAMES).resolve().as_uri()}?mode=ro&immutable=1"
         try:
-            database = sqlite3.connect(place, uri=True, check_same_thread=False)
-            known = database.execute("SELECT vocabulary FROM meta").fetchall()
-            return cls(database) if known == [(_vocabulary(profile),)] else None
+            index = cls(sqlite3.connect(place, uri=True, check_same_thread=False))
+            return index if index.is_of(profile) else None
         except (sqlite3.Error, ValueError):
             return None
 
     @classmethod
-    def build(cls, store: Store, profile: Profile, folder: Path | None = None) -> LabelIndex:
-        """Index all names of a store, in memory or in a file in the folder of the graph.
+    def build(
+        cls, names: Iterable[tuple[str, str]], profile: Profile, folder: Path | None = None
+    ) -> LabelIndex:
+        """Index (IRI, name) pairs, in memory or in a file in the folder of the graph.
 
         Raises:
-            KnowledgeGraphError: The file cannot be written.
+            OSError, sqlite3.Error: The file cannot be written.
         """
         new = None if folder is None else folder / f"{NAMES}.new"
-        try:
-            if new is not None:
-                new.unlink(missing_ok=True)
-            database = sqlite3.connect(
-                new or ":memory:", isolation_level=None, check_same_thread=False
-            )
-            database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
-            database.execute("BEGIN")
-            rows = ((_text(key_of(name)), iri) for iri, name in names_in(store, profile))
-            database.executemany("INSERT INTO gathered VALUES (?, ?)", (r for r in rows if r[0]))
-            for statement in _MERGE.split(";"):
-                database.execute(statement)
-            database.execute(
-                "INSERT INTO meta SELECT ?, count(*) FROM names", (_vocabulary(profile),)
-            )
-            database.execute("COMMIT")
-            if new is not None and folder is not None:
-                new.replace(folder / NAMES)
-            return cls(database)
-        except (OSError, sqlite3.Error) as error:
-            raise KnowledgeGraphError(f"cannot index the labels of {folder}: {error}") from error
+        if new is not None:
+            new.unlink(missing_ok=True)
+        database = sqlite3.connect(new or ":memory:", isolation_level=None, check_same_thread=False)
+        database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
+        database.execute("BEGIN")
+        rows = ((_text(key_of(name)), iri) for iri, name in names)
+        database.executemany("INSERT INTO gathered VALUES (?, ?)", (r for r in rows if r[0]))
+        for statement in _MERGE.split(";"):
+            database.execute(statement)
+        database.execute("INSERT INTO meta SELECT ?, count(*) FROM names", (_vocabulary(profile),))
+        database.execute("COMMIT")
+        if new is not None and folder is not None:
+            new.replace(folder / NAMES)
+        return cls(database)
+
+    def is_of(self, profile: Profile) -> bool:
+        """True if the index holds the names that a profile defines."""
+        return bool(self._vocabulary == _vocabulary(profile))
 
     def __len__(self) -> int:
         return int(self._count)
@@ -253,17 +252,42 @@ def _fold(text: str) -> str:
 def names_in(store: Store, profile: Profile) -> Iterator[tuple[str, str]]:
     """Yield (IRI, name) for every readable name in all graphs of a store, streaming."""
     graph = DefaultGraph() if next(store.named_graphs(), None) is None else None
-    readable: dict[str | None, bool] = {}
+    readable = cache(profile.language_rank)
     for predicate in profile.label + profile.alias:
         for quad in store.quads_for_pattern(None, NamedNode(predicate), None, graph):
             subject, name = quad.subject, quad.object
-            if not isinstance(name, Literal) or not isinstance(subject, NamedNode):
-                continue
-            language = name.language
-            if language not in readable:
-                readable[language] = profile.language_rank(language) is not None
-            if readable[language] and not is_blank(subject.value):
+            if (
+                isinstance(name, Literal)
+                and isinstance(subject, NamedNode)
+                and readable(name.language) is not None
+                and not is_blank(subject.value)
+            ):
                 yield subject.value, name.value
+
+
+def names_in_lines(lines: bytes, profile: Profile) -> Iterator[tuple[str, str]]:
+    """Yield the same pairs from whole lines of valid N-Triples or N-Quads."""
+    if b"\r" in lines:
+        lines = lines.replace(b"\r", b"\n")
+    readable = cache(profile.language_rank)
+    for predicate in profile.label + profile.alias:
+        # Searching for the predicate, and not for whole lines, skips most of them.
+        wanted = b"<%b>" % predicate.encode()
+        literal = rb'[ \t]*"((?:[^"\\\n]|\\.)*)"(?:@([A-Za-z0-9-]+))?'
+        for found in re.finditer(re.escape(wanted) + literal, lines) if wanted in lines else ():
+            subject = lines[lines.rfind(b"\n", 0, found.start()) + 1 : found.start()].strip(b" \t")
+            name, tag = found.groups()
+            if not subject.startswith(b"<") or subject.find(b">") < len(subject) - 1:
+                continue  # a blank node, a comment, or text of a literal
+            if readable(tag and tag.decode()) is None:
+                continue
+            if b"\\" in subject or b"\\" in name:
+                with suppress(SyntaxError):  # the load reports it
+                    quad = next(parse(b'%b<urn:p>"%b".' % (subject, name), RdfFormat.N_TRIPLES))
+                    subject, name = str(quad.subject).encode(), str(quad.object.value).encode()
+            iri = subject[1:-1].decode("utf-8", "replace")
+            if not is_blank(iri):
+                yield iri, name.decode("utf-8", "replace")
 
 
 def _vocabulary(profile: Profile) -> str:

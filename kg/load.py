@@ -28,10 +28,10 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, Store, parse
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Value
-from kg.labels import LabelIndex
+from kg.labels import LabelIndex, names_in, names_in_lines
 from kg.profiles import STORED_PROFILE, Profile, load_profile, store_profile
 from kg.reading import Progress, Selection, chunks, format_of, reading
-from kg.store import SNAPSHOT, OxigraphGraph, snapshot_of
+from kg.store import SNAPSHOT, VOCABULARIES, OxigraphGraph, snapshot_of
 from kg.tables import (
     TableColumns,
     column_property,
@@ -44,11 +44,8 @@ __all__ = ["LoadReport", "Progress", "load_graph", "peak_mb", "read_graph"]
 
 _LINKS_TRIED: Final = 10_000
 _SEGMENT: Final = 16 * 2**20
-"""Bytes of text that are loaded at once, about 130,000 triples."""
-_CONCURRENT: Final = 3
-"""Segments in progress: one for each of two cores, and one that is ready."""
-_BLANK_NODE: Final = re.compile(rb"(?:^|[ \t>])_:", re.MULTILINE)
-_LINE: Final = re.compile(r"\bline \d+")
+"""Bytes of text that are loaded at once."""
+_LINES: Final = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 
 
 class LoadReport(Value):
@@ -128,17 +125,28 @@ def load_graph(
             if table is not None and len(store):
                 with reading(source, None) as stream:
                     remove_replaced(store, stream, source, table)
-            before = len(store)
+            before, skipped, index = len(store), 0, None
             with reading(source, progress) as stream:
                 if table is not None:
                     stream = chunks(triples_of_table(stream, source, table))
                 elif selection is not None and not selection.everything:
                     stream = chunks(selection.keep(stream))
-                skipped = _load(store, stream, format_, skip_invalid=skip_invalid)
+                if before or skip_invalid or format_ not in _LINES:
+                    skipped = _load(store, stream, format_, skip_invalid=skip_invalid)
+                else:
+                    segments = _segments(stream)
+                    first = next(segments, b"")
+                    found = [
+                        name for start, name in VOCABULARIES.items() if start.encode() in first
+                    ]
+                    named_by = given or load_profile([*found, "rdfs"][0])
+                    names = _load_lines(store, chain([first], segments), format_, named_by)
+                    index = LabelIndex.build(names, named_by, folder)
             if given is not None:
                 store_profile(folder, given)
             graph.refresh()
-            LabelIndex.build(store, graph.profile, folder)
+            if index is None or not index.is_of(graph.profile):
+                LabelIndex.build(names_in(store, graph.profile), graph.profile, folder)
             # Merges the many files of a load: look-ups take half the time afterwards.
             store.optimize()
             (folder / SNAPSHOT).write_text(uuid4().hex[:16])
@@ -201,8 +209,8 @@ def _format(source: Path, table: TableColumns | None, selection: Selection | Non
 def _load(store: Store, stream: BinaryIO, format_: RdfFormat, *, skip_invalid: bool = False) -> int:
     """Load RDF into a store; return the number of skipped statements."""
     if not skip_invalid:
-        if format_ in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
-            _load_lines(store, stream, format_)
+        if format_ in _LINES:
+            deque(_load_lines(store, _segments(stream), format_), maxlen=0)
         else:
             store.bulk_load(input=stream, format=format_)
         return 0
@@ -222,11 +230,14 @@ def _load(store: Store, stream: BinaryIO, format_: RdfFormat, *, skip_invalid: b
     return skipped
 
 
-def _load_lines(store: Store, stream: BinaryIO, format_: RdfFormat) -> None:
-    """Load line-based RDF in segments: Oxigraph parses and sorts without Python's lock.
+def _load_lines(
+    store: Store, segments: Iterator[bytes], format_: RdfFormat, profile: Profile | None = None
+) -> Iterator[tuple[str, str]]:
+    """Load line-based RDF in segments; yield its (IRI, name) pairs by a profile on the way.
 
-    Oxigraph renames the blank nodes of each segment apart, so from the first one on the rest of the
-    file is one segment.
+    Oxigraph parses and sorts without Python's lock: three segments keep two cores busy. It renames
+    the blank nodes of each segment apart, so from the first one on the rest of the file is one
+    segment, whose names are read from the store.
     """
 
     def load(data: bytes | BinaryIO, before: int) -> None:
@@ -234,29 +245,34 @@ def _load_lines(store: Store, stream: BinaryIO, format_: RdfFormat) -> None:
             store.bulk_load(input=data, format=format_)
         except SyntaxError as error:
             line = (error.lineno or 1) + before
-            message = _LINE.sub(f"line {line}", str(error.msg), count=1)
+            message = re.sub(r"\bline \d+", f"line {line}", str(error.msg), count=1)
             place = ("", line, error.offset, None, line, error.end_offset)
             raise SyntaxError(message, place) from error
 
     lines = 0
-    segments = _segments(stream)
     running: deque[Future[None]] = deque()
-    with ThreadPoolExecutor(_CONCURRENT, thread_name_prefix="kg-load") as pool:
+    blank = re.compile(rb"(?:^|[ \t>])_:", re.MULTILINE)
+    with ThreadPoolExecutor(3, thread_name_prefix="kg-load") as pool:
         for data in segments:
-            if len(running) == _CONCURRENT:
+            if len(running) == 3:
                 running.popleft().result()
-            blank = _BLANK_NODE.search(data) is not None
-            part = chunks(chain([data], segments)) if blank else data
-            running.append(pool.submit(load, part, lines))
-            if blank:
+            if blank.search(data):
+                running.append(pool.submit(load, chunks(chain([data], segments)), lines))
                 break
+            running.append(pool.submit(load, data, lines))
+            if profile is not None:
+                yield from names_in_lines(data, profile)
             lines += data.count(b"\n")
+        else:
+            profile = None
         for future in running:
             future.result()
+    if profile is not None:
+        yield from names_in(store, profile)
 
 
 def _segments(stream: BinaryIO) -> Iterator[bytes]:
-    """Whole lines of a stream, some megabytes at once."""
+    """Whole lines of a stream, some megabytes (about 130,000 triples) at once."""
     while block := stream.read(_SEGMENT):
         yield block + stream.readline()
 

@@ -30,13 +30,13 @@ from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Entity, Mention
 from kg.base import QueryResult, Term
 from kg.facts import Row, StructuredValues
-from kg.labels import LabelIndex, key_of, spot
+from kg.labels import LabelIndex, key_of, names_in, spot
 from kg.nodes import GraphReader, Solution, ranked
 from kg.profiles import Profile, load_profile, stored_profile
 from kg.queries import QueryWriter
 from kg.terms import is_blank
 
-__all__ = ["OxigraphGraph", "graph_read", "read_solutions", "snapshot_of"]
+__all__ = ["VOCABULARIES", "OxigraphGraph", "graph_read", "read_solutions", "snapshot_of"]
 
 SNAPSHOT = "snapshot"
 """File next to the store that names its state."""
@@ -49,7 +49,7 @@ _READ = 10_000
 _SAMPLED = 10_000
 _PROPERTY_TYPE: Final = NamedNode("http://wikiba.se/ontology#propertyType")
 _EXTERNAL_ID: Final = NamedNode("http://wikiba.se/ontology#ExternalId")
-_VOCABULARIES: Final = {
+VOCABULARIES: Final = {
     "http://www.wikidata.org/prop/direct/": "wikidata",
     "http://dbpedia.org/ontology/": "dbpedia",
 }
@@ -167,7 +167,9 @@ class OxigraphGraph(GraphReader):
     def labels(self) -> LabelIndex:
         """The index of labels and aliases; built at its first use where there is none on disk."""
         index = LabelIndex.open(self._path, self.profile) if self._path else None
-        return LabelIndex.build(self.store, self.profile) if index is None else index
+        if index is None:
+            index = LabelIndex.build(names_in(self.store, self.profile), self.profile)
+        return index
 
     @property
     def snapshot(self) -> str | None:
@@ -353,7 +355,7 @@ def _term(term: NamedNode | BlankNode | Literal | RdfTriple) -> Term:
 def _detect_profile(store: Store) -> str:
     """Detect the vocabulary from the data: ``wikidata``, ``dbpedia`` or ``rdfs``."""
     for quad in islice(store.quads_for_pattern(None, None, None, graph_read(store)), _SAMPLED):
-        for start, name in _VOCABULARIES.items():
+        for start, name in VOCABULARIES.items():
             if quad.predicate.value.startswith(start):
                 return name
     return "rdfs"

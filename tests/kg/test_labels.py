@@ -7,10 +7,10 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode, Quad, Store
+from pyoxigraph import RdfFormat, Store
 
 from kg import OxigraphGraph, load_profile
-from kg.labels import LabelIndex, key_of, spot
+from kg.labels import LabelIndex, key_of, names_in, names_in_lines, spot
 
 NAMES = {
     "urn:ada": ("Ada Lovelace", "Ada"),
@@ -26,14 +26,12 @@ NAMES = {
     "urn:skin": ("Skin check",),
     "urn:film": ("Home Alone",),
 }
-LABEL = NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 
 
 def index() -> LabelIndex:
-    store = Store()
-    for iri, names in NAMES.items():
-        store.extend(Quad(NamedNode(iri), LABEL, Literal(name)) for name in names)
-    return LabelIndex.build(store, load_profile("rdfs"))
+    names = [(iri, name) for iri, own in NAMES.items() for name in own]
+    return LabelIndex.build(names, load_profile("rdfs"))
 
 
 INDEX = index()
@@ -113,3 +111,28 @@ def test_classes_and_properties_are_not_spotted() -> None:
     """)
     spotted = graph.spot("Human Knows: Ada Lovelace, Mary Somerville")
     assert [mention.text for mention in spotted] == ["Ada Lovelace", "Mary Somerville"]
+
+
+def test_names_read_from_lines_are_those_of_the_store() -> None:
+    lines = "\n".join(
+        [
+            f'<urn:a> {LABEL} "Ada"@en .',
+            f'<urn:b>{LABEL}"B\\u00e9a \\"B\\""@EN-gb . # a comment',
+            f'\t<urn:c> {LABEL} "typed"^^<urn:t> .\r<urn:d> {LABEL} "after a carriage return" .\r',
+            f'<urn:\\u00e9> {LABEL} "escaped" .',
+            f'<urn:e> {LABEL} "fran\u00e7ais"@fr .',
+            f'_:b {LABEL} "blank" .',
+            f'<urn:f> <urn:p> "a \\"{LABEL}\\" of text" .',
+            f'# <urn:g> {LABEL} "comment" .',
+            f"<urn:h> {LABEL} <urn:i> .",
+            f'<https://x.test/.well-known/genid/1> {LABEL} "unknown value" .',
+            '<urn:j> <http://www.w3.org/2004/02/skos/core#altLabel> "alias" .',
+            f'<urn:k> {LABEL} "no line end" .',
+        ]
+    ).encode()
+    store, profile = Store(), load_profile("rdfs")
+    store.bulk_load(input=lines, format=RdfFormat.N_TRIPLES)
+    found = set(names_in_lines(lines, profile))
+    assert found == set(names_in(store, profile))
+    assert {("urn:b", 'B\u00e9a "B"'), ("urn:\u00e9", "escaped")} < found
+    assert len(found) == 7

@@ -328,6 +328,13 @@ def test_segments_name_lines_of_the_file_and_keep_blank_nodes(
     assert len(graph.store) == 52
     [bearer] = {quad.subject for quad in graph.store if isinstance(quad.subject, BlankNode)}
     assert len(list(graph.store.quads_for_pattern(bearer, None, None, None))) == 2
+    name = '<u:{}> <http://www.w3.org/2000/01/rdf-schema#label> "Name {}" .'
+    source.write_text(
+        "\n".join([name.format(1, 1), *lines, "_:b <u:p> <u:1> .", name.format(2, 2)])
+    )
+    load_graph(source, tmp_path / "graph")
+    found = open_graph(tmp_path / "graph").find(["Name 1", "Name 2"])
+    assert [[entity.id for entity in entities] for entities in found] == [["u:1"], ["u:2"]]
     source.write_text("\n".join([*lines, "broken", *lines]))
     with pytest.raises(KnowledgeGraphError, match="line 51"):
         read_graph(source)
