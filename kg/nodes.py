@@ -10,6 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
 from guardrail.core.errors import InputError
@@ -97,8 +98,6 @@ class GraphReader(ABC):
     name: str
     profile: Profile
     queries: QueryWriter
-    outgoing: int | None = None
-    """Facts out of a node that are read before they are cut; None for one past the limit."""
 
     def __init__(self) -> None:
         self._forget()
@@ -233,7 +232,7 @@ class GraphReader(ABC):
         most = (limit or 0) + 1
         answers = self._select_all(
             [self.queries.entities(batch) for batch in names]
-            + [self.queries.facts(batch, self.outgoing or most, most) for batch in rows]
+            + [self.queries.facts(batch, most) for batch in rows]
             + [self.queries.within(batch) for batch in ways]
         )
         for batch, answer in zip(names, answers, strict=False):
@@ -249,22 +248,30 @@ class GraphReader(ABC):
         self, batch: Sequence[str], answer: Sequence[Solution], limit: int
     ) -> dict[str, Facts]:
         found = {iri: Facts([], []) for iri in batch}
-        claim = self.profile.statements.claim if self.profile.statements else None
         for row in answer:
             centre, predicate = batch[int(row["i"].value)], row["p"].value
             value, subject = row.get("o"), row.get("s")
             if value is None:
                 if subject is not None and subject.kind == "iri":
                     found[centre].incoming.append(Row(subject.value, predicate, centre))
-            elif value.kind == "literal":
-                datatype = value.datatype or f"{XSD}string"
-                found[centre].outgoing.append(
-                    Row(centre, predicate, value.value, datatype, value.language)
-                )
-            elif value.kind == "blank" or (claim and predicate.startswith(f"{claim}P")):
-                found[centre].outgoing.extend(self._structured(centre, predicate, value))
             else:
-                found[centre].outgoing.append(Row(centre, predicate, value.value))
+                found[centre].outgoing.extend(self._rows(centre, predicate, value))
+        return self._learn_around(found, limit)
+
+    def _rows(self, subject: str, predicate: str, value: Term) -> Iterable[Row]:
+        """The facts that one triple states."""
+        statements = self.profile.statements
+        if value.kind == "literal":
+            datatype = value.datatype or f"{XSD}string"
+            return [Row(subject, predicate, value.value, datatype, value.language)]
+        if value.kind == "blank" or (
+            statements is not None and predicate.startswith(f"{statements.claim}P")
+        ):
+            return self._structured(subject, predicate, value)
+        return [Row(subject, predicate, value.value)]
+
+    def _learn_around(self, found: dict[str, Facts], limit: int) -> dict[str, Facts]:
+        """Cut the facts that point at hubs, and store all."""
         for iri, (outgoing, incoming, _) in found.items():
             if len(incoming) > limit:
                 found[iri] = Facts(outgoing, incoming[: min(limit, _HUB_READ)], cut=True)
@@ -289,16 +296,13 @@ class GraphReader(ABC):
     ) -> dict[str, Entity | None]:
         roles: dict[str, list[tuple[str, Term | None]]] = defaultdict(list)
         for row in answer:
-            role, value = row["r"].value, row.get("v")
-            if role != "pointing" or (value is not None and value.value != "0"):
-                roles[row["e"].value].append((role, value))
-        found = {iri: self._entity(iri, roles[iri]) if iri in roles else None for iri in batch}
-        return self._entities.learn(found)
+            roles[row["e"].value].append((row["r"].value, row.get("v")))
+        return self._entities.learn({iri: self._entity(iri, roles[iri]) for iri in batch})
 
     def _entity(self, iri: str, roles: list[tuple[str, Term | None]]) -> Entity | None:
         profile = self.profile
         prefix = profile.property_entity_prefix
-        if prefix and re.fullmatch(re.escape(prefix) + r"P\d+", iri):
+        if not roles or (prefix and re.fullmatch(re.escape(prefix) + r"P\d+", iri)):
             return None
         names: list[Name] = []
         descriptions: list[Name] = []
@@ -308,7 +312,7 @@ class GraphReader(ABC):
                 return None
             if cell is None:
                 continue
-            if role in ("count", "pointing"):
+            if role == "count":
                 prominence += int(cell.value)
             elif role == "type" and cell.kind == "iri":
                 types.add(profile.short(cell.value))
@@ -346,26 +350,30 @@ class GraphReader(ABC):
             if row.datatype is None:
                 nodes[row.value] = None
         found, missing = self._labels.known(nodes)
-        groups = batches([iri for iri in missing if self._iri(iri)], _LABELS_A_QUERY)
-        _, unknown_ = self._entities.known(others)
-        unread = batches(unknown_, BATCH)
+        names = self._names_of([iri for iri in missing if self._iri(iri)], others)
+        labels = len(self.profile.label)
+        return found | self._labels.learn(
+            {iri: choose_names(own, labels)[0] for iri, own in names.items()}
+        )
+
+    def _names_of(self, iris: Sequence[str], others: Sequence[str]) -> dict[str, list[Name]]:
+        """The labels of nodes; reads the entities of others at the same time."""
+        groups = batches(iris, _LABELS_A_QUERY)
+        unread = batches(self._entities.known(others)[1], BATCH)
         answers = self._select_all(
             [self.queries.labels(batch) for batch in groups]
             + [self.queries.entities(batch) for batch in unread]
         )
         for batch, answer in zip(unread, answers[len(groups) :], strict=True):
             self._learn_entities(batch, answer)
-        for batch, answer in zip(groups, answers, strict=False):
-            names: dict[str, list[Name]] = defaultdict(list)
-            for solution in answer:
-                iri, cell, key = solution["n"].value, solution.get("nLabel"), solution.get("k")
-                # The label service answers with the bare id where there is no label.
-                if cell is not None and cell.value != self.profile.short(iri):
-                    place = 0 if key is None else int(key.value)
-                    names[iri].append(Name.of(self.profile, place, cell.value, cell.language))
-            labels = len(self.profile.label)
-            found |= self._labels.learn({i: choose_names(names[i], labels)[0] for i in batch})
-        return found
+        names: dict[str, list[Name]] = {iri: [] for iri in iris}
+        for solution in chain.from_iterable(answers[: len(groups)]):
+            iri, cell, key = solution["n"].value, solution.get("nLabel"), solution.get("k")
+            # The label service answers with the bare id where there is no label.
+            if cell is not None and cell.value != self.profile.short(iri):
+                place = 0 if key is None else int(key.value)
+                names[iri].append(Name.of(self.profile, place, cell.value, cell.language))
+        return names
 
     def _label(self, iri: str) -> str:
         """The label of one node."""

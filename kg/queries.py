@@ -29,13 +29,10 @@ from guardrail.core.types import Value
 from kg.profiles import Profile
 from kg.terms import quote_iri, quote_literal, values
 
-__all__ = ["DIALECTS", "NAMESAKES", "POINTING", "Dialect", "QueryWriter", "dialect_of"]
+__all__ = ["DIALECTS", "NAMESAKES", "Dialect", "QueryWriter", "dialect_of"]
 
 NAMESAKES = 100
 """Namesakes that are read for one label; more than a person could tell apart."""
-POINTING = 2_000
-"""Triples that point at a node and are counted: a hub such as "human" has millions, and more of
-them say little about prominence."""
 _STEPS_READ = 200
 """Steps that are read on all ways up from one place; a town has about twenty."""
 _WIKIBASE = "http://wikiba.se/ontology#"
@@ -171,8 +168,6 @@ class QueryWriter:
         profile: The vocabulary.
         dialect: The server's.
         text_search: Also look names up through the server's text index.
-        embedded: Read what is cheap in process only: labels in other languages, the number of
-            triples that point at a node, and statements with qualifiers.
     """
 
     def __init__(
@@ -181,12 +176,19 @@ class QueryWriter:
         dialect: Dialect = DIALECTS["standard"],
         *,
         text_search: bool = False,
-        embedded: bool = False,
     ) -> None:
         self._profile, self._dialect = profile, dialect
-        self._text_search, self._embedded = text_search, embedded
+        self._text_search = text_search
         classes = sorted({profile.iri(id_) for ids in profile.ner.values() for id_ in ids})
-        self._classes = values("v", classes) if classes else ""
+        named = classes and profile.type and profile.subclass
+        self._classes = values("v", classes) if named else ""
+        self._wider = f"({'|'.join(map(quote_iri, profile.subclass))})+"
+        self.roles = [
+            *((f"name{place}", iri) for place, iri in enumerate(profile.label + profile.alias)),
+            *((f"description{place}", iri) for place, iri in enumerate(profile.description)),
+            *(("type", iri) for iri in profile.type),
+        ]
+        """Predicates of texts and classes, each with its role in ``entities``."""
 
     def find(self, labels: Sequence[str]) -> str:
         """Nodes ``?e`` that bear the name of number ``?q``, in any of its usual spellings."""
@@ -215,67 +217,45 @@ class QueryWriter:
     def entities(self, iris: Sequence[str]) -> str:
         """Names, classes and triple counts of nodes, one ``?v`` in one role ``?r`` a row.
 
-        Roles are ``count`` of the triples that start there, ``known`` (some triple ends there) or
-        ``pointing`` (how many, up to ``POINTING``), ``property``, ``type``, ``wider``, and ``name``
-        and ``description`` with the predicate's place in the profile.
+        Roles are ``count`` of the triples that start there, ``known`` (some triple ends there),
+        ``property``, ``type``, ``wider``, and ``name`` and ``description`` with the predicate's
+        place in the profile.
         """
         profile = self._profile
         nodes = values("e", iris)
-        names = [(f"name{place}", iri) for place, iri in enumerate(profile.label + profile.alias)]
-        texts = names + [(f"description{n}", iri) for n, iri in enumerate(profile.description)]
-        labels = len(profile.label) if self._embedded else 0
-
         # A UNION for each predicate: some planners scan all names if the predicate is a variable.
         parts = [
             f'{nodes} ?e {quote_iri(iri)} ?v . {test} BIND("{role}" AS ?r)'
-            for part, test in (
-                (texts[:labels], "FILTER(ISLITERAL(?v))"),
-                (texts[labels:], self._in_language("v")),
-            )
-            for role, iri in part
+            for role, iri in self.roles
+            for test in ["" if role == "type" else self._in_language("v")]
         ]
         parts.append(
             f'{{ SELECT ?e ("count" AS ?r) (COUNT(*) AS ?v) WHERE {{ {nodes} ?e ?p ?o . }} '
             "GROUP BY ?e }"
         )
-        if self._embedded:
-            parts += [
-                f'{{ SELECT ({quote_iri(iri)} AS ?e) ("pointing" AS ?r) (COUNT(*) AS ?v) '
-                f"WHERE {{ {{ SELECT * {{ ?s ?p {quote_iri(iri)} }} LIMIT {POINTING} }} }} }}"
-                for iri in iris
-            ]
-        else:
-            parts.append(f'{nodes} FILTER EXISTS {{ ?x ?y ?e }} BIND("known" AS ?r)')
+        parts.append(f'{nodes} FILTER EXISTS {{ ?x ?y ?e }} BIND("known" AS ?r)')
         if not profile.property_entity_prefix:
             parts.append(f'{nodes} FILTER EXISTS {{ ?x ?e ?y }} BIND("property" AS ?r)')
-        if profile.type:
+        if self._classes:
             types = "|".join(map(quote_iri, profile.type))
-            parts.append(f'{nodes} ?e {types} ?v . BIND("type" AS ?r)')
-            if profile.subclass and self._classes:
-                wider = "|".join(map(quote_iri, profile.subclass))
-                parts.append(
-                    f'{nodes} {self._classes} ?e ({types})/({wider})+ ?v . BIND("wider" AS ?r)'
-                )
+            parts.append(
+                f'{nodes} {self._classes} ?e ({types})/{self._wider} ?v . BIND("wider" AS ?r)'
+            )
         return f"SELECT DISTINCT ?e ?r ?v WHERE {{ {_union(parts)} }}"
 
-    def facts(self, iris: Sequence[str], outgoing: int, incoming: int) -> str:
-        """Facts out of and into each node, at most so many for every node."""
-        into = self._facts_only()
-        out = into
-        if self._embedded and self._profile.statements is not None:
-            claim = quote_literal(f"{self._profile.statements.claim}P")
-            out = f"{self._facts_only(f'STRSTARTS(STR(?p), {claim})')}"
-        parts = []
-        for number, iri in enumerate(iris):
-            node = quote_iri(iri)
-            for pattern, end, test, limit in (
-                (f"{node} ?p ?o .", "?o", out, outgoing),
-                (f"?s ?p {node} .", "?s", into, incoming),
-            ):
-                parts.append(
-                    f"{{ SELECT ({number} AS ?i) ?p {end} WHERE {{ {pattern} {test} }} "
-                    f"LIMIT {limit} }}"
-                )
+    def classes(self, iri: str) -> list[str]:
+        """The query for the classes ``?v`` above one that the entity types name, if any do."""
+        pattern = f"{self._classes} {quote_iri(iri)} {self._wider} ?v"
+        return [f"SELECT DISTINCT ?v WHERE {{ {pattern} }}"] if self._classes else []
+
+    def facts(self, iris: Sequence[str], most: int) -> str:
+        """Facts out of and into each node, at most so many each way."""
+        test = self._facts_only()
+        parts = [
+            f"{{ SELECT ({number} AS ?i) ?p {end} WHERE {{ {pattern} {test} }} LIMIT {most} }}"
+            for number, node in enumerate(map(quote_iri, iris))
+            for pattern, end in ((f"{node} ?p ?o .", "?o"), (f"?s ?p {node} .", "?s"))
+        ]
         return f"SELECT ?i ?s ?p ?o WHERE {{ {_union(parts)} }}"
 
     def labels(self, iris: Sequence[str]) -> str:
@@ -288,9 +268,9 @@ class QueryWriter:
                 f"SERVICE <{_WIKIBASE}label> {{ "
                 f"<{_BLAZEGRAPH}serviceParam> <{_WIKIBASE}language> {languages} . }} }}"
             )
-        test = "FILTER(ISLITERAL(?nLabel))" if self._embedded else self._in_language("nLabel")
+        test, nodes = self._in_language("nLabel"), values("n", iris)
         parts = [
-            f"{values('n', iris)} ?n {quote_iri(label)} ?nLabel . {test} BIND({place} AS ?k)"
+            f"{nodes} ?n {quote_iri(label)} ?nLabel . {test} BIND({place} AS ?k)"
             for place, label in enumerate(profile.label)
         ]
         return f"SELECT ?n ?k ?nLabel WHERE {{ {_union(parts)} }}"
@@ -326,7 +306,7 @@ class QueryWriter:
             f"SELECT (COUNT(*) AS ?n) WHERE {{ {properties} }}",
         )
 
-    def _facts_only(self, otherwise: str = "") -> str:
+    def _facts_only(self) -> str:
         """Keep ``?p`` that state facts for a reader, and leave external identifiers out."""
         profile = self._profile
         tests = []
@@ -341,7 +321,7 @@ class QueryWriter:
         plain = [skip for skip in profile.skip if not skip.endswith("*")]
         tests.append(f"?p NOT IN ({', '.join(map(quote_iri, (*profile.names, *plain)))})")
         test = " && ".join(f"({test})" for test in tests)
-        text = f"FILTER({test}{f' || {otherwise}' if otherwise else ''})"
+        text = f"FILTER({test})"
         if profile.property_entity_prefix:
             text += (
                 f" FILTER NOT EXISTS {{ ?d <{_WIKIBASE}directClaim> ?p ; "

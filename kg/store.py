@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from io import BytesIO
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -29,9 +29,9 @@ from pyoxigraph import Triple as RdfTriple
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Entity, Mention
 from kg.base import QueryResult, Term
-from kg.facts import Row, StructuredValues
+from kg.facts import Name, Row, StructuredValues
 from kg.labels import LabelIndex, key_of, names_in, spot
-from kg.nodes import GraphReader, Solution, ranked
+from kg.nodes import Facts, GraphReader, Memory, Solution, ranked
 from kg.profiles import Profile, load_profile, stored_profile
 from kg.queries import QueryWriter
 from kg.terms import is_blank
@@ -46,6 +46,10 @@ _NAMESAKES = 500
 """Bearers of one name that are read; a title such as "Untitled" has tens of thousands."""
 _READ = 10_000
 """Facts of one node that are read."""
+_FEW = 50
+"""Triples that point at a node and are counted here; more of them are counted by the store."""
+_POINTING = 2_000
+"""Most that are counted: more of them say little about prominence."""
 _SAMPLED = 10_000
 _PROPERTY_TYPE: Final = NamedNode("http://wikiba.se/ontology#propertyType")
 _EXTERNAL_ID: Final = NamedNode("http://wikiba.se/ontology#ExternalId")
@@ -82,8 +86,6 @@ class OxigraphGraph(GraphReader):
         >>> graph.subgraphs(["urn:ada"])[0].triples[0].text
         'Ada Lovelace, born: 1815-12-10.'
     """
-
-    outgoing = _READ
 
     def __init__(
         self,
@@ -161,7 +163,7 @@ class OxigraphGraph(GraphReader):
     @cached_property
     def queries(self) -> QueryWriter:  # type: ignore[override]
         """Writes the queries."""
-        return QueryWriter(self.profile, embedded=True)
+        return QueryWriter(self.profile)
 
     @cached_property
     def labels(self) -> LabelIndex:
@@ -223,7 +225,7 @@ class OxigraphGraph(GraphReader):
         """
         prefixes = dict(self.profile.prefixes)
         try:
-            union = graph_read(self.store) is None
+            union = self._graph is None
             return read_solutions(
                 self.store.query(sparql, prefixes=prefixes, use_default_graph_as_union=union)
             )
@@ -243,14 +245,113 @@ class OxigraphGraph(GraphReader):
         """Forget what was read before; call after changing the store by hand."""
         self._forget()
         self._snapshot = None
-        for name in ("profile", "queries", "labels"):
+        for name in ("profile", "queries", "labels", "_graph"):
             self.__dict__.pop(name, None)
 
     # --- parts -------------------------------------------------------------------------------
 
+    # Reading one node takes a fraction of the time in which a query about it is planned.
+
+    def _read(
+        self, iris: Iterable[str], limit: int | None = None, *, ahead: bool = False
+    ) -> tuple[dict[str, Entity | None], dict[str, Facts]]:
+        wanted = list(dict.fromkeys(iris))
+        entities, unread = self._entities.known(wanted)
+        entities |= self._entities.learn(
+            {iri: self._entity(iri, self._roles(iri)) for iri in unread}
+        )
+        if limit is None:
+            return entities, {}
+        around, new = self._facts.known((iri, limit) for iri in wanted)
+        facts = {iri: facts for (iri, _), facts in around.items()}
+        return entities, facts | self._learn_around(
+            {iri: self._around(iri, limit + 1) for iri, _ in new}, limit
+        )
+
+    def _names_of(self, iris: Sequence[str], others: Sequence[str]) -> dict[str, list[Name]]:
+        self._read(others)
+        return {
+            iri: [
+                Name.of(self.profile, place, quad.object.value, quad.object.language)
+                for place, label in enumerate(self.profile.label)
+                for quad in self._quads(NamedNode(iri), NamedNode(label), None)
+                if isinstance(quad.object, Literal)
+            ]
+            for iri in iris
+        }
+
+    def _roles(self, iri: str) -> list[tuple[str, Term | None]]:
+        """What ``QueryWriter.entities`` reads, labels in all languages, and what points there."""
+        node, profile = NamedNode(iri), self.profile
+        quads = list(self._quads(node, None, None))
+        found: list[tuple[str, Term | None]] = []
+        for quad in quads:
+            for role, predicate in self.queries.roles:
+                if predicate != quad.predicate.value:
+                    continue
+                value = _term(quad.object)
+                if role == "type" and value.kind == "iri":
+                    found += [(role, value), *(("wider", c) for c in self._wider(value.value))]
+                elif value.kind == "literal" and (
+                    predicate in profile.label or profile.language_rank(value.language) is not None
+                ):
+                    found.append((role, value))
+        count = len(quads) + self._pointing(node)
+        if count:
+            found.append(("count", Term("literal", str(count))))
+        if not profile.property_entity_prefix and any(self._quads(None, node, None)):
+            found.append(("property", None))
+        return found
+
+    def _pointing(self, node: NamedNode) -> int:
+        """How many triples point at a node, up to a bound: a hub such as "human" has millions."""
+        few = sum(1 for _ in islice(self._quads(None, None, node), _FEW))
+        if few < _FEW:
+            return few
+        pattern = f"{{ SELECT * {{ ?s ?p {node} }} LIMIT {_POINTING} }}"
+        [[row]] = self._select_all([f"SELECT (COUNT(*) AS ?n) {{ {pattern} }}"])
+        return int(row["n"].value)
+
+    def _wider(self, iri: str) -> list[Term]:
+        """The classes above a class that the profile's entity types name."""
+        if iri not in self._classes:
+            rows = self._select_all(self.queries.classes(iri))
+            self._classes[iri] = [row["v"] for row in chain.from_iterable(rows)]
+        return self._classes[iri]
+
+    def _around(self, iri: str, most: int) -> Facts:
+        node, statements = NamedNode(iri), self.profile.statements
+        claims = () if statements is None else (f"{statements.claim}P",)
+        outgoing = [
+            row
+            for quad in islice(self._quads(node, None, None), _READ)
+            if self._is_fact(name := quad.predicate.value) or name.startswith(claims)
+            for row in self._rows(iri, name, _term(quad.object))
+        ]
+        incoming = (
+            Row(subject.value, quad.predicate.value, iri)
+            for quad in islice(self._quads(None, None, node), _READ)
+            if (subject := _term(quad.subject)).kind == "iri"
+            and self._is_fact(quad.predicate.value)
+        )
+        return Facts(outgoing, list(islice(incoming, most)))
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._classes: Memory[str, list[Term]] = Memory(50_000)
+        self._fact: Memory[str, bool] = Memory(50_000)
+
+    def _is_fact(self, predicate: str) -> bool:
+        """True if a property states facts for a reader and is no external identifier."""
+        if predicate not in self._fact:
+            node = NamedNode(self.profile.property_node(predicate))
+            external = any(self._quads(node, _PROPERTY_TYPE, _EXTERNAL_ID))
+            self._fact[predicate] = self.profile.is_fact(predicate) and not external
+        return self._fact[predicate]
+
     def _select_all(self, queries: Sequence[str]) -> list[list[Solution]]:
         store = self.store
-        union = graph_read(store) is None
+        union = self._graph is None
         found = []
         for query in queries:
             answer = cast(QuerySolutions, store.query(query, use_default_graph_as_union=union))
@@ -296,13 +397,14 @@ class OxigraphGraph(GraphReader):
 
     def _fact_label(self, predicate: str) -> str | None:
         """The label of a property that states facts for a reader; None for any other."""
+        if not self._is_fact(predicate):
+            return None
         node = self.profile.property_node(predicate)
-        external = next(self._quads(NamedNode(node), _PROPERTY_TYPE, _EXTERNAL_ID), None)
-        return (
-            None
-            if external
-            else self._property_label(predicate, self._labels_of([Row(node, node, node)]))
-        )
+        return self._property_label(predicate, self._labels_of([Row(node, node, node)]))
+
+    @cached_property
+    def _graph(self) -> DefaultGraph | None:
+        return graph_read(self.store)
 
     def _quads(
         self,
@@ -310,7 +412,7 @@ class OxigraphGraph(GraphReader):
         predicate: NamedNode | None,
         value: NamedNode | None,
     ) -> Iterator[Quad]:
-        return self.store.quads_for_pattern(subject, predicate, value, graph_read(self.store))
+        return self.store.quads_for_pattern(subject, predicate, value, self._graph)
 
 
 def graph_read(store: Store) -> DefaultGraph | None:
