@@ -31,14 +31,6 @@ from guardrail.policy import Policy
 if TYPE_CHECKING:
     from guardrail.engine.flow import Engine
 
-LAST_ATTEMPT_S = 1.0
-"""No further attempt starts with less time than this left, in seconds."""
-
-RETRY = (
-    "Some of your answer does not hold against the evidence:\n{problems}\n"
-    "Answer the question again. Keep what is right, leave out or correct the rest."
-)
-
 
 class Attempt(NamedTuple):
     """One round of generation.
@@ -72,7 +64,11 @@ Check = Callable[[Sequence[str], Policy], Awaitable[Sequence[GuardedAnswer]]]
 def retry_text(failed: Sequence[FailedSentence]) -> str:
     """The message that asks a model to answer again: the failed sentences, and why they failed."""
     problems = "\n".join(f'- "{item.text}": {item.reason}' for item in failed)
-    return RETRY.format(problems=problems or "- it scored too low")
+    return (
+        "Some of your answer does not hold against the evidence:\n"
+        f"{problems or '- it scored too low'}\n"
+        "Answer the question again. Keep what is right, leave out or correct the rest."
+    )
 
 
 async def best_answers(
@@ -139,7 +135,8 @@ async def best_answers(
         if not pool or pool[0].action is not Action.REGENERATE or attempt.number == rounds:
             break
         remaining = left()
-        if remaining is not None and remaining < LAST_ATTEMPT_S:
+        # No further attempt starts with less time than this left, in seconds
+        if remaining is not None and remaining < 1.0:
             problems.append(late(policy, policy.deadline_s))
             break
         best = pool[0]

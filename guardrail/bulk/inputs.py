@@ -27,9 +27,6 @@ Format = Literal["jsonl", "parquet"]
 
 LINES: Final = "json"
 """Name of the only column of a table that holds JSON lines."""
-_ENDINGS: Final[dict[str, Format]] = {
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet",
-}  # fmt: skip
 _COMPRESSED: Final = (".gz", ".bz2", ".xz")
 _SHARD_BYTES: Final = 256 << 20
 """Bytes of JSON lines that end a shard, however few rows it has."""
@@ -143,7 +140,9 @@ def _input_files(source: str) -> list[tuple[str, Format]]:
 def _kind(name: str) -> Format | None:
     for compression in _COMPRESSED:
         name = name.removesuffix(compression)
-    return next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), None)
+    if name.endswith((".jsonl", ".ndjson", ".json")):
+        return "jsonl"
+    return "parquet" if name.endswith(".parquet") else None
 
 
 def _cut_parquet(path: str, rows: int) -> Iterator[tuple[int, int, int]]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Flip", "Unjudged", "flips", "replay_log"]
 
-_ANSWERS: Final = "answers.jsonl"
 _JUDGED: Final = "judged"
 
 
@@ -110,7 +109,7 @@ def replay_log(
         InputError: The output folder belongs to another log.
     """
     folder = Path(output)
-    answers = folder / _ANSWERS
+    answers = folder / "answers.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
     config = config.model_copy(update={"log": None})
     strictness = config.policy.strictness or config.strictness

@@ -35,11 +35,6 @@ SHARD_ROWS: Final = 256
 _JOB: Final = "_job.json"
 _UNFINISHED: Final = ".new"
 """Ending of files that are being written."""
-_UNREACHABLE: Final = {"kg", "judge", "model", "deadline", "overload"}
-"""Parts, as named in an answer's ``errors``, that may be reachable again in a later run."""
-_ONE_THREAD: Final = {
-    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "0",
-}  # fmt: skip
 
 
 Counts = dict[tuple[str, str], float]
@@ -245,7 +240,8 @@ def _results(kind: Format, file: Any) -> Iterator[Mapping[str, Any] | None]:
 def _count(counts: Counts, task: str, result: Mapping[str, Any] | None) -> None:
     """Count one row; its result is None for a row with an error."""
     parts = {error["part"] for error in (result or {}).get("errors", ())}
-    unverified = bool(parts & _UNREACHABLE)
+    # Parts, as named in an answer's errors, that may be reachable again in a later run
+    unverified = bool(parts & {"kg", "judge", "model", "deadline", "overload"})
     counts["rows", ""] += 1
     counts["errors", ""] += result is None or unverified
     counts["unverified", ""] += unverified
@@ -311,7 +307,13 @@ def _run_local(plan: _Plan, shards: Sequence[Shard], workers: int | None) -> Ite
     context = multiprocessing.get_context("spawn")
     try:
         with (
-            _environment(_ONE_THREAD),
+            _environment(
+                {
+                    "OMP_NUM_THREADS": "1",
+                    "OPENBLAS_NUM_THREADS": "1",
+                    "TOKENIZERS_PARALLELISM": "0",
+                }
+            ),
             ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool,
         ):
             running = [pool.submit(run_shard, plan, shard) for shard in shards]

@@ -21,11 +21,8 @@ from guardrail.core.secrets import redact
 
 __all__ = ["Diagnosis", "doctor", "examine"]
 
-FOR_DEVELOPERS = {"dev", "docs", "train"}
-REQUIREMENT = re.compile(r"([\w.-]+).*extra *== *['\"]([\w-]+)['\"]")
 ALONE = {"graph": {"location": "none"}, "log": None, "scorers": ()}
 """Settings that leave out the parts that are examined separately."""
-SIGNS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("✗", "bold red")}
 
 
 class Diagnosis(NamedTuple):
@@ -103,7 +100,8 @@ def _installation() -> str:
 def _extras() -> str:
     needed: dict[str, list[str]] = {}
     for requirement in requires("kg-guardrail") or ():
-        if (found := REQUIREMENT.match(requirement)) and found[2] not in FOR_DEVELOPERS:
+        found = re.match(r"([\w.-]+).*extra *== *['\"]([\w-]+)['\"]", requirement)
+        if found and found[2] not in {"dev", "docs", "train"}:
             needed.setdefault(found[2], []).append(found[1])
     installed = [extra for extra, names in needed.items() if all(map(_is_installed, names))]
     missing = [extra for extra in needed if extra not in installed]
@@ -279,7 +277,8 @@ def _print(found: list[Diagnosis]) -> None:
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for item in found:
-        sign, style = SIGNS[item.state]
+        signs = {"ok": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("✗", "bold red")}
+        sign, style = signs[item.state]
         said = Text(item.said)
         if item.remedy:
             said.append(f"\n→ {item.remedy}", style=style)

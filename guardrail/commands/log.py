@@ -20,11 +20,6 @@ from guardrail.log.records import MADE_ID, SQLiteLog, export, open_log
 
 __all__ = ["app", "report", "show"]
 
-AGE = re.compile(r"([0-9]+)([smhdw])")
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-ID_SHOWN = 12
-NAMES_FROM = 20
-"""Newest records whose scores are named if a bound is on an unknown score."""
 
 LogFile = Annotated[Path, arg("A score log.", "LOG", dir_okay=False)]
 Since = Annotated[
@@ -138,7 +133,8 @@ def backup(
 
 def _none_found(log: SQLiteLog, where: RecordFilter) -> str:
     """Why no record was found."""
-    newest = log.latest(NAMES_FROM)
+    # Newest records whose scores are named
+    newest = log.latest(20)
     known = {"overall"}.union(*(record.answer.scorecard.scores for record in newest))
     for bound in where.bounds if newest else ():
         if bound.name not in known:
@@ -156,10 +152,11 @@ def _time(text: str | None) -> datetime | None:
     """
     if text is None:
         return None
-    age = AGE.fullmatch(text)
+    age = re.fullmatch(r"([0-9]+)([smhdw])", text)
     try:
         if age:
-            return datetime.now(UTC) - timedelta(**{UNITS[age[2]]: int(age[1])})
+            units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+            return datetime.now(UTC) - timedelta(**{units[age[2]]: int(age[1])})
         return datetime.fromisoformat(text).astimezone(UTC)
     except (OverflowError, OSError, ValueError) as error:  # OSError on Windows
         raise InputError(
@@ -203,6 +200,6 @@ def _print_table(records: list[Record]) -> None:
             answer.decided,
             "—" if overall is None else f"{overall:.2f}",
             Text(" ".join(f"{own}{answer.question} → {answer.text}".split())),
-            Text(record.id[:ID_SHOWN]),
+            Text(record.id[:12]),
         )
     Console().print(table)

@@ -63,7 +63,6 @@ def arg(text: str, metavar: str | None = None, **more: object) -> object:
 
 
 JUDGES = "onnx (shipped, default), hf:MODEL, transformers:MODEL, t5-true:MODEL or chat:MODEL"
-HELP_COLUMNS = 76
 
 Input = Annotated[str, opt("--input -i", "JSON lines to read.", "FILE|-")]
 Output = Annotated[str, opt("--output -o", "Where to write JSON lines.", "FILE|-")]
@@ -192,7 +191,7 @@ def writes(**models: type[BaseModel]) -> Callable[[Callable[P, T]], Callable[P, 
             lines = [
                 fill(
                     f"{name}: {meanings[name]}" if name in meanings else name,
-                    HELP_COLUMNS,
+                    76,
                     initial_indent="  ",
                     subsequent_indent="    ",
                 )

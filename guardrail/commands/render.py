@@ -30,14 +30,6 @@ SPAN_STYLE = {
     SpanKind.CONTRADICTED: "red strike",
     SpanKind.CORRECTED: "bold green",
 }
-VERDICTS = {
-    Category.SUPPORTIVE: ("supported", "green"),
-    Category.PARTIALLY_SUPPORTIVE: ("in part", "yellow"),
-    Category.CONTRADICTORY: ("contradicted", "bold red"),
-    Category.IRRELEVANT: ("unsupported", "yellow"),
-    None: ("no claim", "dim"),
-}
-MATCHES_SHOWN = 4
 
 
 def print_table(
@@ -92,7 +84,7 @@ def entity_table(entities: Sequence[LinkedEntity]) -> Table:
             link.entity.id,
             link.matched,
             str(len(link.candidates)),
-            ", ".join(chosen.matches[:MATCHES_SHOWN]) if chosen else "",
+            ", ".join(chosen.matches[:4]) if chosen else "",
         )
     return table
 
@@ -130,7 +122,13 @@ def _sentences(answer: GuardedAnswer) -> RenderableType:
     facts = {fact.citation: fact.text for fact in answer.evidence if isinstance(fact, Triple)}
     passages = [item for item in answer.evidence if isinstance(item, Passage) and item.id]
     for sentence in answer.sentences:
-        word, style = VERDICTS[sentence.category]
+        word, style = {
+            Category.SUPPORTIVE: ("supported", "green"),
+            Category.PARTIALLY_SUPPORTIVE: ("in part", "yellow"),
+            Category.CONTRADICTORY: ("contradicted", "bold red"),
+            Category.IRRELEVANT: ("unsupported", "yellow"),
+            None: ("no claim", "dim"),
+        }[sentence.category]
         word = word if sentence.correction is None else "corrected"
         grid.add_row(
             _coloured(sentence), Text(word, style=style), _support(sentence, facts, passages)

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 LONGEST = 80
 """Most characters of a value that a message prints; what somebody sent may be a whole file."""
 
-MOST_PROBLEMS = 100
-"""Maximum number of problems that are listed; a file of another kind has one for every word."""
-
 
 def in_short(value: object) -> str:
     """A value as a message prints it, cut where it is long."""
@@ -44,7 +41,8 @@ def field_problems(model: type[BaseModel], error: ValidationError) -> str:
         model: What it was read as.
         error: What pydantic said; the values themselves are left out.
     """
-    if (count := error.error_count()) > MOST_PROBLEMS:
+    # Maximum number of problems that are listed; a file of another kind has one for every word
+    if (count := error.error_count()) > 100:
         known = ", ".join(model.model_fields)
         return f"{count:,} values or fields are not as they should be; known: {known}"
     return "; ".join(

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 PROXIES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
-CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 @contextmanager
@@ -52,7 +51,7 @@ def reading_environment() -> Iterator[None]:
         )
         raise ConfigError(f"{variable} cannot be used as it is ({error}); {advice}") from error
     except (OSError, ssl.SSLError) as error:
-        variable = _set_in(CERTIFICATES)
+        variable = _set_in(("SSL_CERT_FILE", "SSL_CERT_DIR"))
         if not variable:
             raise
         why = error.strerror or str(error)
@@ -68,19 +67,12 @@ def _set_in(names: tuple[str, ...], part: str = "") -> str:
     return next((name for name in cased if part in os.environ.get(name, "") != ""), "")
 
 
-TIMEOUT_S = 60.0
-"""Default limit of one request, seconds."""
-
-MAX_RETRIES = 2
-"""Further attempts after a failed one, with back-off; the client's own default."""
-
-
 def open_client(
     base_url: str | None = None,
     api_key: str | None = None,
     *,
-    timeout_s: float = TIMEOUT_S,
-    max_retries: int = MAX_RETRIES,
+    timeout_s: float = 60.0,
+    max_retries: int = 2,
 ) -> OpenAI:
     """Open a client; nothing is sent.
 

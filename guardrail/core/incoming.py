@@ -12,8 +12,6 @@ from pydantic import BeforeValidator
 
 BOUNDARIES = tuple(map(re.compile, (r"\n\s*\n", r"\n", r"[.!?…][\"'”’)\]]*(?=\s)|[。！？]")))
 """Where a text may be cut, the best first: behind a paragraph, a line, a sentence."""
-LEAST_SHARE = 0.5
-"""Of the room that a cut text must fill for a better boundary to count: finer ones fill more."""
 
 NO_TEXT = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
@@ -25,14 +23,8 @@ NO_TEXT = re.compile(
 do); lone surrogates and noncharacters, no text and no JSON either; and signs that are never seen,
 or turn a line's direction: they part a figure that a reader sees as one, show it the other way
 round, or spell a text out. What Unicode calls default ignorable, but for joiners."""
-JOINERS = re.compile("(?<=[ -~\u00c0-\u024f\\d])[\u200c\u200d\ufe00-\ufe0f]+(?!\u20e3)")
-"""What shapes emoji and other scripts, behind a figure or a Latin sign; a keycap needs it."""
-BREAKS = re.compile("[\\s\x85\u2028\u2029]+")
 UNSEEN = re.compile(f"{NO_TEXT.pattern}|[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Controls, and what turns the direction in which a line is shown."""
-SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-RUN = frozenset({"blob", "data", "filesystem", "javascript", "livescript", "mocha", "vbscript"})
-"""Schemes of addresses that a browser runs. Others are many: stores, disks, ids of documents."""
 
 
 def clean_text(text: str) -> str:
@@ -42,7 +34,11 @@ def clean_text(text: str) -> str:
 
 def without_controls(text: str) -> str:
     """Remove what is no text, and leave line ends as they are."""
-    return text if text.isascii() and text.isprintable() else JOINERS.sub("", NO_TEXT.sub("", text))
+    if text.isascii() and text.isprintable():
+        return text
+    # Joiners shape emoji and other scripts; a keycap needs one behind a figure.
+    joiners = "(?<=[ -~\u00c0-\u024f\\d])[\u200c\u200d\ufe00-\ufe0f]+(?!\u20e3)"
+    return re.sub(joiners, "", NO_TEXT.sub("", text))
 
 
 def cut_text(text: str, room: int) -> str:
@@ -50,7 +46,8 @@ def cut_text(text: str, room: int) -> str:
     # One sign more, since the space behind a sentence ends it.
     head = text[: room + 1]
     ends = [_last_end(boundary, head, room) for boundary in BOUNDARIES]
-    end = next((end for end in ends if end >= LEAST_SHARE * room), max(ends))
+    # Of the room that a cut text must fill for a better boundary to count: finer ones fill more
+    end = next((end for end in ends if end >= 0.5 * room), max(ends))
     return head[:end].rstrip()
 
 
@@ -85,7 +82,7 @@ def read_clean_json(line: str) -> object:
 
 def one_line(text: str) -> str:
     """A title or an id for a line of notes: no breaks, nothing invisible."""
-    return UNSEEN.sub("", BREAKS.sub(" ", text)).strip()
+    return UNSEEN.sub("", re.sub("[\\s\x85\u2028\u2029]+", " ", text)).strip()
 
 
 def safe_url(text: str) -> str | None:
@@ -94,8 +91,10 @@ def safe_url(text: str) -> str | None:
     A path without a scheme, such as ``rooms.md``, is an address as well.
     """
     address = UNSEEN.sub("", text).strip()
-    scheme = SCHEME.match(address)
-    if scheme is not None and scheme[1].lower() in RUN:
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", address)
+    # Schemes that a browser runs. Others are many: stores, disks, ids of documents.
+    run = "blob data filesystem javascript livescript mocha vbscript"
+    if scheme is not None and scheme[1].lower() in run.split():
         return None
     return address or None
 

@@ -30,8 +30,6 @@ Kind = Literal["checks", "judges", "scorers", "graphs"]
 NOWHERE = "write module:Class of a module on Python's path, or the name of an installed part"
 """How parts from outside are named, for messages on a name that leads nowhere."""
 
-_PLACE = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*):([A-Za-z_]\w*)")
-
 
 def named_part(kind: Kind, name: str) -> Callable[..., object] | None:
     """The class or function that makes a part.
@@ -44,7 +42,7 @@ def named_part(kind: Kind, name: str) -> Callable[..., object] | None:
     """
     for entry in entry_points(group=f"kg_guardrail.{kind}", name=name):
         return _loaded(kind, name, entry.load)
-    place = _PLACE.fullmatch(name)
+    place = re.fullmatch(r"([A-Za-z_]\w*(?:\.\w+)*):([A-Za-z_]\w*)", name)
     if place is None:
         return None
     module, attribute = place.groups()

@@ -105,14 +105,10 @@ class _Unpacked(io.RawIOBase):
 
 TABLE_FILES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 """How files of tables are read, by the endings of their names."""
-LONGEST_CELL: Final = 10_000_000
-"""Characters of one cell; evidence may be a whole document."""
 SEPARATORS: Final = {"csv": ",;\t|", "tsv": "\t,;|"}
 """Signs between cells, the likeliest first."""
 SAMPLE_BYTES: Final = 1 << 18
 """Bytes of a file in which its encoding is looked for."""
-SAMPLE_LINES: Final = 50
-"""Lines of a file in which its separator is looked for."""
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -120,13 +116,11 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_HIGH: Final = re.compile(rb"[\x80-\xff]")
-_HIGH_PAIR: Final = re.compile(rb"[\x80-\xff]{2}")
-_NAMED: Final = re.compile(r"""["']?sep=(.)["']?\s*""", re.IGNORECASE)
 
 Rows = Iterator[tuple[int, dict[str, object]]]
 
-csv.field_size_limit(LONGEST_CELL)
+# Characters of one cell; evidence may be a whole document
+csv.field_size_limit(10_000_000)
 
 
 def read_rows(stream: BinaryIO, kind: str, source: str) -> Rows:
@@ -205,7 +199,7 @@ def _encoding(sample: bytes) -> str:
     except UnicodeDecodeError:
         pass
     # Accents of Western languages stand apart, high bytes of other encodings side by side.
-    if len(_HIGH_PAIR.findall(sample)) * 5 > len(_HIGH.findall(sample)):
+    if len(re.findall(rb"[\x80-\xff]{2}", sample)) * 5 > len(re.findall(rb"[\x80-\xff]", sample)):
         return "utf-8"
     try:
         sample.decode("cp1252")
@@ -219,9 +213,9 @@ def _csv_rows(text: TextIO, kind: str, source: str) -> Rows:
     first = next(lines, "")
     while first and not first.strip(' \t,;|"\r\n'):
         above, first = above + 1, next(lines, "")
-    if named := _NAMED.fullmatch(first):
+    if named := re.fullmatch(r"""["']?sep=(.)["']?\s*""", first, flags=re.IGNORECASE):
         above, first = above + 1, next(lines, "")
-    sample = [first, *islice(lines, SAMPLE_LINES)] if first else []
+    sample = [first, *islice(lines, 50)] if first else []
     if not sample:
         return
     mark = named[1] if named else _separator(sample, kind, source)

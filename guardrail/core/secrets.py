@@ -24,8 +24,6 @@ HIDDEN = "***"
 SHORTEST = 8
 """Characters of the shortest registered value: replacing shorter ones would garble messages."""
 
-MOST_REGISTERED = 10_000
-"""Registered values, far more than one installation has settings."""
 
 NAMES = (
     r"[\w-]*(?:passw(?:or)?d|passphrase|pwd|secret|credentials?|signature|api[-_]?key|"
@@ -55,7 +53,6 @@ PATTERNS = tuple(
         (r"\b", r"eyJ[\w-]{8,}\.[\w-]{4,}\.?[\w-]*"),
     )
 )
-BASIC = re.compile(r"\bbasic\s+([A-Za-z0-9+/_-]{4,}={0,2})", re.IGNORECASE)
 
 _registered: dict[str, None] = {}
 _of_request: ContextVar[tuple[str, ...]] = ContextVar("secrets of the request", default=())
@@ -67,7 +64,8 @@ def register_secret(value: str) -> str:
     Args:
         value: The secret. Values below ``SHORTEST`` characters are found by their place alone.
     """
-    if len(value) >= SHORTEST and len(_registered) < MOST_REGISTERED:
+    # Registered values, far more than one installation has settings
+    if len(value) >= SHORTEST and len(_registered) < 10_000:
         _registered.update(dict.fromkeys((value, quote(value, safe=""))))
     return value
 
@@ -100,7 +98,7 @@ def redact(text: str) -> str:
             text = text.replace(value, HIDDEN)
     for pattern in PATTERNS:
         text = pattern.sub(_hide, text)
-    return BASIC.sub(_hide_basic, text)
+    return re.sub(r"\bbasic\s+([A-Za-z0-9+/_-]{4,}={0,2})", _hide_basic, text, flags=re.IGNORECASE)
 
 
 def _hide(found: re.Match[str]) -> str:

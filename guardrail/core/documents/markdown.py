@@ -11,20 +11,8 @@ __all__ = [
     "spread",
 ]  # fmt: skip
 
-MOST_SPANNED: Final = 1_000
-"""Maximum number of columns that one cell may span (HTML, 4.9.11)."""
-_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_UNDERLINE: Final = re.compile(r" {0,3}(?:(=+)|-{2,})[ \t]*$")
-_NO_HEADING: Final = re.compile(r"[ \t]*(?:[-*+>#|=]|\d{1,9}[.)]|$)")
-"""Beginning of a line that is no heading, even if the next one underlines it."""
-_COMMENT_MARK: Final = re.compile("(<!--|-->)")
 _CODE_INDENT: Final = 4
-_BLANK_LINES: Final = re.compile(r"\n\s*\n")
-_HEADING: Final = re.compile(r"#{1,6}[ \t]+(.*)")
 _FIGURE: Final = re.compile(r"\d[\d.,\u2019\u202f]*")
-_YEAR: Final = re.compile(r"(?:19|20)\d\d")
-_AMOUNT: Final = re.compile(r"(?!(?:19|20)\d\d\b)(?:\W{0,2}|[A-Z]{3}\s)\d")
-_BARE: Final = re.compile(r"(?<!\\)\|")
 
 
 class Page(NamedTuple):
@@ -66,7 +54,7 @@ def sections_of(pages: Iterable[Page]) -> Iterator[Section]:
             for indented in lines:
                 first = indented.lstrip()
                 code = len(indented.expandtabs(_CODE_INDENT)) - len(first) >= _CODE_INDENT
-                found = None if code else _HEADING.fullmatch(first)
+                found = None if code else re.fullmatch(r"#{1,6}[ \t]+(.*)", first)
                 if found is None and first:
                     break
                 headings += 1
@@ -96,8 +84,13 @@ def shown(text: str) -> str:
             fence = _fence_after(line, fence)
         if not fence:
             line, comment = _without_comments(line, comment)
-        under = None if fence else _UNDERLINE.match(line)
-        alone = kept and not _NO_HEADING.match(kept[-1]) and (len(kept) < 2 or not kept[-2].strip())
+        under = None if fence else re.match(r" {0,3}(?:(=+)|-{2,})[ \t]*$", line)
+        # Beginning of a line that is no heading, even if the next one underlines it
+        alone = (
+            kept
+            and not re.match(r"[ \t]*(?:[-*+>#|=]|\d{1,9}[.)]|$)", kept[-1])
+            and (len(kept) < 2 or not kept[-2].strip())
+        )
         if under and alone:
             kept[-1] = f"{'#' if under[1] else '##'} {kept[-1].strip()}"
             line = ""
@@ -148,11 +141,13 @@ def has_head(rows: Sequence[Sequence[str]]) -> bool:
     """
     if len(rows) < 2:
         return False
-    if max(map(len, rows)) == 2 and _AMOUNT.match(rows[0][-1].strip()):
+    if max(map(len, rows)) == 2 and re.match(
+        r"(?!(?:19|20)\d\d\b)(?:\W{0,2}|[A-Z]{3}\s)\d", rows[0][-1].strip()
+    ):
         return False
     for place, first in enumerate(rows[0]):
         below = (_shape(row[place]) for row in rows[1:] if place < len(row))
-        figure = _FIGURE.search(first) and not _YEAR.fullmatch(first.strip())
+        figure = _FIGURE.search(first) and not re.fullmatch(r"(?:19|20)\d\d", first.strip())
         if figure and _shape(first) in below:
             return False
     return True
@@ -186,7 +181,8 @@ def spread(rows: Iterable[Sequence[Cell]]) -> list[list[Cell]]:
                 line.append(cell)
                 continue
             cell = waiting.pop()
-            columns = max(1, min(MOST_SPANNED, cell.columns))
+            # Maximum number of columns that one cell may span (HTML, 4.9.11)
+            columns = max(1, min(1_000, cell.columns))
             for place in range(columns):
                 if cell.rows != 1:
                     down[len(line)] = (cell.rows - 1, cell)
@@ -200,7 +196,7 @@ def _without_comments(line: str, inside: bool) -> tuple[str, bool]:
     """The part of a line outside of comments, and whether a comment continues after it."""
     kept: list[str] = []
     ticks = 0
-    for part in _COMMENT_MARK.split(line):
+    for part in re.split("(<!--|-->)", line):
         begins = part == "<!--" and not inside and ticks % 2 == 0  # in `code` it is text
         if not inside and not begins:
             kept.append(part)
@@ -211,7 +207,7 @@ def _without_comments(line: str, inside: bool) -> tuple[str, bool]:
 
 def _fence_after(line: str, fence: str) -> str:
     """The fence of the code that the next line is in; empty outside of code."""
-    found = _FENCE.match(line)
+    found = re.match(r" {0,3}(`{3,}|~{3,})", line)
     if found is None:
         return fence
     if not fence:
@@ -231,7 +227,7 @@ def _parts(text: str) -> Iterator[str]:
         else:
             yield "\n".join(part)
             part = []
-    yield from _BLANK_LINES.split("\n".join(part))
+    yield from re.split(r"\n\s*\n", "\n".join(part))
 
 
 def _below(line: str, parts: Iterable[str]) -> str:
@@ -239,7 +235,7 @@ def _below(line: str, parts: Iterable[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    return _BARE.sub(r"\\|", " ".join(text.split()))
+    return re.sub(r"(?<!\\)\|", r"\\|", " ".join(text.split()))
 
 
 def _shape(text: str) -> str:

@@ -40,9 +40,6 @@ FRAME: Final = {
     "aside": ("main", "article"),
 }
 """Parts of a page's frame, and the elements inside which they are text of the document."""
-CONTROLS: Final = frozenset({"select", "textarea", "datalist", "button"})
-LABELS: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt")
-"""Elements inside which a button is a heading that opens the text below it."""
 BLOCKS: Final = (
     "address", "aside", "center", "dialog", "details", "fieldset", "figure", "footer", "form",
     "header", "hgroup", "legend", "main", "search", "summary",
@@ -65,15 +62,8 @@ WORD_STYLES: Final = "\n".join(
        for level in (7, 8, 9)]
 )  # fmt: skip
 """Headings of Word in addition to those that mammoth knows."""
-RAISED: Final = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
-BACK_TO_TEXT: Final = "↑</a>"
-"""mammoth's link from a note back to the text."""
 W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_RAISED_FIGURE: Final = re.compile(r"\[?([+\-\u2212]?\d{1,3})\]?")
-_ITEM: Final = re.compile(r"(?:[*+-]|\d{1,4}\.)\s+")
-_PARTS: Final = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
-_OFF: Final = ("0", "false", "off")
 
 
 def html_pages(data: bytes | str) -> list[str]:
@@ -124,7 +114,8 @@ def docx_pages(data: bytes) -> list[str]:
         raise
     except Exception as error:  # damaged XML and archives raise any error
         raise InputError(f"is no Word document that can be read: {error}") from error
-    return html_pages(html.replace(BACK_TO_TEXT, "</a>"))
+    # mammoth's link from a note back to the text
+    return html_pages(html.replace("↑</a>", "</a>"))
 
 
 def seen_text(data: bytes) -> io.BytesIO:
@@ -141,7 +132,7 @@ def seen_text(data: bytes) -> io.BytesIO:
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(found, "w") as new:
         for part in old.infolist():
             content = old.read(part)
-            if _PARTS.fullmatch(part.filename):
+            if re.fullmatch(r"word/(?:document|footnotes|endnotes)\d*\.xml", part.filename):
                 root = ElementTree.fromstring(content)
                 _rewrite(root)
                 content = ElementTree.tostring(root, "utf-8")
@@ -180,8 +171,11 @@ def _take_frame_off(soup: Tag) -> None:
         if element.name == "main" and element.has_attr("hidden"):
             element.name = "div"
         name = element.name
-        if name in CONTROLS:
-            unseen = element.find_parent("form") and not element.find_parent(LABELS)
+        if name in {"select", "textarea", "datalist", "button"}:
+            # Elements inside which a button is a heading that opens the text below it
+            unseen = element.find_parent("form") and not element.find_parent(
+                ("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt")
+            )
         else:
             unseen = name in UNSEEN or (name in FRAME and not element.find_parent(FRAME[name]))
         if unseen:
@@ -203,10 +197,10 @@ def _main_part(soup: Tag) -> Tag:
 
 def _raise(element: Tag) -> None:
     """Write a raised figure in raised signs: it is a power or the mark of a note, no digit more."""
-    found = _RAISED_FIGURE.fullmatch(element.get_text(strip=True))
+    found = re.fullmatch(r"\[?([+\-\u2212]?\d{1,3})\]?", element.get_text(strip=True))
     after = element.next_sibling
     if found and not (isinstance(after, str) and after.lstrip()[:1] in ("/", "\u2044")):
-        element.string = found[1].translate(RAISED)
+        element.string = found[1].translate(str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻"))
     elif found:
         element.string = f" {found[1]}"
 
@@ -232,8 +226,9 @@ def _converter() -> MarkdownConverter:
         """Markdown whose tables have the cells that a reader sees below each head."""
 
         def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-            parts = [_ITEM.sub("", line.strip(), count=1) if el.find("li") else line.strip()
-                     for line in text.splitlines() if line.strip()]  # fmt: skip
+            parts = [line.strip() for line in text.splitlines() if line.strip()]
+            if el.find("li"):
+                parts = [re.sub(r"^(?:[*+-]|\d{1,4}\.)\s+", "", line) for line in parts]
             pictures = [str(image.get("alt", "")) for image in el.find_all("img")]
             return (", " if el.find("li") else " ").join(parts or filter(None, pictures))
 
@@ -298,7 +293,7 @@ def _rewrite(element: ElementTree.Element) -> None:
 
 def _hidden(run: ElementTree.Element) -> bool:
     mark = run.find(f"{W}rPr/{W}vanish")
-    return mark is not None and mark.get(f"{W}val") not in _OFF
+    return mark is not None and mark.get(f"{W}val") not in ("0", "false", "off")
 
 
 def _run(text: str) -> ElementTree.Element:

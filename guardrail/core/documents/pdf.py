@@ -18,16 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["pages_of"]
 
 MAX_PAGES: Final = 2_000
-LARGER: Final = 1.15
-"""Letters larger than the usual ones by this factor make a heading."""
-HEADING_WORDS: Final = 14
-"""Most words of a heading."""
-APART: Final = 0.8
-"""A gap of more than this share of a line's height begins a paragraph."""
-LIST_MARK: Final = re.compile(r"[-*+•‣◦–]\s|\(?\d{1,3}[.)]\s")
 
-ALIGNED: Final = 2.0
-"""Columns that are no further apart than this are the same, in points."""
 DIGITS: Final = re.compile(r"\d+")
 
 
@@ -118,8 +109,8 @@ def _goes_on(before: Sequence[_Block], blocks: Sequence[_Block]) -> int | None:
     last, first = before[above[-1]].grid, blocks[tables[0]].grid
     if last is None or first is None:
         return None
-    pairs = zip(last.edges, first.edges, strict=False)
-    aligned = len(last.edges) == len(first.edges) and all(abs(a - b) <= ALIGNED for a, b in pairs)
+    pairs = zip(last.edges, first.edges, strict=False)  # Columns within two points are the same
+    aligned = len(last.edges) == len(first.edges) and all(abs(a - b) <= 2.0 for a, b in pairs)
     frames = [{DIGITS.sub("", block.text) for block in page} for page in (before, blocks)]
     between = (*before[above[-1] + 1 :], *blocks[: tables[0]])
     framed = all(DIGITS.sub("", block.text) in frames[0] & frames[1] for block in between)
@@ -131,9 +122,15 @@ def _lines(blocks: Iterable[_Block]) -> Iterator[str]:
     before: _Block | None = None
     paragraph = ""
     for block in blocks:
-        gap = before is not None and block.top - before.bottom > APART * (block.bottom - block.top)
+        # A gap of more than this share of a line's height begins a paragraph
+        gap = before is not None and block.top - before.bottom > 0.8 * (block.bottom - block.top)
         plain = block.kind == before.kind == "text" if before is not None else False
-        if plain and not gap and not LIST_MARK.match(block.text) and paragraph[-1:] != ":":
+        if (
+            plain
+            and not gap
+            and not re.match(r"[-*+•‣◦–]\s|\(?\d{1,3}[.)]\s", block.text)
+            and paragraph[-1:] != ":"
+        ):
             hyphen = paragraph.endswith("-") and block.text[:1].islower()
             paragraph = paragraph[:-1] + block.text if hyphen else f"{paragraph} {block.text}"
         else:
@@ -152,8 +149,8 @@ def _line(line: dict[str, Any], usual: float) -> _Block:
     sizes = Counter(round(char["size"], 1) for char in line["chars"])
     size = sizes.most_common(1)[0][0]
     bold = all("bold" in char["fontname"].lower() for char in line["chars"] if char["text"].strip())
-    short = len(text.split()) <= HEADING_WORDS and any(sign.isalpha() for sign in text)
-    heading = short and text[-1:] not in ".:;,!?" and (size > LARGER * usual or bold)
+    short = len(text.split()) <= 14 and any(sign.isalpha() for sign in text)
+    heading = short and text[-1:] not in ".:;,!?" and (size > 1.15 * usual or bold)
     return _Block(
         f"## {text}" if heading else text,
         line["top"],

@@ -31,7 +31,6 @@ AT_ONCE: Final = 4
 """Documents that are read at once; more wait."""
 MAX_TEXT: Final = 64 * 1024 * 1024
 """Maximum length of a document's text in characters, the same as of a plain text file."""
-_MARKDOWN: Final = (".md", ".markdown", ".mdx")
 _ROOM = threading.BoundedSemaphore(AT_ONCE)
 
 Reader = Callable[[bytes], list[str]]
@@ -150,7 +149,9 @@ def _text(data: bytes, name: str) -> Iterable[Page]:
             f"{name} is not UTF-8 text (byte 0x{error.object[error.start]:02X} at "
             f"{error.start}); save it as UTF-8"
         ) from error
-    return [Page(shown(text) if Path(name).suffix.lower() in _MARKDOWN else text)]
+    return [
+        Page(shown(text) if Path(name).suffix.lower() in (".md", ".markdown", ".mdx") else text)
+    ]
 
 
 def main() -> None:

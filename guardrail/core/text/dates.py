@@ -17,11 +17,9 @@ from guardrail.core.text.words import plain
 
 T = TypeVar("T")
 
-DIGIT = re.compile(r"\d")
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>\d{3,4})(?!\d)(?![.,]\d)"
 RECENT = r"(?:1[0-9]|20)\d\d"
-LEAP_YEAR = 2000
 ERA = r"(?:\s*(?P<era>(?-i:BCE?|B\.C\.|CE|AD|A\.D\.)))?"
 
 
@@ -59,7 +57,8 @@ class Date(NamedTuple):
         """What of it the calendar has: of 31 June the month, of a month 13 the year."""
         if self.month is None or not 1 <= self.month <= 12:
             return self._replace(month=None, day=None)
-        days = range(1, monthrange(self.year or LEAP_YEAR, self.month)[1] + 1)
+        # Of no year: those of a leap year
+        days = range(1, monthrange(self.year or 2000, self.month)[1] + 1)
         return self if self.day is None or self.day in days else self._replace(day=None)
 
 
@@ -159,7 +158,7 @@ def find_dates(text: str, *, yearless: bool = False) -> list[Date]:
     With ``yearless`` a day of a month counts without a year.
     """
     text = plain(text)
-    return _first_matches(text, _forms(yearless), _read) if DIGIT.search(text) else []
+    return _first_matches(text, _forms(yearless), _read) if re.search(r"\d", text) else []
 
 
 def _first_matches(

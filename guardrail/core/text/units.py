@@ -12,16 +12,6 @@ from guardrail.core.text.words import content_stems, property_words, remembered,
 MONEY = "money "
 """Begins the measure of every currency; its code follows."""
 
-SIGN = re.compile(r"[(\[]\s*([^\w\s()\[\]]+)\s*[)\]]\s*$")
-"""A sign in brackets at the end of a label: *price (£)*, *share [%]*."""
-
-
-WORDS_APART = re.compile(r"\w[_\s(\[/-]+\S")
-"""A label whose words are apart; of camel case the last word may be no unit."""
-
-SCALED_CODE = re.compile(r"(k|m|mn|bn)([a-z]{3})")
-"""A scale with the code of a currency, as in *keur*."""
-
 
 class Unit(NamedTuple):
     """A unit.
@@ -146,16 +136,17 @@ class Head(NamedTuple):
 def head_of(label: str) -> Head:
     """Read a label such as ``price_gbp``, ``weight (kg)`` or ``revenue (in thousands of EUR)``."""
     words = property_words(label).split()
-    sign = SIGN.search(label)
+    sign = re.search(r"[(\[]\s*([^\w\s()\[\]]+)\s*[)\]]\s*$", label)
     unit = _symbols().get(sign[1]) if sign else None
     per, scale = "", 1.0
     if "per" in words[1:-1]:
         place = words.index("per")
         per = stem(words[place + 1].removesuffix("s"))
         words = [*words[:place], *words[place + 2 :]]
-    while len(words) > 1 and WORDS_APART.search(label):
+    # A label whose words are apart; of camel case the last word may be no unit
+    while len(words) > 1 and re.search(r"\w[_\s(\[/-]+\S", label):
         word, before = words[-1], words[-2]
-        short = SCALED_CODE.fullmatch(word)
+        short = re.fullmatch(r"(k|m|mn|bn)([a-z]{3})", word)
         money = _labelled().get(before)
         if word in ("m", "b") and money and money.measure.startswith(MONEY):
             scale *= _scales()[word]

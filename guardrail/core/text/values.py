@@ -121,28 +121,13 @@ VERSION_WORD = re.compile(
     re.IGNORECASE,
 )
 
-ALNUM = re.compile(r"\w")
-ACCOUNTED = re.compile(r"\(\d[\d.,' ]*\)")
-"""A negative amount in accounts: *(250)*."""
-
-DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
-"""A duration of ISO 8601."""
 
 CONVERTED = 0.012
 """Relative tolerance between units: 330 metres are 1,083 feet."""
 
-ROUNDED = 0.05
-"""The same at most for a rounding to whole units: one hour is no round figure for 90 minutes."""
-
-UNHEDGED = 0.0025
-"""Relative rounding at most of figures with closing zeros: 546,000 for 546,321. *1,900 euros* is no
-rounding of 1,850, unless it says *about*."""
 
 CALENDAR = 0.025
 """The same between units of time, as months and years differ in length."""
-
-BLURRED = 0.1
-"""Relative tolerance of *about*, beyond the rounding of its digits."""
 
 
 class Version(NamedTuple):
@@ -180,7 +165,7 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
 
     Numbers without a unit have ``unit``, which the label of a property may tell.
     """
-    if not ALNUM.search(text):
+    if not re.search(r"\w", text):
         return []
     text = plain(text)
     found: list[TypedValue] = []
@@ -251,9 +236,10 @@ def _plain_cell(written: str) -> str:
     cell = written.strip()
     if cell.casefold() in lexicon_set("numbers", "missing"):
         return ""
-    if ACCOUNTED.fullmatch(cell):
+    if re.fullmatch(r"\(\d[\d.,' ]*\)", cell):
         return f"-{cell[1:-1]}"
-    if (span := DURATION.fullmatch(cell)) and any(span.groups()):
+    span = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", cell)
+    if span and any(span.groups()):
         parts = zip(span.groups(), ("days", "hours", "minutes", "seconds"), strict=True)
         return " ".join(f"{size} {unit}" for size, unit in parts if size)
     return cell
@@ -404,16 +390,19 @@ def _slack(claimed: Quantity, known: Quantity) -> float:
     size = max(abs(claimed.high * factor), abs(known.high * held_factor))
     digits = len(f"{abs(claimed.high):.10g}".replace(".", "").strip("0"))
     rounded = 0.5 * claimed.step * factor if digits >= 2 or claimed.step < 1.0 else 0.0
-    plausible = claimed.scaled or claimed.step <= 1.0 or rounded <= UNHEDGED * size
+    # Relative rounding at most of figures with closing zeros: 546,000 for 546,321. 1,900 euros is
+    # no rounding of 1,850, unless it says about.
+    plausible = claimed.scaled or claimed.step <= 1.0 or rounded <= 0.0025 * size
     coarser = claimed.step * factor > known.step * held_factor
     slack = rounded if coarser and plausible else 1e-9 * size
     if claimed.unit != known.unit and claimed.unit and known.unit:
         share = CALENDAR if claimed.unit.measure == "time" else CONVERTED
-        slack = max(slack, share * size, min(_half_digit(claimed), ROUNDED * size))
+        # The same at most for a rounding to whole units: one hour is no round figure for 90 minutes
+        slack = max(slack, share * size, min(_half_digit(claimed), 0.05 * size))
         if claimed.unit.offset or known.unit.offset:
             slack = max(slack, 0.6 * max(claimed.step * factor, known.step * held_factor))
     if Bound.ABOUT in (claimed.bound, known.bound):
-        slack = max(slack, BLURRED * size, rounded)
+        slack = max(slack, 0.1 * size, rounded)
     return slack
 
 

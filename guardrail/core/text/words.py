@@ -121,8 +121,6 @@ TOKEN = re.compile(
 
 A number's thousands may stand apart: *9,750*, *9'750*, *9 750*."""
 
-GROUPED = re.compile(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3}")
-"""Thousands separated by commas, apostrophes or spaces; lakhs and crores."""
 CONTINENTAL = re.compile(
     r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:[.' ]\d{3})+,\d{1,2}|\d+,\d{1,2}"
 )
@@ -142,9 +140,6 @@ PLAIN_SIGNS = str.maketrans(
 EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
 """Marks before and behind emphasised words."""
 
-MARKS = re.compile(r"[\"*_`#|]+")
-EDGES = " .,;:!•'"
-"""Marks that say nothing, within a sentence and at its ends."""
 
 MIN_STEM = 4
 
@@ -262,15 +257,13 @@ def _adds(group: float, value: float, *, joined: bool) -> bool:
     )
 
 
-LARGEST = 1e30
-"""Largest number that is compared."""
-
-
 def plain_figures(word: str) -> str:
     """Figures without thousands separators and with a decimal point: ``2.490,00`` → ``2490.00``."""
     if CONTINENTAL.fullmatch(word):
         return re.sub(r"[.' ]", "", word).replace(",", ".")
-    return re.sub(r"[,' ]", "", word) if GROUPED.fullmatch(word) else word
+    # Thousands separated by commas, apostrophes or spaces; lakhs and crores
+    grouped = re.fullmatch(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3}", word)
+    return re.sub(r"[,' ]", "", word) if grouped else word
 
 
 @remembered(16_384)
@@ -284,7 +277,7 @@ def digits_of(word: str) -> float | None:
         number = float(plain_figures(word))
     except ValueError:
         return None
-    return number if number <= LARGEST else None
+    return number if number <= 1e30 else None
 
 
 @remembered(16_384)
@@ -304,8 +297,8 @@ def content_stems(text: str) -> frozenset[str]:
 @remembered(16_384)
 def copy_key(text: str) -> str:
     """A sentence without case, emphasis, quotation marks, list marks and closing punctuation."""
-    bare = MARKS.sub(" ", plain(text)).casefold()
-    return " ".join(bare.split()).strip(EDGES).removeprefix("- ").removesuffix("'")
+    bare = re.sub(r"[\"*_`#|]+", " ", plain(text)).casefold()
+    return " ".join(bare.split()).strip(" .,;:!•'").removeprefix("- ").removesuffix("'")
 
 
 def runs_of(tokens: Sequence[Token], wanted: Sequence[str]) -> list[Span]:

@@ -38,20 +38,9 @@ __all__ = [
     "explanation_of",
 ]
 
-NOT_JUDGED = "not judged: the answer has more sentences than are judged of one"
-"""The note of a sentence behind the bound."""
-
 
 DERIVED = frozenset({"category", "na", "judgement"})
 """Fields of a written sentence that follow from its others."""
-
-VERDICT_OF = {
-    Category.SUPPORTIVE: Verdict.SUPPORTED,
-    Category.PARTIALLY_SUPPORTIVE: Verdict.UNSUPPORTED,
-    Category.IRRELEVANT: Verdict.UNSUPPORTED,
-    Category.CONTRADICTORY: Verdict.CONTRADICTED,
-}
-"""The verdict behind each category of CAQA."""
 
 
 class SpanKind(StrEnum):
@@ -155,7 +144,12 @@ class Sentence(Value):
         kept = {name: value for name, value in fields.items() if name not in DERIVED}
         category = fields.get("category")
         if "verdict" not in kept and category is not None:
-            kept["verdict"] = VERDICT_OF[Category(category)]
+            kept["verdict"] = {
+                Category.SUPPORTIVE: Verdict.SUPPORTED,
+                Category.PARTIALLY_SUPPORTIVE: Verdict.UNSUPPORTED,
+                Category.IRRELEVANT: Verdict.UNSUPPORTED,
+                Category.CONTRADICTORY: Verdict.CONTRADICTED,
+            }[Category(category)]
             kept["partial"] = category == Category.PARTIALLY_SUPPORTIVE
         return kept
 
@@ -196,7 +190,13 @@ class Sentence(Value):
     @classmethod
     def not_judged(cls, text: str, start: int, end: int) -> Self:
         """A sentence that was not judged, since the answer has too many."""
-        return cls(text=text, start=start, end=end, verdict=Verdict.NOT_CHECKED, note=NOT_JUDGED)
+        return cls(
+            text=text,
+            start=start,
+            end=end,
+            verdict=Verdict.NOT_CHECKED,
+            note="not judged: the answer has more sentences than are judged of one",
+        )
 
     @property
     def behind_the_bound(self) -> bool:

@@ -347,11 +347,6 @@ UNFITTED_SUPPORT = {
     "missing": -3.0,
     "contradicts": -4.0,
 }
-UNFITTED_SUPPORT_IN_PROSE = {
-    "support": 1.0,
-    "missing": -3.0,
-    "contradicts": -4.0,
-}
 UNFITTED_CONTRADICTION = {
     "contradiction": 1.0,
     "carries": -1.0,
@@ -400,7 +395,7 @@ class Weighing(Value):
     """
 
     triples: Weights = Weights()
-    passages: Weights = Weights(support=UNFITTED_SUPPORT_IN_PROSE)
+    passages: Weights = Weights(support={"support": 1.0, "missing": -3.0, "contradicts": -4.0})
 
 
 def features_of(grounding: Grounding, findings: Sequence[Finding]) -> dict[str, float]:

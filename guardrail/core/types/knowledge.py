@@ -34,10 +34,6 @@ __all__ = [
 ]
 
 
-_IDENTIFIER_BREAK = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])")
-"""Where an identifier's words meet: ``battery_life``, ``releaseDate``."""
-
-
 class Entity(Value):
     """A node of the knowledge graph.
 
@@ -215,7 +211,8 @@ Evidence = Triple | Passage
 
 def name_in_words(name: str) -> str:
     """The name of a property or a key in words: *battery_life* is *battery life*."""
-    return _IDENTIFIER_BREAK.sub(" ", name)
+    # Where an identifier's words meet: battery_life, releaseDate
+    return re.sub(r"_+|(?<=[a-z0-9])(?=[A-Z])", " ", name)
 
 
 def passage_of_document(document: object) -> Passage | None:
