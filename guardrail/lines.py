@@ -65,10 +65,6 @@ ROWS_PER_CALL = 32
 DIGITS = 6
 """Digits after the decimal point: more precise than any judge's probability, and without
 floating-point noise such as 0.30000000000000004."""
-SIMILARITY = 0.75
-"""Similarity (``difflib`` ratio) of a key and a field from which on the key counts as a typo."""
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
-"""What ``surrogateescape`` makes of a byte that is not UTF-8."""
 
 
 class Row(BaseModel):
@@ -92,7 +88,7 @@ class Row(BaseModel):
         for key in self.model_extra or {}:
             meant = self.other_names.get(key.lower())
             if meant is None:
-                near = get_close_matches(key.lower(), missing, n=1, cutoff=SIMILARITY)
+                near = get_close_matches(key.lower(), missing, n=1, cutoff=0.75)
                 meant = near[0] if near else None
             if meant in missing:
                 raise ValueError(f"there is no field {in_short(key)}; did you mean {meant!r}?")
@@ -365,7 +361,8 @@ def json_line(value: object) -> str:
 def _json_object(line: str) -> dict[str, object]:
     if reading.is_cut(line):
         raise ValueError(f"longer than {reading.LONGEST_LINE} characters")
-    if wrong := _NOT_UTF8.search(line):
+    # What surrogateescape makes of a byte that is not UTF-8
+    if wrong := re.search("[\udc80-\udcff]", line):
         raise ValueError(f"not UTF-8: the byte 0x{ord(wrong.group()) - 0xDC00:02X}")
     try:
         raw = finite_json(line)

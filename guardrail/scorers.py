@@ -47,11 +47,6 @@ SCORERS = {
 }
 """Scorers by name, loaded when first named: ``module:factory``."""
 
-PARTIAL_CREDIT = 0.75
-"""A sentence that lacks support in part earns at most this share of a supported one."""
-
-NO_CLAIM = "the answer makes no claim that could be checked"
-
 
 class ScoringRequest(NamedTuple):
     """What a scorer reads of one answer.
@@ -144,7 +139,7 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
     cited = {citation for sentence in sentences for citation in sentence.citations}
     count = Score(value=float(len(cited)))
     if not claims:
-        none = Score(reason=NO_CLAIM)
+        none = Score(reason="the answer makes no claim that could be checked")
         return dict.fromkeys(CLAIM_SCORES, none) | {"citations": count}
     total = len(claims)
     supported = [claim for claim in claims if claim.verdict is Verdict.SUPPORTED]
@@ -188,7 +183,8 @@ def _credit(sentence: Sentence) -> float:
     if not sentence.partial:
         return 0.0
     supported = sum(span.kind is SpanKind.SUPPORTED for span in sentence.spans)
-    return PARTIAL_CREDIT * supported / max(1, len(sentence.spans))
+    # A sentence that lacks support in part earns at most this share of a supported one
+    return 0.75 * supported / max(1, len(sentence.spans))
 
 
 FACTS_PER_TEXT = 12
@@ -387,12 +383,13 @@ class RelevanceScorer:
         """Score n answers; one without a question has no value."""
         cosines = self._encoder.relevance([(item.question, item.answer.text) for item in batch])
         return [
-            {"relevance": _relevance(cosine) if item.question.strip() else NO_QUESTION}
+            {
+                "relevance": _relevance(cosine)
+                if item.question.strip()
+                else Score(reason="there is no question")
+            }
             for item, cosine in zip(batch, cosines, strict=True)
         ]
-
-
-NO_QUESTION = Score(reason="there is no question")
 
 
 def _relevance(cosine: float) -> Score:

@@ -34,14 +34,6 @@ if TYPE_CHECKING:
     from guardrail.models.base import LanguageModel
 
 
-ROUNDS = 3
-"""Times that an answer is judged again with fewer corrections before none is kept."""
-
-NOT_ASKED = Problem(
-    part="correction",
-    message="a dry run asks no model; live it is asked for each sentence that no edit corrects",
-)
-
 WORD = re.compile(r"\w+(?:[.,:'’-]\w+)*")
 
 
@@ -97,7 +89,13 @@ class Correcting(NamedTuple):
         drafts: list[list[_Draft]] = [[] for _ in checked]
         if dry_run:
             for place in {place for place, _ in left}:
-                problems[place] = [NOT_ASKED]
+                problems[place] = [
+                    Problem(
+                        part="correction",
+                        message="a dry run asks no model; live it is asked for each sentence that "
+                        "no edit corrects",
+                    )
+                ]
         elif left:
             wrong = [
                 Wrong(
@@ -138,7 +136,7 @@ class Correcting(NamedTuple):
             for place, new in enumerate(drafts)
             if new
         }
-        for _ in range(ROUNDS):
+        for _ in range(3):
             if not trial:
                 break
             judged = await self.judge([_row(checked[n], some) for n, some in trial.items()])

@@ -47,37 +47,12 @@ if TYPE_CHECKING:
 SURE = 0.5
 """Least probability at which the judge's score of a word counts."""
 
-LEAST_SHARED = 2
-"""Least number of words that a sentence shares with the sentence of prose whose value it takes."""
 
-MOST_RATIO = 1e4
-"""A number this many times smaller counts in a scale that its column does not name."""
-
-TEN_THOUSAND = 10_000
-LONGEST_NAME = 60
-SPELLING = 0.85
-"""Names this similar are two spellings of one."""
-
-FIGURES = re.compile(r"\d(?:[\d,.' ]*\d)?")
-THOUSANDS = re.compile(r"\d([,' ])\d{3}(?!\d)")
-ARTICLE = re.compile(r"\b(?P<article>an?)\s$", re.IGNORECASE)
-VOWEL_FIGURES = re.compile(r"8|1[18](?!\d)(?!,\d{3},)")
-"""Figures that are spoken with a vowel first: eight, eleven, eighteen."""
-
-JOINTS = (", ", " of ", " of the ", " & ")
-INITIALS = re.compile(r"(?<![\w.])(?:[A-Z]\. ?)+$")
-PARTIAL_NAME = re.compile(r" of (?:the )?[A-Z]")
-REST_OF_NAME = re.compile(r"\b[A-Z][\w'’-]* of (?:the )?$")
 QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 """What distinguishes namesakes in labels; prose omits it."""
 
-OPENER = re.compile(r"(?P<word>yes|no)(?=,|\s[-–—])", re.IGNORECASE)
 MODIFIERS = frozenset({"amod", "compound", "nmod"})
 NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
-ADJECTIVES = frozenset({"JJ", "JJR", "JJS", "VBG", "VBN"})
-FINITE = frozenset({"MD", "VBZ", "VBP", "VBD"})
-RELATIVE = frozenset({"WDT", "WP", "WP$", "WRB"})
-"""Tags of the Penn Treebank and dependency labels of spaCy."""
 
 
 class Edit(NamedTuple):
@@ -234,7 +209,7 @@ def _of_prose(claim: Claim, claimed: TypedValue, evidence: Premises) -> tuple[Ed
     if not found or [item[0] for item in found[:2]] == [found[0][0]] * 2:
         return ()
     shared, alone, number, held = found[0]
-    if shared < max(LEAST_SHARED, len(words) / 2) or len(held) > 1:
+    if shared < max(2, len(words) / 2) or len(held) > 1:
         return ()
     edit = value_edit(claim.text, claimed, held[0], number)
     return () if edit is None or any(item[1] > alone for item in found) else (edit,)
@@ -275,14 +250,14 @@ def _quantities(text: str, mine: Quantity, held: Quantity, held_text: str) -> It
     value = round(held.low * scale, 9)
     counts = (mine.high == 1) is not (value == 1)
     behind = text[mine.number_end : mine.end] or text[mine.end :][:2]
-    if offset or (value and abs(mine.low / value) > MOST_RATIO):
+    if offset or (value and abs(mine.low / value) > 1e4):
         return
     if held.low != held.high or mine.low != mine.high or (counts and behind[-1:].isalpha()):
         if mine.unit == held.unit and mine.unit is not None:
             yield held_text
         return
     written = text[mine.start : mine.number_end]
-    figures = FIGURES.search(written)
+    figures = re.search(r"\d(?:[\d,.' ]*\d)?", written)
     before = "" if mine.words or figures is None else written[: figures.start()].removeprefix("-")
     number = (mine.words and _in_words(value, written)) or _figures(value, written, held_text, mine)
     yield f"{'-' if value < 0 else ''}{before}{number}{text[mine.number_end : mine.end]}"
@@ -301,9 +276,9 @@ def _figures(value: float, written: str, held: str, mine: Quantity) -> str:
     cents = places == 1 or (not places and re.search(r"\.\d\d$", written))
     if cents and mine.unit and mine.unit.measure.startswith(MONEY):
         places = 2
-    mark = "," if abs(value) >= TEN_THOUSAND else ""
+    mark = "," if abs(value) >= 10_000 else ""
     for like in (held, written):
-        if separated := THOUSANDS.search(like):
+        if separated := re.search(r"\d([,' ])\d{3}(?!\d)", like):
             mark = separated[1]
         elif re.search(r"\d{4}", like):
             mark = ""
@@ -334,7 +309,7 @@ def _dates(written: str, mine: Date, held: Date) -> Iterator[str]:
 
 def _with_article(text: str, start: int, new: str) -> tuple[int, str]:
     """Where a replacement starts and what it writes, with a fitting article before it."""
-    before = ARTICLE.search(text[:start])
+    before = re.search(r"\b(?P<article>an?)\s$", text[:start], flags=re.IGNORECASE)
     article = before and before["article"][0] + ("n" if _opens_with_vowel(new) else "")
     if before is None or article == before["article"]:
         return start, new
@@ -345,7 +320,8 @@ def _opens_with_vowel(words: str) -> bool:
     """True if the first word is spoken with a vowel at its start."""
     word = fold(re.split(r"[\s-]", words.lstrip("\"'(*_"))[0])
     if word[:1].isdigit():
-        return VOWEL_FIGURES.match(word) is not None
+        # Figures that are spoken with a vowel first: eight, eleven, eighteen
+        return re.match(r"8|1[18](?!\d)(?!,\d{3},)", word) is not None
     sounds = lexicon("grammar")
     vowel = word[:1] in "aeiou" and not word.startswith(tuple(sounds["consonant"]))
     return vowel or word.startswith(tuple(sounds["silent"]))
@@ -380,7 +356,7 @@ def _of_name(claim: Claim, evidence: Premises, against: int) -> list[Edit]:
     rest = content_stems(f"{text[:start]} {text[end:]}")
     alike = SequenceMatcher(a=fold(text[start:end]), b=fold(new), autojunk=False).ratio()
     nations = _nation(text[start:end]), _nation(new)
-    if alike >= SPELLING or content_stems(new) & rest or nations[0][0] != nations[1][0]:
+    if alike >= 0.85 or content_stems(new) & rest or nations[0][0] != nations[1][0]:
         return []
     if any(
         {nations[0][1], nations[1][1]} <= {*row["names"], *row["peoples"]}
@@ -412,7 +388,7 @@ def _nation(name: str) -> tuple[str, str]:
 
 def _is_name(statement: Statement) -> bool:
     value = statement.value_text.strip()
-    short = len(value) <= LONGEST_NAME and value[:1].isupper()
+    short = len(value) <= 60 and value[:1].isupper()
     return short and not statement.values and statement.yes is None
 
 
@@ -432,13 +408,13 @@ def _unsupported_names(claim: Claim, evidence: Premises) -> list[Span]:
     for span in claim.names:
         if meets(span, known) or content_stems(text[slice(*span)]) & properties:
             continue
-        if found and text[found[-1][1] : span[0]] in JOINTS:
+        if found and text[found[-1][1] : span[0]] in (", ", " of ", " of the ", " & "):
             found[-1] = (found[-1][0], span[1])
         else:
-            initials = INITIALS.search(text[: span[0]])
+            initials = re.search(r"(?<![\w.])(?:[A-Z]\. ?)+$", text[: span[0]])
             found.append((initials.start() if initials else span[0], span[1]))
-    found = [(start, end) for start, end in found if not PARTIAL_NAME.match(text[end:])
-             and not REST_OF_NAME.search(text[:start])]  # fmt: skip
+    found = [(start, end) for start, end in found if not re.match(r" of (?:the )?[A-Z]", text[end:])
+             and not re.search(r"\b[A-Z][\w'’-]* of (?:the )?$", text[:start])]  # fmt: skip
     if len(found) < 2 or evidence.grounding is None:
         return found
     words = [(word.start, word.end) for word in evidence.grounding.words if
@@ -452,15 +428,17 @@ def _unsupported_names(claim: Claim, evidence: Premises) -> list[Span]:
 def _of_yes_no(claim: Claim, span: Span, number: int, statement: Statement) -> tuple[Edit, ...]:
     """Negate a clause, or take its negation out, from its last verb before the property's words."""
     assert statement.fact is not None
-    text, opener = claim.stretch.text, OPENER.match(claim.stretch.text)
+    text = claim.stretch.text
+    opener = re.match(r"(?P<word>yes|no)(?=,|\s[-–—])", text, flags=re.IGNORECASE)
     [doc] = parse([text])
     floor = max(span[0], opener.end() if opener else 0)
     clause = [token for token in doc if floor <= token.idx < span[1]]
     wanted = content_stems(property_words(statement.fact.property))
     named = [place for place, token in enumerate(clause) if content_stems(token.text) & wanted]
-    verbs = [n for n, token in enumerate(clause[: max(named, default=0)]) if token.tag_ in FINITE]
+    finite = {"MD", "VBZ", "VBP", "VBD"}
+    verbs = [n for n, token in enumerate(clause[: max(named, default=0)]) if token.tag_ in finite]
     clause = clause[verbs[-1] :] if verbs else []
-    if not clause or any(token.tag_ in RELATIVE for token in doc[clause[0].i :]):
+    if not clause or any(token.tag_ in {"WDT", "WP", "WP$", "WRB"} for token in doc[clause[0].i :]):
         return ()  # *has a car park, which is free*: the rest would refer to nothing
     found = _affirmed(clause) if statement.yes else _negated(clause)
     if found is None:
@@ -487,7 +465,8 @@ def _negated(clause: Sequence[Token]) -> tuple[int, int, str] | None:
         if after.lower_ in lexicon_set("function_words", "articles"):
             return start, after.idx + len(after), f"{word} no"
         # *has two*, *has its own*, *has always been* are negated in another way
-        return (start, end, f"{word} no") if after.tag_ in NOUNS | ADJECTIVES else None
+        adjectives = {"JJ", "JJR", "JJS", "VBG", "VBN"}
+        return (start, end, f"{word} no") if after.tag_ in NOUNS | adjectives else None
     return (start, end, f"does not {_base(verb.lower_)}") if verb.tag_ == "VBZ" else None
 
 

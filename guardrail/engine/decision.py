@@ -190,7 +190,6 @@ def _key(answer: GuardedAnswer, name: str) -> tuple[bool, bool, float, int, floa
 
 
 RANK = "rank "
-DECIDE = ("", "", "score", "sentences corrected", "different citations", "share without support")
 
 
 def _place_reason(
@@ -207,7 +206,8 @@ def _place_reason(
 def _decided(place: int, keys: Sequence[tuple[float, ...]]) -> str:
     """What decided against the answer before, of the first against the next, if not the score."""
     rival = place - 1 if place else 1
-    pairs = zip(DECIDE, keys[place], keys[rival], strict=True) if len(keys) > 1 else ()
+    names = ("", "", "score", "sentences corrected", "different citations", "share without support")
+    pairs = zip(names, keys[place], keys[rival], strict=True) if len(keys) > 1 else ()
     for name, own, other in pairs:
         if own != other:
             seen = not name or (name == "score" and f"{own:.2f}" != f"{other:.2f}")

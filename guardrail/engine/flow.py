@@ -68,12 +68,6 @@ ROWS_PER_PASS = 64
 """Rows of a batch that are judged together: enough to fill the judge, few enough to keep memory
 flat."""
 
-STUCK_PER_WORKER = 4
-"""Abandoned calls that may hang for each concurrent one, before answers return at once."""
-
-PROBES = 3
-"""Rows that fail alone, none having come through, before a part is taken to be down: enough to
-tell a bad row from a dead part, few enough not to keep callers of a dead one waiting."""
 
 UNPLACED = (
     "which places lie in which is not known, so that a wider place than the graph's may be called "
@@ -145,7 +139,8 @@ class Engine:
         self.parts = parts
         self._retriever = retriever
         calls = config.limits.concurrency
-        self.workers = Workers(calls, STUCK_PER_WORKER * calls)
+        # Abandoned calls that may hang for each concurrent one, before answers return at once
+        self.workers = Workers(calls, 4 * calls)
         self.recorder = Recorder(config.log, log)
 
     @foreign("loading the parts", GuardrailError)
@@ -450,7 +445,10 @@ class Engine:
         alone: list[Checked] = []
         for row in rows:
             alone += ground([row])
-            if len(alone) == PROBES and all(item.problems for item in alone):
+            # Rows that fail alone, none having come through, before a part is taken to be down:
+            # enough to tell a bad row from a dead part, few enough not to keep callers of a dead
+            # one waiting
+            if len(alone) == 3 and all(item.problems for item in alone):
                 return checked
         return alone
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog
 
 
-WRITERS = 2
-"""Threads that write; a log has one writer at a time, so that more would wait for each other."""
 HELD_UP = 32
 """Writes that hang and are no longer waited for, before further ones are not begun."""
 HANGS = f"{HELD_UP} records before it still wait for the score log; look for what holds its file"
@@ -40,7 +38,8 @@ class Recorder:
         self._settings = settings
         self._log = log
         self._owns_log = log is None
-        self._workers = Workers(WRITERS, HELD_UP)
+        # Threads that write; a log has one writer at a time, so that more would wait for each other
+        self._workers = Workers(2, HELD_UP)
         self._opening = threading.Lock()
 
     def open(self) -> ScoreLog | None:

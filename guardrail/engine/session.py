@@ -33,10 +33,6 @@ CONTEXT_CHARS = 2_000
 """Characters of context before a sentence: names and pronouns rarely reach back further,
 and it bounds the work for one sentence. One step of the stream is kept whole at least."""
 
-LOOK_SHARE = 32
-"""What waits for the end of its sentence is looked at again when it is longer by this part of it:
-anew with each piece, the work for a long rule or an open bracket would grow with its square."""
-
 
 class CheckSession:
     """Judges one answer while it grows; made by ``Guardrail.session``.
@@ -110,7 +106,10 @@ class CheckSession:
         if self._too_long or len(self._raw) < self._look_at or not self._left:
             return None
         end = _complete(self._raw, self._cuts[-1])
-        self._look_at = len(self._raw) + (len(self._raw) - self._cuts[-1]) // LOOK_SHARE
+        # What waits for the end of its sentence is looked at again when it is longer by this part
+        # of it: anew with each piece, the work for a long rule or an open bracket would grow with
+        # its square
+        self._look_at = len(self._raw) + (len(self._raw) - self._cuts[-1]) // 32
         if end <= self._seen:
             return None
         self._seen, self._look_at = end, 0

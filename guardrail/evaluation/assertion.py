@@ -35,10 +35,6 @@ __all__ = [
     "whole_answer_policy",
 ]
 
-WORST_FIRST = (
-    Verdict.CONTRADICTED, Verdict.NOT_CHECKED, Verdict.UNSUPPORTED, Verdict.SUPPORTED,
-)  # fmt: skip
-
 
 class Requirement(Value):
     """What a grounded answer must reach.
@@ -198,8 +194,9 @@ def assess(answer: GuardedAnswer, requirement: Requirement | None = None) -> Ass
             for item in claims
             if item.verdict is not Verdict.SUPPORTED
         ]
+    worst_first = (Verdict.CONTRADICTED, Verdict.NOT_CHECKED, Verdict.UNSUPPORTED)
     return Assessment(
-        verdict=next(kind for kind in WORST_FIRST if kind in found),
+        verdict=next((kind for kind in worst_first if kind in found), Verdict.SUPPORTED),
         claims=len(claims),
         supported=supported,
         contradicted=contradicted,

@@ -44,9 +44,6 @@ CODES = frozenset(item["code"] for item in lexicon("currencies")["currencies"])
 TOGETHER = 20
 """Requests that are checked together."""
 
-LONGEST = 300
-"""Most characters of a sentence that is copied."""
-
 
 class Trial(NamedTuple):
     """A request, and what must hold of its verdict.
@@ -190,7 +187,7 @@ def _copied(item: CheckRequest, rng: random.Random) -> Iterator[Trial]:
         sentences = [
             piece.text
             for piece in split_sentences(passage.text)
-            if piece.text.endswith(".") and piece.text[0].isupper() and len(piece.text) < LONGEST
+            if piece.text.endswith(".") and piece.text[0].isupper() and len(piece.text) < 300
         ]
         for text in rng.sample(sentences, min(3, len(sentences))):
             yield Trial("copied", _with(item, item.evidence or (), text))

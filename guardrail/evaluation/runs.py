@@ -37,9 +37,6 @@ __all__ = [
 ]
 
 SUITE = "guardrail eval"
-_DIGITS = 16
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML must not contain (XML 1.0, 2.2)."""
 
 
 class EvalResult(Value):
@@ -278,7 +275,7 @@ def _evidence_hash(row: EvalRow) -> str:
         return ""
     fields = {"evidence", "triples", "passages"}
     written = row.model_dump(mode="json", include=fields, exclude_none=True)
-    return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+    return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _keyed(rows: Iterable[EvalResult]) -> Iterator[tuple[tuple[str, int], EvalResult]]:
@@ -325,4 +322,5 @@ def _clusters(rows: Sequence[EvalResult]) -> list[str]:
 
 
 def _valid_xml(text: str) -> str:
-    return _NOT_XML.sub("\ufffd", text)
+    # Characters that XML must not contain (XML 1.0, 2.2)
+    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)

@@ -29,27 +29,8 @@ if TYPE_CHECKING:
     from guardrail.core.text.values import TypedValue
 
 
-WINDOW_CHARS = 300
-"""Characters of a window, some 75 of a judge's tokens."""
-
-K1 = 1.2
-"""BM25: how soon repeated words stop counting (Robertson and Zaragoza 2009)."""
-
-CONTEXT_WEIGHT = 0.3
-"""Weight of a word of the question or of earlier sentences; a word of the sentence weighs 1."""
-
 NEIGHBOUR = 0.4
 """Share of its score that a sentence of a passage lends to the next one and to the one before."""
-
-BEFORE = 5
-"""Title, heading and sentences before another in which the subject of a pronoun is looked for."""
-
-CACHE_BYTES = 64 * 2**20
-"""Default bound of an ``EvidenceCache``."""
-
-BYTES_PER_CHAR = 120
-"""Memory of prepared evidence per character of its statements, all indexes included: 118 for 840
-triples, 44 for 94 passages of invented handbooks, by ``tracemalloc``."""
 
 
 class Window(NamedTuple):
@@ -116,7 +97,9 @@ class PreparedEvidence:
     @cached_property
     def bytes(self) -> int:
         """Estimated memory, indexes included."""
-        return BYTES_PER_CHAR * self.chars
+        # Memory of prepared evidence per character of its statements, all indexes included: 118 for
+        # 840 triples, 44 for 94 passages of invented handbooks, by tracemalloc
+        return 120 * self.chars
 
     def spoken(self, text: str) -> PreparedEvidence:
         """The same evidence, with the other names that an answer uses written after the label."""
@@ -205,7 +188,7 @@ class PreparedEvidence:
         mine = self.statements[number]
         found = [mine.subject, mine.head]
         for other in reversed(self.statements[:number]):
-            if (other.place, other.head) != (mine.place, mine.head) or len(found) > BEFORE:
+            if (other.place, other.head) != (mine.place, mine.head) or len(found) > 5:
                 break
             found.append(other.text)
         return found
@@ -318,7 +301,8 @@ class PreparedEvidence:
 
     def _scores(self, sentence: str, context: str) -> list[float]:
         """How much each statement has to do with a sentence, by shared words."""
-        wanted = dict.fromkeys(content_stems(context), CONTEXT_WEIGHT)
+        # Weight of a word of the question or of earlier sentences; a word of the sentence weighs 1
+        wanted = dict.fromkeys(content_stems(context), 0.3)
         wanted |= dict.fromkeys(content_stems(sentence), 1.0)
         total = len(self.statements)
         scores = [0.0] * total
@@ -326,7 +310,8 @@ class PreparedEvidence:
             postings = self._postings.get(stem, ())
             rarity = math.log(1 + (total - len(postings) + 0.5) / (len(postings) + 0.5))
             for place in postings:
-                scores[place] += weight * rarity / (1 + K1)
+                # BM25 with k1 = 1.2, of a word that stands once (Robertson and Zaragoza 2009)
+                scores[place] += weight * rarity / 2.2
         return self._with_neighbours(scores)
 
     def _with_neighbours(self, scores: list[float]) -> list[float]:
@@ -406,7 +391,8 @@ def _cut(statements: Sequence[Statement]) -> list[list[Statement]]:
         size = len(statement.text) + 1
         if size > room:
             parts.append([])
-            room = WINDOW_CHARS
+            # Characters of a window, some 75 of a judge's tokens
+            room = 300
         parts[-1].append(statement)
         room -= size
     return parts
@@ -415,7 +401,7 @@ def _cut(statements: Sequence[Statement]) -> list[list[Statement]]:
 class EvidenceCache:
     """Prepared evidence by its content, bounded in bytes; may be used from many threads."""
 
-    def __init__(self, most_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, most_bytes: int = 64 * 2**20) -> None:
         self._room = most_bytes
         self._lock = threading.Lock()
         self._kept: OrderedDict[bytes, PreparedEvidence] = OrderedDict()

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item", Triple, Evidence)
 
-REACHED = ("relation:", "value:", "family name:")
-"""How entities were found that a text does not name itself, see ``LinkedEntity.matched``."""
-
 
 class Knowledge(NamedTuple):
     """What an answer is judged against.
@@ -87,10 +84,6 @@ class Knowledge(NamedTuple):
         return relevant_triples(question, self.subgraphs)
 
 
-PER_ENTITY = 200
-"""Maximum triples that are read of an entity, in each direction."""
-
-
 @foreign("the graph", KnowledgeGraphError)
 def from_graph(
     graph: KnowledgeGraph,
@@ -116,7 +109,7 @@ def from_graph(
             first.setdefault(link.entity.id, link)
         found.append(list(first.values()))
     ids = list(dict.fromkeys(link.entity.id for links in found for link in links))
-    around = dict(zip(ids, graph.subgraphs(ids, limit=PER_ENTITY), strict=True))
+    around = dict(zip(ids, graph.subgraphs(ids, limit=200), strict=True))
     knowledge = []
     for (question, _), links in zip(rows, found, strict=True):
         near = tuple(around[link.entity.id] for link in links)
@@ -130,7 +123,9 @@ def _asked(link: LinkedEntity) -> str | None:
     """Whom a question names: an entity, or a name that is only a value of others' facts."""
     if link.matched.startswith("value:"):
         return link.mention.text
-    return None if link.matched.startswith(REACHED) else link.entity.label
+    # How entities were found that a text does not name itself, see LinkedEntity.matched
+    unnamed = link.matched.startswith(("relation:", "value:", "family name:"))
+    return None if unnamed else link.entity.label
 
 
 def given(evidence: Sequence[Evidence], limits: LimitsConfig) -> Knowledge:
@@ -209,13 +204,11 @@ MOST_CHARS = 2_000
 """Most characters of a name: a title, an id, an address, a subject, a property. Names are looked
 for in every sentence and written into every reply; texts and values have no such bound."""
 
-OF_PASSAGES = ("id", "title", "url")
-OF_TRIPLES = ("subject", "property", "subject_id", "property_id", "value_id")
-
 
 def too_long(item: Evidence) -> tuple[str, int] | None:
     """A name of an item that is longer than names are, and its characters; None where none is."""
-    for name in OF_PASSAGES if isinstance(item, Passage) else OF_TRIPLES:
+    of_triples = ("subject", "property", "subject_id", "property_id", "value_id")
+    for name in ("id", "title", "url") if isinstance(item, Passage) else of_triples:
         if (length := len(getattr(item, name) or "")) > MOST_CHARS:
             return name, length
     if isinstance(item, Triple) and item.row and len(item.row.table) > MOST_CHARS:
@@ -261,13 +254,6 @@ def within(evidence: Sequence[Evidence], chars: int) -> tuple[tuple[Evidence, ..
     return tuple(kept), sum(length > most for length in lengths)
 
 
-MAX_PLACES = 20
-"""Most places of one answer that the graph is asked about, those of its first entities first."""
-
-JOINTS = (", ", " in ", " of ", " (")
-"""Words between a place and the wider one that follows it."""
-
-
 @foreign("the graph", KnowledgeGraphError)
 def with_wider(
     graph: KnowledgeGraph, answers: Sequence[str], knowledge: Sequence[Knowledge]
@@ -285,8 +271,9 @@ def with_wider(
     """
     if not isinstance(graph, PlaceIndex):
         return list(knowledge)
+    # Most places of one answer that the graph is asked about, those of its first entities first
     asked = [
-        list(islice(dict.fromkeys(_open_places(answer, known)), MAX_PLACES))
+        list(islice(dict.fromkeys(_open_places(answer, known)), 20))
         for answer, known in zip(answers, knowledge, strict=True)
     ]
     ids = list(dict.fromkeys(id_ for row in asked for id_ in row))
@@ -321,6 +308,8 @@ def _open_places(answer: str, known: Knowledge) -> Iterator[str]:
         for text, stems in sentences:
             if words.isdisjoint(stems):
                 continue
-            if name not in text or any(name + joint in text for joint in JOINTS):
+            # Words between a place and the wider one that follows it
+            joints = (", ", " in ", " of ", " (")
+            if name not in text or any(name + joint in text for joint in joints):
                 yield value_id
                 break

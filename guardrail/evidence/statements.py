@@ -17,9 +17,6 @@ from guardrail.core.text.words import Token, content_stems, fold, plain, propert
 from guardrail.core.types import Citation, Evidence, Passage, Triple
 from guardrail.core.workers import stop_if_given_up
 
-QUOTES = re.compile(r'(?<!\d)"')
-"""A quotation mark, and not the sign of inches or seconds."""
-
 CITED_CHARS = 120
 """A citation of a passage quotes at most this many characters."""
 
@@ -223,7 +220,9 @@ def _of_passage(passage: Passage, place: int) -> list[Statement]:
         head = ": ".join(dict.fromkeys(filter(None, (title, piece.heading))))
         fact = Triple(*piece.fact) if piece.fact else None
         about = fact.subject if fact else title
-        open_before, quotes = quotes % 2 == 1, quotes + len(QUOTES.findall(plain(piece.words)))
+        # A quotation mark, and not the sign of inches or seconds
+        open_before = quotes % 2 == 1
+        quotes += len(re.findall(r'(?<!\d)"', plain(piece.words)))
         above = "" if piece.is_item and not _limits(piece.label) else piece.label
         quoted = open_before or quotes % 2 == 1
         found.append(

@@ -41,9 +41,7 @@ __all__ = [
 
 HASHES = ("graph_snapshot", "judge_hash", "policy_hash")
 """Names of the hashes among an answer's versions."""
-_DIGITS = 16
 BOUND = re.compile(r"\s*(?P<name>[\w.]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>[-+.\deE]+)\s*")
-THUMBS = {"up": 1, "down": -1, "1": 1, "+1": 1, "-1": -1, "0": 0}
 
 LOST: Mapping[str, str] = MappingProxyType({"candidate": "lost"})
 """The tag of a sampled answer that was not returned, since another one was better."""
@@ -70,7 +68,8 @@ class Record(Value):
 
 
 def _as_thumb(value: object) -> int:
-    thumb = THUMBS.get(value.strip().lower()) if isinstance(value, str) else value
+    names = {"up": 1, "down": -1, "1": 1, "+1": 1, "-1": -1, "0": 0}
+    thumb = names.get(value.strip().lower()) if isinstance(value, str) else value
     if isinstance(thumb, bool) or thumb not in (-1, 0, 1):
         raise PydanticCustomError("thumb", 'a thumb is 1 or -1, "up" or "down"')
     return int(thumb)
@@ -250,7 +249,7 @@ def _snapshot(part: object) -> str:
 
 
 def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _slim(answer: GuardedAnswer) -> GuardedAnswer:

@@ -45,14 +45,8 @@ __all__ = [
 
 BUSY_TIMEOUT_S = 30.0
 """How long a writer waits for another process's transaction."""
-SHORTEST_ID = 8
-"""Least characters of an abbreviated id."""
 MADE_ID = re.compile(r"[0-9a-f]{32}(\.\d+)?")
 """Ids that a guardrail makes: the record of such an answer may still be on its way."""
-NOT_A_LOG = ("no such table: responses", "file is not a database")
-"""SQLite's messages about a file of another kind."""
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of a text that a spreadsheet would run as a formula."""
 PURGE_EVERY = 1000
 """Writes between two deletions of old records."""
 VERSION = 4
@@ -210,7 +204,7 @@ class SQLiteLog(Closing):
             " AND (?2 IS NULL OR tenant = ?2) ORDER BY id = ?1 DESC, created DESC LIMIT 1",
             (name, tenant),
         ).fetchall()
-        if not found and len(name) >= SHORTEST_ID and MADE_ID.fullmatch(name) is None:
+        if not found and len(name) >= 8 and MADE_ID.fullmatch(name) is None:
             found = db.execute(
                 "SELECT id FROM responses WHERE ?1 IN (substr(id, 1, ?3), substr(answer_id, 1, ?3))"
                 " AND (?2 IS NULL OR tenant = ?2) LIMIT 2",
@@ -362,7 +356,9 @@ class SQLiteLog(Closing):
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            if any(message in str(error) for message in NOT_A_LOG):
+            # SQLite's messages about a file of another kind
+            other = ("no such table: responses", "file is not a database")
+            if any(message in str(error) for message in other):
                 raise RecordError(f"{self.path} is not a score log") from error
             raise RecordError(f"cannot {what} the score log {self.path}: {error}") from error
 
@@ -454,8 +450,10 @@ def _csv_row(record: Record) -> dict[str, object]:
         **{f"tag.{name}": value for name, value in record.tags.items()},
     }
     # A quotation mark before a text keeps spreadsheets from running it.
+    # Beginnings of a text that a spreadsheet would run as a formula
+    formula = ("=", "+", "-", "@", "\t", "\r")
     return {
-        name: f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+        name: f"'{value}" if isinstance(value, str) and value.startswith(formula) else value
         for name, value in row.items()
     }
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -40,8 +40,6 @@ NAME: Final = "guardrail"
 """Scope of spans, events and metrics, and prefix of our own names."""
 EVENT = "gen_ai.evaluation.result"
 EVALUATION_NAME = "gen_ai.evaluation.name"
-DURATION_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
-SCORE_BUCKETS = tuple(n / 20 for n in range(1, 21))
 _GUARDRAIL = {
     "openinference.span.kind": "GUARDRAIL",
     "langfuse.observation.type": "guardrail",
@@ -274,8 +272,11 @@ def _instruments() -> _Instruments:
     """The metrics of this process, created on first use."""
     meter = metrics.get_meter(NAME)
 
+    seconds = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
+    twentieths = [n / 20 for n in range(1, 21)]
+
     def histogram(
-        name: str, unit: str, description: str, buckets: tuple[float, ...] = DURATION_BUCKETS_S
+        name: str, unit: str, description: str, buckets: Sequence[float]
     ) -> metrics.Histogram:
         return meter.create_histogram(
             name, unit, description, explicit_bucket_boundaries_advisory=buckets
@@ -283,9 +284,13 @@ def _instruments() -> _Instruments:
 
     count = meter.create_counter
     return _Instruments(
-        stages=histogram("guardrail.stage.duration", "s", "Time of a stage, one point per batch."),
-        model_calls=histogram("gen_ai.client.operation.duration", "s", "Time of a model call."),
-        scores=histogram("guardrail.score", "1", "Scores of answers by name.", SCORE_BUCKETS),
+        stages=histogram(
+            "guardrail.stage.duration", "s", "Time of a stage, one point per batch.", seconds
+        ),
+        model_calls=histogram(
+            "gen_ai.client.operation.duration", "s", "Time of a model call.", seconds
+        ),
+        scores=histogram("guardrail.score", "1", "Scores of answers by name.", twentieths),
         answers=count("guardrail.answers", "{answer}", "Answers by action."),
         sentences=count("guardrail.sentences", "{sentence}", "By category."),
         problems=count("guardrail.problems", "{problem}", "Problems by part."),

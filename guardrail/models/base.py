@@ -35,9 +35,6 @@ __all__ = [
 # OpenAI, "Structured model outputs", supported schemas: at most 1,000 enum values, and
 # 15,000 characters of them together where there are more than 250.
 MAX_ENUM_VALUES = 250
-MAX_ENUM_CHARACTERS = 15_000
-LATER_S = 1.0
-"""Seconds that a call may exceed the deadline of its answer, so that the deadline is reported."""
 
 
 class Message(Value):
@@ -93,7 +90,7 @@ class CitationConstraint(Value):
         size = 0
         for key in self.citations:
             size += len(key)
-            if len(allowed) == MAX_ENUM_VALUES or size > MAX_ENUM_CHARACTERS:
+            if len(allowed) == MAX_ENUM_VALUES or size > 15_000:
                 break
             allowed.append(key)
         # An enum must not be empty: without triples there is no citation field.
@@ -230,7 +227,8 @@ async def sampled(model: LanguageModel, request: SampleRequest) -> list[Completi
     Raises:
         ModelError: The model was unreachable, refused, failed, or timed out.
     """
-    left = time_left() + LATER_S
+    # Seconds that a call may exceed the deadline of its answer, so that the deadline is reported
+    left = time_left() + 1.0
     if left < (request.timeout_s or math.inf):
         request = request.model_copy(update={"timeout_s": left})
     with model_call(model, request.n), foreign(f"model {model.name!r}", ModelError):

@@ -14,13 +14,6 @@ from guardrail.core.types import Subgraph, Triple
 __all__ = ["flatten", "is_housekeeping", "relevant_triples"]
 
 
-MOST_FACTS = 40
-MOST_CHARACTERS = 3_000
-"""Most facts in a prompt, and most characters of them; three make about one token."""
-TAG = re.compile(r"<(?=[|/!?A-Za-z])")
-"""Opens a tag or a chat template's control token, such as ``</facts>`` or ``<|im_end|>``."""
-
-
 def flatten(triples: Iterable[Triple]) -> str:
     """Write triples as flat text, one line per entity: ``{Q…, name: …, property: value}``.
 
@@ -31,12 +24,14 @@ def flatten(triples: Iterable[Triple]) -> str:
     for (entity, name), group in groupby(triples, key=lambda t: (t.citation.entity, t.subject)):
         facts = ", ".join(f"{triple.property}: {triple.value}" for triple in group)
         named = f"name: {name}, " if name != entity else ""
-        lines.append(" ".join(TAG.sub("‹", f"{{{entity}, {named}{facts}}}").split()))
+        # The sign opens a tag or a chat template's control token, such as </facts> or <|im_end|>
+        line = re.sub(r"<(?=[|/!?A-Za-z])", "‹", f"{{{entity}, {named}{facts}}}")
+        lines.append(" ".join(line.split()))
     return "\n".join(lines)
 
 
 def relevant_triples(
-    question: str, subgraphs: Sequence[Subgraph], most: int = MOST_FACTS
+    question: str, subgraphs: Sequence[Subgraph], most: int = 40
 ) -> tuple[Triple, ...]:
     """Choose the facts to show: most relevant first within the bounds, then by entity.
 
@@ -70,7 +65,8 @@ def relevant_triples(
         if len(chosen) == most:
             break
         length = len(triple.property) + len(triple.value) + 4
-        if size + length > MOST_CHARACTERS:
+        # Three characters make about one token
+        if size + length > 3_000:
             continue
         size += length
         chosen.append((place, triple))

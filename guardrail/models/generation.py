@@ -21,11 +21,6 @@ from guardrail.models.prompts import answer_prompt
 
 __all__ = ["generate"]
 
-TOP_P = 0.95
-"""Nucleus of the distribution that answers are sampled from."""
-_OPEN_MARKER = re.compile(r"(?<!\s)\s*+\[[^\[\]\n]*+$")
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*$")
-
 
 async def generate(
     question: str,
@@ -62,7 +57,7 @@ async def generate(
         prompt=answer_prompt(question, shown, failed=failed),
         n=n,
         temperature=settings.temperature,
-        top_p=TOP_P,
+        top_p=0.95,
         max_tokens=settings.max_tokens,
         seed=settings.seed,
         constraint=constraint if constrained else None,
@@ -74,10 +69,13 @@ async def generate(
 def _tidied(completion: Completion, constraint: CitationConstraint) -> str:
     """Remove repeated sentences and an unfinished last one, which small models add."""
     truncated = completion.finish_reason in ("length", "max_tokens")
-    text = _OPEN_MARKER.sub("", completion.text) if truncated else completion.text
+    text = completion.text
+    if truncated:
+        text = re.sub(r"(?<!\s)\s*+\[[^\[\]\n]*+$", "", text)
     parsed: ParsedText = parse(text, constraint.known)
     sentences = split_sentences(parsed.clean)
-    if truncated and len(sentences) > 1 and not _SENTENCE_END.search(sentences[-1].text):
+    ended = r"[.!?…][\"'”’)\]]*$"
+    if truncated and len(sentences) > 1 and not re.search(ended, sentences[-1].text):
         sentences = sentences[:-1]
     firsts = {" ".join(s.text.casefold().split()): s for s in reversed(sentences)}
     kept = sorted((s.start, s.end) for s in firsts.values())

@@ -21,15 +21,6 @@ INSTRUCTION = (
     "the fact. Change nothing else, add nothing, and answer with the sentence alone, on one line."
 )
 
-MOST_TOKENS = 256
-
-LONGER = 2
-"""A rewritten sentence may be this many times as long as the original, and one line longer."""
-
-LINE = 120
-
-SHARE = 0.5
-"""Share of the remaining time of an answer; the rest is for judging the new sentences."""
 
 QUOTED = re.compile(r'["“](?P<inner>[^"“”]*)["”]')
 
@@ -62,7 +53,8 @@ async def rewritten(
         In order, the new sentence, None if the model did not return a usable one, or the error.
     """
     gate = asyncio.Semaphore(at_once)
-    until = time.monotonic() + SHARE * time_left()
+    # Half of the remaining time of an answer; the rest is for judging the new sentences
+    until = time.monotonic() + 0.5 * time_left()
 
     async def one(item: Wrong) -> str | GuardrailError | None:
         async with gate:
@@ -94,7 +86,7 @@ async def _one(model: LanguageModel, wrong: Wrong, seconds: float) -> str | None
     async with asyncio.timeout(bound):
         samples = await sampled(
             model,
-            SampleRequest(prompt=prompt, temperature=0.0, max_tokens=MOST_TOKENS, timeout_s=bound),
+            SampleRequest(prompt=prompt, temperature=0.0, max_tokens=256, timeout_s=bound),
         )
     lines = samples[0].text.strip().splitlines() if samples else []
     if not lines or (samples[0].finish_reason == "length"):
@@ -102,6 +94,6 @@ async def _one(model: LanguageModel, wrong: Wrong, seconds: float) -> str | None
     text = strip(lines[0]).strip()
     quoted = QUOTED.fullmatch(text)
     text = quoted["inner"].strip() if quoted and not QUOTED.fullmatch(wrong.text) else text
-    if not text or len(text) > LONGER * len(wrong.text) + LINE:
+    if not text or len(text) > 2 * len(wrong.text) + 120:
         return None
     return text

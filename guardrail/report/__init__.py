@@ -23,13 +23,6 @@ from guardrail.report.summary import NO_CLAIM, Summary, TrendPoint, summarise
 
 __all__ = ["Summary", "dashboard_html", "read_feedback", "report_html", "summarise"]
 
-DASHBOARD_RECORDS = 2000
-"""Newest answers that the dashboard covers, so that it is built in a second or two."""
-DASHBOARD_ANSWERS = 100
-REFRESH_S = 30
-KINDS = ("supportive", "partially_supportive", "contradictory", "irrelevant", NO_CLAIM)
-"""Categories in the order of the charts."""
-
 
 def report_html(
     log: SQLiteLog, where: RecordFilter | None = None, *, title: str = "Guardrail report"
@@ -66,7 +59,8 @@ def dashboard_html(
         RecordError: The log cannot be read.
     """
     where = RecordFilter(tag=tag)
-    summary = summarise(log, where, latest=DASHBOARD_RECORDS, shown=DASHBOARD_ANSWERS)
+    # So many that the dashboard is built in a second or two
+    summary = summarise(log, where, latest=2000, shown=100)
     return _page(summary, title, feedback_url)
 
 
@@ -91,7 +85,11 @@ def read_feedback(body: str | bytes) -> Feedback:
 def _page(summary: Summary, title: str, feedback_url: str | None = None) -> str:
     """The page; with ``feedback_url`` it reloads itself while no answer is open."""
     return _template().render(
-        summary=summary, title=title, feedback_url=feedback_url, refresh_s=REFRESH_S, kinds=KINDS
+        summary=summary,
+        title=title,
+        feedback_url=feedback_url,
+        refresh_s=30,
+        kinds=("supportive", "partially_supportive", "contradictory", "irrelevant", NO_CLAIM),
     )
 
 

@@ -16,12 +16,6 @@ __all__ = ["NO_CLAIM", "Summary", "TrendPoint", "summarise"]
 
 NO_CLAIM = "no claim"
 BINS = 20
-POINTS = 60
-"""Maximum points of a trend."""
-LEAST_WIDTH_S = 60.0
-"""Minimum distance of two points of a trend."""
-PHRASES = 40
-"""Maximum phrases without support that are listed."""
 
 
 @dataclass(frozen=True)
@@ -166,33 +160,59 @@ def summarise(
         ).fetchone()
         categories = dict.fromkeys([*(category.value for category in Category), NO_CLAIM], 0)
         intents: dict[str, dict[str, int]] = defaultdict(dict)
-        for intent, kind, count in db.execute(SENTENCES_BY_KIND, {"none": NO_CLAIM}):
+        for intent, kind, count in db.execute(
+            "SELECT intent, coalesce(json_extract(sentence, '$.category'), ?), count(*)"
+            " FROM sentences GROUP BY 1, 2",
+            [NO_CLAIM],
+        ):
             categories[kind] += count
             if intent:
                 intents[intent][kind] = count
-        up, down, corrections = db.execute(THUMBS).fetchone()
-        failing = [from_json(text) for (text,) in db.execute(FAILING, [3 * shown // 4])]
+        up, down, corrections = db.execute(
+            "SELECT sum(thumb > 0), sum(thumb < 0), sum(coalesce(correction, '') != '')"
+            " FROM feedback JOIN chosen ON record_id = id"
+        ).fetchone()
+        worst = db.execute(
+            "SELECT payload FROM answers WHERE overall < 1 OR (action != 'pass' AND overall = 1)"
+            " ORDER BY overall, number LIMIT ?",
+            [3 * shown // 4],
+        )
+        failing = [from_json(text) for (text,) in worst]
         ids = {record.id for record in failing}
-        newest = (from_json(text) for (text,) in db.execute(OTHERS, [shown]))
+        latest_first = "SELECT payload FROM answers ORDER BY at DESC, number DESC LIMIT ?"
+        newest = (from_json(text) for (text,) in db.execute(latest_first, [shown]))
         others = [record for record in newest if record.id not in ids][: shown - len(failing)]
         ids.update(record.id for record in others)
         feedback: dict[str, list[Feedback]] = defaultdict(list)
         for item in log.feedback():
             if item.record_id in ids:
                 feedback[item.record_id].append(item)
+        actions = db.execute(
+            "SELECT coalesce('would ' || json_extract(payload, '$.answer.would'), action), count(*)"
+            " FROM answers GROUP BY 1 ORDER BY 2 DESC, 1"
+        )
+        problems = db.execute(
+            "SELECT json_extract(value, '$.part'), count(*), json_extract(value, '$.message'),"
+            " max(number) FROM answers, json_each(payload, '$.answer.errors')"
+            " GROUP BY 1 ORDER BY 2 DESC, 1"
+        )
+        versions = db.execute(
+            "SELECT key || ': ' || value, max(number)"
+            " FROM answers, json_each(payload, '$.answer.versions') GROUP BY 1 ORDER BY 2, 1"
+        )
         return Summary(
             records=records,
             first=first and datetime.fromisoformat(first),
             last=last and datetime.fromisoformat(last),
-            actions=dict(db.execute(ACTIONS)),
+            actions=dict(actions),
             categories=categories,
             intents=dict(sorted(intents.items())),
             scores=_scores(db),
             stages=[StageSummary(*row) for row in _quantiles(db, "stages", 0.5, 0.95, 0.99)],
             phrases=[Phrase(*row[:6]) for row in db.execute(PHRASES_BY_ENTITY)],
             unsupported=db.execute("SELECT count(*) FROM phrases").fetchone()[0],
-            problems=[ProblemCount(*row[:3]) for row in db.execute(PROBLEMS)],
-            versions=[name for name, _ in db.execute(VERSIONS)],
+            problems=[ProblemCount(*row[:3]) for row in problems],
+            versions=[name for name, _ in versions],
             thumbs_up=up or 0,
             thumbs_down=down or 0,
             corrections=corrections or 0,
@@ -227,12 +247,7 @@ TABLES = (
         FROM sentences, json_each(sentence, '$.spans') WHERE json_extract(value, '$.kind') = 'na'
             AND json_extract(sentence, '$.category') IS NOT NULL""",
 )
-ACTIONS = """SELECT coalesce('would ' || json_extract(payload, '$.answer.would'), action), count(*)
-    FROM answers GROUP BY 1 ORDER BY 2 DESC, 1"""
-SENTENCES_BY_KIND = """SELECT intent, coalesce(json_extract(sentence, '$.category'), :none),
-        count(*)
-    FROM sentences GROUP BY 1, 2"""
-PHRASES_BY_ENTITY = f"""SELECT json_extract(entity, '$.entity.label') AS label,
+PHRASES_BY_ENTITY = """SELECT json_extract(entity, '$.entity.label') AS label,
         json_extract(entity, '$.entity.id') AS id, text, sentence, count(DISTINCT number) AS count,
         record, max(number) AS newest
     FROM (SELECT phrases.*, coalesce(
@@ -243,32 +258,21 @@ PHRASES_BY_ENTITY = f"""SELECT json_extract(entity, '$.entity.label') AS label,
             (SELECT json_extract(payload, '$.answer.entities[0]') FROM responses
                 WHERE responses.rowid = number)) AS entity
         FROM phrases)
-    GROUP BY label, text ORDER BY count DESC, newest DESC LIMIT {PHRASES}"""
-PROBLEMS = """SELECT json_extract(value, '$.part'), count(*), json_extract(value, '$.message'),
-        max(number)
-    FROM answers, json_each(payload, '$.answer.errors') GROUP BY 1 ORDER BY 2 DESC, 1"""
-VERSIONS = """SELECT key || ': ' || value, max(number)
-    FROM answers, json_each(payload, '$.answer.versions') GROUP BY 1 ORDER BY 2, 1"""
-THUMBS = """SELECT sum(thumb > 0), sum(thumb < 0), sum(coalesce(correction, '') != '')
-    FROM feedback JOIN chosen ON record_id = id"""
-FAILING = """SELECT payload FROM answers WHERE overall < 1 OR (action != 'pass' AND overall = 1)
-    ORDER BY overall, number LIMIT ?"""
-OTHERS = "SELECT payload FROM answers ORDER BY at DESC, number DESC LIMIT ?"
-QUANTILES = """SELECT name, count, {shares} FROM (
-        SELECT name, value, place, row_number() OVER (PARTITION BY name ORDER BY value) - 1 AS rank,
-            count(*) OVER (PARTITION BY name) AS count
-        FROM {table} WHERE value IS NOT NULL)
-    GROUP BY name ORDER BY name = 'total', min(place), name"""
-QUANTILE = "avg(value) FILTER (WHERE abs(rank - {} * (count - 1)) < 1)"
-"""The value at a share of the ranks, or the mean of the two around it."""
+    GROUP BY label, text ORDER BY count DESC, newest DESC LIMIT 40"""
 
 
 def _quantiles(
     db: sqlite3.Connection, table: str, *shares: float
 ) -> list[tuple[str, int, float, float, float]]:
     """Name, number of values, and three quantiles of the values by name."""
+    # The value at a share of the ranks, or the mean of the two around it
+    values = [f"avg(value) FILTER (WHERE abs(rank - {x} * (count - 1)) < 1)" for x in shares]
     return db.execute(
-        QUANTILES.format(table=table, shares=", ".join(map(QUANTILE.format, shares)))
+        f"""SELECT name, count, {", ".join(values)} FROM (
+            SELECT name, value, place, count(*) OVER (PARTITION BY name) AS count,
+                row_number() OVER (PARTITION BY name ORDER BY value) - 1 AS rank
+            FROM {table} WHERE value IS NOT NULL)
+        GROUP BY name ORDER BY name = 'total', min(place), name"""
     ).fetchall()
 
 
@@ -281,7 +285,8 @@ def _scores(db: sqlite3.Connection) -> list[ScoreSummary]:
         )
     )
     first, last = db.execute("SELECT min(at), max(at) FROM chosen").fetchone()
-    width = max(LEAST_WIDTH_S, ((last or 0.0) - (first or 0.0)) / (POINTS - 1))
+    # At most 60 points of a trend, a minute apart at least
+    width = max(60.0, ((last or 0.0) - (first or 0.0)) / 59)
     trends: dict[str, list[TrendPoint]] = defaultdict(list)
     for name, start, mean, count in db.execute(
         "SELECT name, min(at), avg(value), count(*) FROM scores WHERE value IS NOT NULL"

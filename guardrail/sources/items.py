@@ -42,8 +42,6 @@ PASSAGE_KEYS = ("text", "id", "title", "url")
 ITEM_KEYS = (*PASSAGE_KEYS, "triple", "table", "file")
 ID_KEYS = ("subject_id", "property_id", "value_id", "row")
 TRIPLE_KEYS = ("subject", "entity", "property", "value", *ID_KEYS)
-TABLE_KEYS = ("rows", "columns", "subject", "name")
-FILE_KEYS = ("filename", "file_data")
 
 
 def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ...]:
@@ -255,7 +253,7 @@ def _table(value: object, where: str) -> tuple[Evidence, ...]:
     """``{"rows": [{…}, …]}``, or ``{"columns": […], "rows": [[…], …]}``, with name and subject."""
     if not isinstance(value, Mapping):
         raise InputError(f"{where} must be an object with 'rows', not {_kind(value)}")
-    _known_keys(value, TABLE_KEYS, where)
+    _known_keys(value, ("rows", "columns", "subject", "name"), where)
     rows, columns = value.get("rows"), value.get("columns")
     if not isinstance(rows, list):
         raise InputError(f"{where}.rows must be a list of objects, or of lists with 'columns'")
@@ -279,7 +277,7 @@ def _text(value: object, where: str) -> str | None:
 def _file(value: object, where: str) -> tuple[Evidence, ...]:
     if not isinstance(value, Mapping):
         raise InputError(f"{where} must be an object with 'filename' and 'file_data'")
-    _known_keys(value, FILE_KEYS, where)
+    _known_keys(value, ("filename", "file_data"), where)
     name, data = value.get("filename"), value.get("file_data")
     if not isinstance(name, str) or not isinstance(data, str):
         raise InputError(f"{where} must have 'filename' and 'file_data', both texts")

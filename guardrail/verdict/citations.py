@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 SURE = 0.8
 """From this probability on a statement carries a sentence in other words than its own."""
 
-PASSAGES = 3
-"""Most sentences of passages that one sentence cites, those that carry it most first."""
-
 
 def citations_of(
     claim: Claim, evidence: Premises, outcome: Outcome, *, verbatim: bool
@@ -57,7 +54,7 @@ def citations_of(
         and (not verbatim or _stands(item.triple.value, claim.stretch.text))
     ]
     triples.sort(key=lambda item: _place(claim, item))
-    passages = [item for item in carried if item.triple is None][:PASSAGES]
+    passages = [item for item in carried if item.triple is None][:3]
     return tuple(dict.fromkeys(triple.citation for triple in [*triples, *passages]))
 
 

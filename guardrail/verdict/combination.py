@@ -26,13 +26,6 @@ VERDICTS = {
 }
 EFFECTS = {verdict: effect for effect, verdict in VERDICTS.items()}
 
-ORDER = (
-    ("copied", Effect.CARRIES),
-    ("stated", Effect.CONTRADICTS),
-    ("stated", Effect.CARRIES),
-)
-"""Findings that settle a verdict, the strongest first; others follow in their own order."""
-
 
 class Outcome(NamedTuple):
     """The verdict on a sentence, with its statements.
@@ -140,7 +133,11 @@ def combine(
 
 def _settled(findings: Sequence[Finding]) -> Finding | None:
     """The finding that settles the verdict whatever the judge says; None if there is none."""
-    rank = {key: place for place, key in enumerate(ORDER)}
+    rank = {
+        ("copied", Effect.CARRIES): 0,
+        ("stated", Effect.CONTRADICTS): 1,
+        ("stated", Effect.CARRIES): 2,
+    }
     deciding = [finding for finding in findings if finding.decides]
     return min(
         deciding, key=lambda item: rank.get((item.check, item.effect), len(rank)), default=None
