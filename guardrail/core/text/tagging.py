@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # The same pipeline under its own name and as packaged on the package index.
 
 
+MOST_STRINGS = 300_000
+"""Words after which a pipeline is loaded anew: it keeps each one ever read, in some 250 bytes."""
+
 _loading = Lock()
 _running = Lock()
 
@@ -34,7 +37,7 @@ def load_english(*left_out: str) -> Language:
         ConfigError: If no pipeline is installed.
     """
     with _loading:
-        if len(_loaded(left_out).vocab.strings) > 300_000:
+        if len(_loaded(left_out).vocab.strings) > MOST_STRINGS:
             _loaded.cache_clear()
         return _loaded(left_out)
 
