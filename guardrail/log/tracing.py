@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Evaluation", "evaluations_of", "log_failed", "model_call", "record_answer", "stage"]
 
 NAME: Final = "guardrail"
-"""Scope of spans, events and metrics, and prefix of our own names."""
+"""Scope of spans, events and metrics."""
 EVENT = "gen_ai.evaluation.result"
 EVALUATION_NAME = "gen_ai.evaluation.name"
 _GUARDRAIL = {
@@ -66,14 +66,12 @@ def stage(name: str, **attributes: str | int | float | bool) -> Iterator[Span]:
             ``retrieval``.
         attributes: Set on the span as ``guardrail.<key>``.
     """
-    title = "retrieval" if name == "retrieve" else _own(name)
+    title = "retrieval" if name == "retrieve" else f"guardrail.{name}"
     known: dict[str, str | int | float] = dict(STAGES.get(name, {}))
-    known |= {_own(key): value for key, value in attributes.items()}
-    labels = {_own("stage"): name}
-    with (
-        _timed(_instruments().stages, labels),
-        _span(title, SpanKind.INTERNAL, known) as span,
-    ):
+    for key, value in attributes.items():
+        known[f"guardrail.{key}"] = value
+    labels = {"guardrail.stage": name}
+    with _timed(title, SpanKind.INTERNAL, known, _instruments().stages, labels) as span:
         yield span
 
 
@@ -91,10 +89,8 @@ def model_call(model: LanguageModel, choices: int) -> Iterator[Span]:
         "gen_ai.provider.name": type(model).__module__.rpartition(".")[2],
     }
     request: dict[str, str | int] = {**labels, "gen_ai.request.choice.count": choices}
-    with (
-        _timed(_instruments().model_calls, labels),
-        _span(f"chat {model.name}", SpanKind.CLIENT, request) as span,
-    ):
+    title, histogram = f"chat {model.name}", _instruments().model_calls
+    with _timed(title, SpanKind.CLIENT, request, histogram, labels) as span:
         yield span
 
 
@@ -136,11 +132,11 @@ class Evaluation(Value):
             "gen_ai.evaluation.score.label": self.label,
             "gen_ai.evaluation.explanation": self.explanation or None,
             "gen_ai.response.id": answer.id,
-            _own("answer.id"): answer.id,
-            _own("policy"): answer.versions.get("policy", "unknown"),
-            _own("sentence.index"): self.sentence,
-            _own("sentence.start"): self.start,
-            _own("sentence.end"): self.end,
+            "guardrail.answer.id": answer.id,
+            "guardrail.policy": answer.versions.get("policy", "unknown"),
+            "guardrail.sentence.index": self.sentence,
+            "guardrail.sentence.start": self.start,
+            "guardrail.sentence.end": self.end,
         }
         return {name: value for name, value in found.items() if value is not None}
 
@@ -191,16 +187,16 @@ def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:
             too, since not every reader of traces shows events.
     """
     counters = _instruments()
-    counters.answers.add(1, {_own("action"): answer.action.value})
+    counters.answers.add(1, {"guardrail.action": answer.action.value})
     for sentence in answer.sentences:
         category = sentence.category.value if sentence.category else "no claim"
-        counters.sentences.add(1, {_own("category"): category})
+        counters.sentences.add(1, {"guardrail.category": category})
     for problem in answer.errors:
-        counters.problems.add(1, {_own("part"): problem.part})
+        counters.problems.add(1, {"guardrail.part": problem.part})
     span, logger = trace.get_current_span(), get_logger(NAME)
-    summary = {_own("action"): answer.action.value, _own("answer.id"): answer.id}
+    summary = {"guardrail.action": answer.action.value, "guardrail.answer.id": answer.id}
     if answer.would is not None:
-        summary[_own("would")] = answer.would.value
+        summary["guardrail.would"] = answer.would.value
     if alone:
         span.set_attributes(summary)
     for evaluation in evaluations_of(answer):
@@ -218,30 +214,20 @@ def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:
         if evaluation.sentence is None and evaluation.value is not None:
             counters.scores.record(evaluation.value, {EVALUATION_NAME: evaluation.name})
             if alone:
-                span.set_attribute(_own(f"score.{evaluation.name}"), evaluation.value)
-
-
-def _own(name: str) -> str:
-    """A name without a convention, such as ``guardrail.policy``."""
-    return f"{NAME}.{name}"
+                span.set_attribute(f"guardrail.score.{evaluation.name}", evaluation.value)
 
 
 @contextmanager
-def _timed(histogram: metrics.Histogram, labels: Mapping[str, str]) -> Iterator[None]:
-    """Record the duration of a block, in seconds, with the type of its error."""
+def _timed(
+    name: str,
+    kind: SpanKind,
+    attributes: Mapping[str, str | int | float],
+    histogram: metrics.Histogram,
+    labels: Mapping[str, str],
+) -> Iterator[Span]:
+    """A span of a block, whose duration in seconds is recorded, with the type of its error."""
     begin = time.perf_counter()
     failed: dict[str, str] = {}
-    try:
-        yield
-    except BaseException as error:
-        failed = {"error.type": type(error).__name__}
-        raise
-    finally:
-        histogram.record(time.perf_counter() - begin, {**labels, **failed})
-
-
-@contextmanager
-def _span(name: str, kind: SpanKind, attributes: Mapping[str, str | int | float]) -> Iterator[Span]:
     tracer = trace.get_tracer(NAME)
     with tracer.start_as_current_span(
         name, None, kind, attributes, record_exception=False, set_status_on_exception=False
@@ -249,12 +235,15 @@ def _span(name: str, kind: SpanKind, attributes: Mapping[str, str | int | float]
         try:
             yield span
         except BaseException as error:  # a deadline cancels without an Exception
-            span.set_attribute("error.type", type(error).__name__)
+            failed = {"error.type": type(error).__name__}
+            span.set_attributes(failed)
             # The type alone: the message of a retriever's error may contain the question.
             span.set_status(Status(StatusCode.ERROR, type(error).__name__))
             if isinstance(error, Exception):
                 span.add_event("exception", {"exception.type": type(error).__name__})
             raise
+        finally:
+            histogram.record(time.perf_counter() - begin, {**labels, **failed})
 
 
 class _Instruments(NamedTuple):

@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from guardrail.core.text.lexicon import lexicon
@@ -97,10 +96,12 @@ def find_quantities(text: str, taken: Sequence[tuple[int, int]] = ()) -> list[Qu
             found[-1] = joined
         else:
             found.append(quantity)
-    return [
-        _rated(text, _bounded(text, quantity, found[place - 1].end if place else 0))
-        for place, quantity in enumerate(found)
-    ]
+    for place, quantity in enumerate(found):
+        bounded = _bounded(text, quantity, found[place - 1].end if place else 0)
+        if bounded.unit is None or bounded.unit.measure.startswith(MONEY):
+            bounded = bounded._replace(per=per_what(text, bounded.end))
+        found[place] = bounded
+    return found
 
 
 @cache
@@ -156,19 +157,16 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
         return None
     if not figures and first.folded not in _number_words():
         return None
-    for length in range(3 if figures else 12, 0, -1):
-        run = tokens[place : place + length]
-        if len(run) < length or run[-1].folded == "and" or run[0].folded == "and":
-            continue
-        words = [item.folded for item in run]
-        if figures and not numbers["scales"].keys() >= {*words[1:]}:
-            continue
-        if not numbers["ordinals"].keys().isdisjoint(words):
-            continue
-        if not {" ", "-", ""} >= {text[a.end : b.start] for a, b in pairwise(run)}:
-            continue
-        value = number_of(run)
-        if value is None or (length == 1 and run[0].folded in numbers["scales"]):
+    known = numbers["scales"] if figures else {*_number_words(), "and", "a"}
+    run = [first]
+    for token in tokens[place + 1 : place + (3 if figures else 12)]:
+        if token.folded not in known or text[run[-1].end : token.start] not in (" ", "-", ""):
+            break
+        run.append(token)
+    for length in range(len(run), 0, -1):
+        run = run[:length]
+        value = None if run[-1].folded == "and" else number_of(run)
+        if value is None or (length == 1 and first.folded in numbers["scales"]):
             continue
         if length == 1 and not figures and value == 1 and unit_behind(text, first.end) is None:
             continue  # "one" alone is a pronoun
@@ -315,12 +313,6 @@ def per_what(text: str, place: int = 0) -> str:
     """Stem of the reference of a rate at a position of a text: *per month*, */day*."""
     match = _rate().match(text, place)
     return stem(match["of"].lower().removesuffix("s")) if match else ""
-
-
-def _rated(text: str, quantity: Quantity) -> Quantity:
-    """A price or count with its reference."""
-    measured = quantity.unit is not None and not quantity.unit.measure.startswith(MONEY)
-    return quantity if measured else quantity._replace(per=per_what(text, quantity.end))
 
 
 @cache

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-# The same pipeline under its own name and as packaged on the package index.
-
 
 MOST_STRINGS = 300_000
 """Words after which a pipeline is loaded anew: it keeps each one ever read, in some 250 bytes."""

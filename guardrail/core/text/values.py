@@ -170,25 +170,33 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
     text = plain(text)
     found: list[TypedValue] = []
     measured = unit is not None and text.strip().isdigit()  # 1790 euros are no year
-    _add(found, text, [(contact.form, contact) for contact in find_contacts(text)])
-    _add(found, text, [("version", version) for version in _versions(text)])
-    if not measured:
-        _add(found, text, [("date", date) for date in find_dates(text, yearless=True)])
-    _add(found, text, [("time of day", time) for time in find_times(text)])
-    _add(found, text, [("percent", share) for share in find_fractions(text)])
-    for quantity in find_quantities(text, [(item.start, item.end) for item in found]):
-        if quantity.unit is None and unit is not None:
-            quantity = quantity._replace(unit=unit)
-        _add(found, text, [(quantity.unit.measure if quantity.unit else "number", quantity)])
+    values: list[tuple[str, Iterable[_Value]]] = [
+        ("contact", find_contacts(text)),
+        ("version", _versions(text)),
+        ("date", () if measured else find_dates(text, yearless=True)),
+        ("time of day", find_times(text)),
+        ("percent", find_fractions(text)),
+    ]
+    _add(found, text, values)
+    quantities = find_quantities(text, [(item.start, item.end) for item in found])
+    if unit is not None:
+        quantities = [item._replace(unit=item.unit or unit) for item in quantities]
+    _add(found, text, [("number", quantities)])
     return found
 
 
-def _add(found: list[TypedValue], text: str, values: Iterable[tuple[str, _Value]]) -> None:
+def _add(
+    found: list[TypedValue], text: str, values: Iterable[tuple[str, Iterable[_Value]]]
+) -> None:
     """Add the values that overlap none found before, in the order of the text."""
-    for kind, value in values:
+    for kind, value in [(kind, value) for kind, some in values for value in some]:
         start, end = value.start, value.end
         place = bisect_left(found, end, key=attrgetter("start"))
         if place == 0 or found[place - 1].end <= start:
+            if isinstance(value, Contact):
+                kind = value.form
+            elif kind == "number" and isinstance(value, Quantity) and value.unit:
+                kind = value.unit.measure
             found.insert(place, TypedValue(kind, text[start:end], start, end, value))
 
 
