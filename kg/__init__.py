@@ -46,17 +46,18 @@ __all__ = [
     "open_people_graph",
 ]
 
-_HOMES = {
-    "kg.linking": "EntityLinker",
-    "kg.federation": "FederatedGraph",
-    "kg.base": "GraphStats KnowledgeGraph MentionIndex PlaceIndex QueryResult",
-    "kg.load": "LoadReport load_graph",
-    "kg.store": "OxigraphGraph",
-    "kg.profiles": "Profile load_profile",
-    "kg.reading": "Selection",
-    "kg.sparql": "SparqlGraph",
-    "kg.tables": "TableColumns",
-    "kg.opening": "EndpointSettings open_graph open_graphs open_people_graph",
-}
-
-__getattr__, __dir__ = loaded_on_use(__name__, _HOMES)
+__getattr__, __dir__ = loaded_on_use(
+    __name__,
+    {
+        "kg.linking": "EntityLinker",
+        "kg.federation": "FederatedGraph",
+        "kg.base": "GraphStats KnowledgeGraph MentionIndex PlaceIndex QueryResult",
+        "kg.load": "LoadReport load_graph",
+        "kg.store": "OxigraphGraph",
+        "kg.profiles": "Profile load_profile",
+        "kg.reading": "Selection",
+        "kg.sparql": "SparqlGraph",
+        "kg.tables": "TableColumns",
+        "kg.opening": "EndpointSettings open_graph open_graphs open_people_graph",
+    },
+)

@@ -18,21 +18,6 @@ __all__ = ["CACHE_S", "QueryCache", "default_cache_path"]
 CACHE_S = 86_400.0
 """Seconds until a cached result expires."""
 _LOG = get_logger(__name__)
-_BUSY_S = 5.0
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS results (
-    key BLOB PRIMARY KEY,
-    body BLOB NOT NULL,
-    expires REAL NOT NULL
-) WITHOUT ROWID
-"""
-# Once in so many writes expired entries are dropped, and of the others those that expire first.
-_PRUNE_EVERY = 256
-_MOST_ENTRIES = 100_000
-_PRUNE = (
-    "DELETE FROM results WHERE expires <= ? OR key IN "
-    "(SELECT key FROM results ORDER BY expires DESC LIMIT -1 OFFSET ?)"
-)
 
 
 def default_cache_path() -> Path:
@@ -49,6 +34,7 @@ class QueryCache:
 
     Args:
         path: The database file; created with its folders if missing.
+        most: Entries that are kept.
 
     Attributes:
         hits: Look-ups that found something, in this process.
@@ -58,9 +44,9 @@ class QueryCache:
         ConfigError: If the file cannot be created or is no such database.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, most: int = 100_000) -> None:
         self.path = Path(path).expanduser()
-        self._lock = threading.Lock()
+        self._lock, self._most = threading.Lock(), most
         self._writes = self.hits = self.misses = 0
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,8 +79,13 @@ class QueryCache:
         row = (_key(endpoint, query), zlib.compress(body), now + CACHE_S)
         self._run("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", row)
         self._writes += 1
-        if self._writes % _PRUNE_EVERY == 1:
-            self._run(_PRUNE, (now, _MOST_ENTRIES))
+        if self._writes % 256 == 1:
+            # Expired entries go, and of the others those that expire first.
+            self._run(
+                "DELETE FROM results WHERE expires <= ? OR key IN "
+                "(SELECT key FROM results ORDER BY expires DESC LIMIT -1 OFFSET ?)",
+                (now, self._most),
+            )
 
     def close(self) -> None:
         """Close the file; the next look-up opens it again."""
@@ -103,12 +94,13 @@ class QueryCache:
             self._pid = 0
 
     def _open(self) -> None:
-        self._db = sqlite3.connect(
-            self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
-        )
+        self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
-        self._db.execute(_SCHEMA)
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS results "
+            "(key BLOB PRIMARY KEY, body BLOB NOT NULL, expires REAL NOT NULL) WITHOUT ROWID"
+        )
         self._pid = os.getpid()
 
     def _run(self, statement: str, values: tuple[object, ...]) -> list[tuple[bytes]]:

@@ -40,19 +40,8 @@ MAX_BYTES = 256 * 2**20
 REDIRECTS = 3
 """Redirects in a row that are followed."""
 FAILURES = 10
-"""Consecutive failed attempts that pause the endpoint."""
-PAUSE_S = 10.0
-"""Seconds without queries after too many failures."""
+"""Consecutive failed attempts after which the endpoint is left alone for ten seconds."""
 _LOG = get_logger(__name__)
-_TRANSIENT_STATUS = (408, 425, 429, 500, 502, 503, 504)
-_ADVICE = {
-    401: "asks for a login (401); set user and password, or token, of graph.endpoint",
-    404: "not found (404); give the address of the SPARQL endpoint itself",
-    206: "sends only a part of the result (206), because it limits rows",
-}
-# SQLSTATE of Virtuoso for a query that its time limit stopped; see kg.queries.
-_OUT_OF_TIME = "S1TAT"
-_SHOWN = 200
 
 
 class _Form(SPARQLWrapper):
@@ -116,7 +105,7 @@ class Endpoint:
     """A SPARQL endpoint. Safe to use from several threads.
 
     Queries are sent at ``per_second`` at most; after ``FAILURES`` consecutive failed attempts none
-    is sent for ``PAUSE_S`` seconds.
+    is sent for ten seconds.
 
     Args:
         url: Its address.
@@ -250,7 +239,7 @@ class Endpoint:
             with self._lock:
                 self._failed += 1
                 if self._failed >= FAILURES:
-                    self._paused_until = time.monotonic() + PAUSE_S
+                    self._paused_until = time.monotonic() + 10
             if isinstance(error, _TransientError):
                 raise
             if isinstance(error, httpx.TimeoutException | TimeoutError):
@@ -318,15 +307,20 @@ class Endpoint:
     def _check(self, response: httpx.Response) -> None:
         """Refuse errors, redirects and truncated results, whose missing rows would be cached."""
         code, reason = response.status_code, response.reason_phrase
-        if response.headers.get("X-SQL-State") == _OUT_OF_TIME:
+        advice = {
+            401: "asks for a login (401); set user and password, or token, of graph.endpoint",
+            404: "not found (404); give the address of the SPARQL endpoint itself",
+            206: "sends only a part of the result (206), because it limits rows",
+        }
+        if response.headers.get("X-SQL-State") == "S1TAT":  # Virtuoso; see kg.queries
             raise _TransientError("its time limit cut the answer short")
-        if code in _TRANSIENT_STATUS:
+        if code in (408, 425, 429, 500, 502, 503, 504):
             raise _TransientError(f"{reason} ({code})", _retry_after(response))
         if code == 400:
             detail = _cut(response.read().decode("utf-8", "replace"))
             raise QueryRejectedError(f"{self.url} rejects the query: {detail}")
-        if code in _ADVICE:
-            raise KnowledgeGraphError(f"{self.url} {_ADVICE[code]}")
+        if code in advice:
+            raise KnowledgeGraphError(f"{self.url} {advice[code]}")
         if response.has_redirect_location:
             place = httpx.URL(self.url).join(response.headers["Location"])
             shown = place.copy_with(userinfo=b"", query=None, fragment=None)
@@ -427,7 +421,7 @@ def _retry_after(response: httpx.Response) -> float | None:
 
 def _cut(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return text if len(text) <= 200 else text[:199] + "…"
 
 
 def _moved(request: httpx.Request, response: httpx.Response) -> httpx.Request | None:

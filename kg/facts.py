@@ -11,7 +11,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 from guardrail.core.types import Entity, Subgraph, Triple
 from kg.profiles import Profile, local_name
-from kg.terms import XSD, is_blank, readable, render_literal
+from kg.terms import WIKIBASE, XSD, is_blank, readable, render_literal
 
 __all__ = [
     "Name", "Row", "StructuredValues", "choose_names", "fallback_label", "is_fallback", "order",
@@ -23,14 +23,9 @@ Quads = Callable[[Node], Iterator[Quad]]
 Label = Callable[[str], str]
 FactLabel = Callable[[str], str | None]
 
-MAX_DEPTH: Final = 4
-"""Blank nodes within each other that are read."""
 MAX_PARTS: Final = 500
 """Facts of one blank node and items of one list that are read."""
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_ITEM: Final = re.compile(re.escape(_RDF) + r"_([0-9]{1,9})")
-_TEXT: Final = f"{XSD}string"
-_DEPRECATED: Final = "http://wikiba.se/ontology#DeprecatedRank"
 UNREADABLE = 1_000
 """Language rank of a name in a language that the profile does not list."""
 
@@ -192,7 +187,7 @@ class StructuredValues:
         """The facts that a blank node as a value of ``predicate`` states of ``subject``."""
         for inner, value in self._parts(node, 0):
             if isinstance(value, str):
-                yield Row(subject, predicate, value, _TEXT, None, inner)
+                yield Row(subject, predicate, value, f"{XSD}string", None, inner)
             elif isinstance(value, Literal):
                 datatype, language = value.datatype.value, value.language
                 yield Row(subject, predicate, value.value, datatype, language, inner)
@@ -207,7 +202,7 @@ class StructuredValues:
         qualifiers = []
         for quad in islice(self._quads(node), MAX_PARTS):
             predicate, found = quad.predicate.value, quad.object
-            if isinstance(found, NamedNode) and found.value == _DEPRECATED:
+            if isinstance(found, NamedNode) and found.value == f"{WIKIBASE}DeprecatedRank":
                 return
             if predicate.startswith(namespaces.value):
                 value = found
@@ -218,14 +213,17 @@ class StructuredValues:
             return
         predicate = f"{self._profile.property_prefix}{claim.removeprefix(namespaces.claim)}"
         text = f"{self._text(value)} ({_details(qualifiers)})"
-        yield Row(subject, predicate, text, _TEXT)
+        yield Row(subject, predicate, text, f"{XSD}string")
 
     def _direct(self, property_id: str) -> str | None:
         return self._fact_label(f"{self._profile.property_prefix}{property_id}")
 
     def _parts(self, node: Node, depth: int) -> Iterator[tuple[str, NamedNode | Literal | str]]:
-        """Names (in words, empty for the value itself) and values that a blank node holds."""
-        if depth == MAX_DEPTH:
+        """Names (in words, empty for the value itself) and values that a blank node holds.
+
+        Blank nodes are read up to four deep.
+        """
+        if depth == 4:
             return
         quads = list(islice(self._quads(node), MAX_PARTS))
         if items := self._items(quads):
@@ -267,7 +265,7 @@ class StructuredValues:
         numbered = [
             (int(found[1]), place, quad.object)
             for place, quad in enumerate(quads)
-            if (found := _ITEM.fullmatch(quad.predicate.value))
+            if (found := re.fullmatch(re.escape(_RDF) + r"_([0-9]{1,9})", quad.predicate.value))
         ]
         items: list[object] = [item for *_, item in sorted(numbered, key=lambda one: one[:2])]
         links = {quad.predicate.value: quad.object for quad in quads}

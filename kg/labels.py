@@ -29,25 +29,6 @@ __all__ = ["NAMES", "LabelIndex", "key_of", "names_in", "names_in_lines", "spot"
 
 NAMES: Final = "names.sqlite"
 """File in the folder of a graph that holds the index."""
-MAX_WORDS: Final = 16
-"""Longest name, in words and punctuation marks, that is spotted in text; longer ones are still
-found by ``find``."""
-_BEARERS: Final = 100
-"""Bearers of a name whose spelling is compared with the text."""
-_SCHEMA: Final = """
-CREATE TABLE names (key TEXT, iri TEXT, PRIMARY KEY (key, iri)) WITHOUT ROWID;
-CREATE TABLE words (word TEXT, length INT, PRIMARY KEY (word, length)) WITHOUT ROWID;
-CREATE TABLE meta (vocabulary TEXT, names INT);
-CREATE TEMP TABLE gathered (key TEXT, iri TEXT);
-"""
-_MERGE: Final = f"""
-INSERT OR IGNORE INTO names SELECT key, iri FROM gathered ORDER BY key, iri;
-INSERT OR IGNORE INTO words
-    SELECT DISTINCT substr(key, 1, instr(key || ' ', ' ') - 1) AS word,
-        length(key) - length(replace(key, ' ', '')) + 1 AS length
-    FROM gathered WHERE length <= {MAX_WORDS} ORDER BY word, length;
-DROP TABLE gathered;
-"""
 # A word keeps its combining accents, so that decomposed text has the same words as composed text.
 _TOKEN = re.compile(r"\w[\w\u0300-\u036f]*|[^\w\s]")
 # Its key is the name itself in lower case; most names are of this kind.
@@ -94,6 +75,8 @@ class LabelIndex:
     ) -> LabelIndex:
         """Index (IRI, name) pairs, in memory or in a file in the folder of the graph.
 
+        Names of more than 16 words and punctuation marks are found by ``nodes`` only.
+
         Raises:
             OSError, sqlite3.Error: The file cannot be written.
         """
@@ -101,12 +84,25 @@ class LabelIndex:
         if new is not None:
             new.unlink(missing_ok=True)
         database = sqlite3.connect(new or ":memory:", isolation_level=None, check_same_thread=False)
-        database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
+        database.executescript("""
+            PRAGMA journal_mode = OFF;
+            PRAGMA synchronous = OFF;
+            CREATE TABLE names (key TEXT, iri TEXT, PRIMARY KEY (key, iri)) WITHOUT ROWID;
+            CREATE TABLE words (word TEXT, length INT, PRIMARY KEY (word, length)) WITHOUT ROWID;
+            CREATE TABLE meta (vocabulary TEXT, names INT);
+            CREATE TEMP TABLE gathered (key TEXT, iri TEXT);
+        """)
         database.execute("BEGIN")
         rows = ((_text(key_of(name)), iri) for iri, name in names)
         database.executemany("INSERT INTO gathered VALUES (?, ?)", (r for r in rows if r[0]))
-        for statement in _MERGE.split(";"):
-            database.execute(statement)
+        database.execute("INSERT OR IGNORE INTO names SELECT * FROM gathered ORDER BY key, iri")
+        database.execute("""
+            INSERT OR IGNORE INTO words
+            SELECT DISTINCT substr(key, 1, instr(key || ' ', ' ') - 1) AS word,
+                length(key) - length(replace(key, ' ', '')) + 1 AS length
+            FROM gathered WHERE length <= 16 ORDER BY word, length
+        """)
+        database.execute("DROP TABLE gathered")
         database.execute("INSERT INTO meta SELECT ?, count(*) FROM names", (_vocabulary(profile),))
         database.execute("COMMIT")
         if new is not None and folder is not None:
@@ -211,7 +207,7 @@ def _places(text: str, index: LabelIndex, bearers: dict[str, list[str]]) -> Iter
                 continue
             key = " ".join(words[first:past])
             if key not in bearers:
-                bearers[key] = index.nodes(key)[:_BEARERS]
+                bearers[key] = index.nodes(key)[:100]  # whose spelling is compared with the text
             if bearers[key]:
                 yield _Place(first, past, start, end, key)
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from guardrail.core.errors import InputError
@@ -54,19 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EntityLinker"]
 
-MAX_MENTIONS: Final = 500
-"""Different names of one text that are looked up; enough for a chapter."""
-MAX_FAMILY: Final = 6
-"""Members of "the Burdenski family" that are linked."""
-MAX_HOLDERS: Final = 3
-"""Persons linked for a name that is only a value of their facts."""
-
 _KEPT_CANDIDATES: Final = 10
-# A partial name is accepted on this much evidence, in the units of re-ranking: half a rare value
-# for a name that one person bears, and this lead over the next of several.
-_ENOUGH: Final = 0.5
-_LEAD: Final = 0.25
-_PROMINENT: Final = 1.5
 _NUMERAL: Final = re.compile(r"[IVXLC]+")
 
 
@@ -223,7 +212,7 @@ class EntityLinker:
                 facts = around.get(literal_key(mention.text)).incoming
                 personal = [fact for fact in facts if between_persons(fact.property)]
                 holders = dict.fromkeys(fact.subject_id for fact in personal)
-                if not personal or len(holders) > MAX_HOLDERS:
+                if not personal or len(holders) > 3:
                     continue
                 around.fetch(key for key in holders if key)
                 for fact in personal:
@@ -252,7 +241,7 @@ class EntityLinker:
             if same := [c for c in candidates if fold(part) == fold(c.entity.label)]:
                 # The index compares accents; this look-up does not.
                 state.settle(mention, same, "label")
-            elif _groups().match(state.text, mention.end) and len(group) <= MAX_FAMILY:
+            elif _groups().match(state.text, mention.end) and len(group) <= 6:
                 for candidate in candidates:
                     if fold(candidate.entity.label).endswith(fold(part)):
                         state.settle(mention, [candidate], "partial name")
@@ -316,12 +305,11 @@ class EntityLinker:
 
 
 def _first_of_each(mentions: Iterable[Mention]) -> list[Mention]:
+    """The first mention of each name; of a book those of a chapter."""
     first: dict[str, Mention] = {}
     for mention in mentions:
         first.setdefault(mention.text, mention)
-        if len(first) == MAX_MENTIONS:
-            break
-    return list(first.values())
+    return list(islice(first.values(), 500))
 
 
 def _range(mention: Mention) -> range:
@@ -362,12 +350,16 @@ def _neighbour(candidate: Candidate, state: _Text, around: Neighbourhoods) -> bo
 
 
 def _convincing(part: str, candidates: Sequence[Candidate]) -> bool:
-    """True if the evidence for the first candidate of a partial name is enough."""
+    """True if the evidence for the first candidate of a partial name is enough.
+
+    That is half a rare value of re-ranking for a name that one person bears or a lead over the next
+    of several; else half as many facts again as the next has.
+    """
     best = candidates[0]
     label, folded = fold(best.entity.label), fold(part)
     rest = label.removeprefix(folded).strip().upper()
     if not label.endswith(folded) and not _NUMERAL.fullmatch(rest):
         return False
-    if len(candidates) == 1 or best.score >= candidates[1].score + _LEAD:
-        return best.score >= _ENOUGH
-    return best.entity.prominence >= _PROMINENT * candidates[1].entity.prominence
+    if len(candidates) == 1 or best.score >= candidates[1].score + 0.25:
+        return best.score >= 0.5
+    return best.entity.prominence >= 1.5 * candidates[1].entity.prominence

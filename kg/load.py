@@ -42,7 +42,6 @@ from kg.tables import (
 
 __all__ = ["LoadReport", "Progress", "load_graph", "peak_mb", "read_graph"]
 
-_LINKS_TRIED: Final = 10_000
 _SEGMENT: Final = 16 * 2**20
 """Bytes of text that are loaded at once."""
 _LINES: Final = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
@@ -284,7 +283,7 @@ def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:
         store = graph.store
         for column in links:
             quads = store.quads_for_pattern(None, column_property(column), None, None)
-            for value in dict.fromkeys(quad.object for quad in islice(quads, _LINKS_TRIED)):
+            for value in dict.fromkeys(quad.object for quad in islice(quads, 10_000)):
                 # Literals are from an earlier load, in which the column was no link.
                 if isinstance(value, NamedNode) and not next(
                     store.quads_for_pattern(value, None, None, None), None

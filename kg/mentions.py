@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.tagging import load_english
@@ -26,26 +26,6 @@ __all__ = [
     "fold", "join_mentions", "listed_names", "load_tagger", "name_forms", "persons", "taggable",
     "tagged_mentions",
 ]  # fmt: skip
-
-MAX_WORDS: Final = 10
-"""Longest run of capitalised words taken for one name; longer runs are headlines."""
-MAX_TAGGED: Final = 100_000
-"""Characters of one text that are tagged, some 3 s on one core; the label index of the graph still
-reads the rest."""
-_NAMING_TYPES: Final = frozenset(
-    {
-        "PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW",
-        "LANGUAGE",
-    }
-)  # fmt: skip
-"""spaCy's OntoNotes types that name things; the others (DATE, CARDINAL, …) are no mentions."""
-_TOKEN: Final = re.compile(r"\w[\w.'’\-]*")
-_POSSESSIVE: Final = re.compile(r"['’](?:s|S)?$")
-_SENTENCE_END: Final = re.compile(r"(?<=\w\w)\.$")
-_COMMON: Final = re.compile(r"[a-z]+(?:['’-]+[a-z]+)*")
-_GAP: Final = re.compile(r"[^\S\n]+")
-# spaCy's tokenizer takes time quadratic in a run without white space; no name is this long.
-_LONG_RUN: Final = re.compile(r"\S{200,}")
 
 
 class ListedName(NamedTuple):
@@ -72,20 +52,28 @@ def fold(text: str) -> str:
 def tagged_mentions(doc: Doc) -> list[Mention]:
     """The names in a parsed text, without articles, quotes and possessive endings, in order.
 
+    Of OntoNotes' types these are the ones that name things; DATE, CARDINAL and so on do not.
+
     Args:
         doc: A text that a spaCy pipeline with an entity recogniser has read.
     """
     text = doc.text  # joined anew from its tokens each time
+    naming = (
+        "PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW",
+        "LANGUAGE",
+    )  # fmt: skip
     trimmed = (
         _trimmed(text, entity.start_char, entity.end_char, entity.label_)
         for entity in doc.ents
-        if entity.label_ in _NAMING_TYPES
+        if entity.label_ in naming
     )
     return [mention for mention in trimmed if mention is not None]
 
 
 def capitalised_spans(text: str) -> list[Mention]:
     """Find the runs of capitalised words, joined by name particles; linear in the text.
+
+    Runs of more than ten words are headlines.
 
     >>> [span.text for span in capitalised_spans("Who taught Leonardo da Vinci's pupil?")]
     ['Leonardo da Vinci']
@@ -98,14 +86,14 @@ def capitalised_spans(text: str) -> list[Mention]:
     def close() -> None:
         while run and text[run[-1][0] : run[-1][1]] in particles:
             run.pop()
-        if 0 < len(run) <= MAX_WORDS:
+        if 0 < len(run) <= 10:
             start, end = run[0][0], run[-1][1]
             found.append(Mention(text=text[start:end], start=start, end=end))
         run.clear()
 
     for start, end, possessive in _tokens(text):
         word = text[start:end]
-        if run and (closed or not _GAP.fullmatch(text, run[-1][1], start)):
+        if run and (closed or not re.fullmatch(r"[^\S\n]+", text[run[-1][1] : start])):
             close()
         closed = possessive
         # "al-Askari" goes on with a name though it begins small.
@@ -215,8 +203,12 @@ def load_tagger() -> Language:
 
 
 def taggable(text: str) -> str:
-    """The first ``MAX_TAGGED`` characters of a text, long runs without white space blanked out."""
-    return _LONG_RUN.sub(lambda run: " " * len(run.group()), text[:MAX_TAGGED])
+    """The first 100,000 characters of a text, which take some 3 s on one core.
+
+    spaCy's tokenizer takes time quadratic in a run without white space: long ones, which are no
+    names, are blanked out.
+    """
+    return re.sub(r"\S{200,}", lambda run: " " * len(run.group()), text[:100_000])
 
 
 def classes_of(graph: object) -> Mapping[str, Sequence[str]]:
@@ -257,9 +249,10 @@ def _list_join() -> re.Pattern[str]:
 
 def _tokens(text: str) -> Iterator[tuple[int, int, bool]]:
     """Yield start, end and whether a possessive ending or a full stop was cut off."""
-    for found in _TOKEN.finditer(text):
+    for found in re.finditer(r"\w[\w.'’\-]*", text):
         word = found.group()
-        bare = _POSSESSIVE.sub("", _SENTENCE_END.sub("", word.rstrip("-'’") or word[0]))
+        bare = re.sub(r"(?<=\w\w)\.$", "", word.rstrip("-'’") or word[0])
+        bare = re.sub(r"['’][sS]?$", "", bare)
         yield found.start(), found.start() + len(bare), len(bare) < len(word)
 
 
@@ -281,7 +274,7 @@ def _trimmed(text: str, start: int, end: int, ner: str) -> Mention | None:
 def _names(surface: str) -> bool:
     """Tell a name from a common word that happens to be a label: one word in small letters."""
     opener = surface.lower() in lexicon_set("names", "openers")
-    return not opener and not _COMMON.fullmatch(surface)
+    return not opener and not re.fullmatch(r"[a-z]+(?:['’-]+[a-z]+)*", surface)
 
 
 def _without_marks(text: str) -> str:

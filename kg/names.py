@@ -26,10 +26,6 @@ __all__ = ["NameParts", "without_middle"]
 MAX_NAMES: Final = 300_000
 """Largest graph, in names, whose first and last words are indexed; about 100 bytes each."""
 
-_MAX_SUBJECTS: Final = 50
-_MAX_BEARERS: Final = 2_000
-"""Maximum number of nodes that begin or end with a name; a more common name is ambiguous."""
-
 
 class NameParts:
     """Look-ups in the embedded store; the index of words is built at the first of them.
@@ -56,7 +52,7 @@ class NameParts:
             words = folded.split()
             ends = words[:1] + words[-1:]
             ids = dict.fromkeys(id_ for word in ends for id_ in edges.get(word, ()))
-            if len(ids) > _MAX_BEARERS:
+            if len(ids) > 2_000:  # so common a name is ambiguous
                 found.append([])
                 continue
             found.append(
@@ -100,7 +96,7 @@ class NameParts:
         read = graph_read(graph.store)
         for literal in literals:
             quads = graph.store.quads_for_pattern(None, None, literal, read)
-            for quad in islice(quads, _MAX_SUBJECTS):
+            for quad in islice(quads, 50):
                 subject = quad.subject
                 if not isinstance(subject, NamedNode) or is_blank(subject.value):
                     continue

@@ -35,15 +35,6 @@ BATCH: Final = 50
 """Ids or labels per query."""
 # Facts of one entity come in one UNION each: a few entities a query keep servers' planners fast.
 _SUBGRAPHS_A_QUERY = 10
-_LABELS_A_QUERY = 300
-# Of the facts that point at a hub, any few are as good as any others: those between the entities
-# of a text are read by ``links``, and the rest of them from their own side.
-_HUB_READ = 25
-_CACHED = 50_000
-_CACHED_LABELS = 200_000
-_CACHED_SUBGRAPHS = 5_000
-# Only small subgraphs are cached, so that they take at most some 250 MB.
-_CACHED_TRIPLES = 150
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -111,12 +102,12 @@ class GraphReader(ABC):
         return iter(())
 
     def _forget(self) -> None:
-        """Clear all caches."""
-        self._labels: Memory[str, str | None] = Memory(_CACHED_LABELS)
-        self._entities: Memory[str, Entity | None] = Memory(_CACHED)
-        self._above: Memory[str, tuple[str, ...]] = Memory(_CACHED)
-        self._facts: Memory[tuple[str, int], Facts] = Memory(_CACHED_SUBGRAPHS)
-        self._subgraphs: Memory[tuple[str, int], Subgraph] = Memory(_CACHED_SUBGRAPHS)
+        """Clear all caches; that of subgraphs takes at most some 250 MB, as large ones stay out."""
+        self._labels: Memory[str, str | None] = Memory(200_000)
+        self._entities: Memory[str, Entity | None] = Memory(50_000)
+        self._above: Memory[str, tuple[str, ...]] = Memory(50_000)
+        self._facts: Memory[tuple[str, int], Facts] = Memory(5_000)
+        self._subgraphs: Memory[tuple[str, int], Subgraph] = Memory(5_000)
 
     # --- the protocol ------------------------------------------------------------------------
 
@@ -148,7 +139,7 @@ class GraphReader(ABC):
                 incoming=tuple(self._triples(incoming, labels)),
                 truncated=cut or len(outgoing) > limit,
             )
-            if len(subgraph.triples) + len(subgraph.incoming) <= _CACHED_TRIPLES:
+            if len(subgraph.triples) + len(subgraph.incoming) <= 150:
                 self._subgraphs[iri, limit] = subgraph
                 self._facts.pop((iri, limit), None)
         return [
@@ -271,10 +262,13 @@ class GraphReader(ABC):
         return [Row(subject, predicate, value.value)]
 
     def _learn_around(self, found: dict[str, Facts], limit: int) -> dict[str, Facts]:
-        """Cut the facts that point at hubs, and store all."""
+        """Store facts; of those that point at a hub a few, which are as good as any others.
+
+        Facts between the entities of a text are read by ``links``, the rest from their own side.
+        """
         for iri, (outgoing, incoming, _) in found.items():
             if len(incoming) > limit:
-                found[iri] = Facts(outgoing, incoming[: min(limit, _HUB_READ)], cut=True)
+                found[iri] = Facts(outgoing, incoming[: min(limit, 25)], cut=True)
         self._facts.learn({(iri, limit): facts for iri, facts in found.items()})
         return found
 
@@ -358,7 +352,7 @@ class GraphReader(ABC):
 
     def _names_of(self, iris: Sequence[str], others: Sequence[str]) -> dict[str, list[Name]]:
         """The labels of nodes; reads the entities of others at the same time."""
-        groups = batches(iris, _LABELS_A_QUERY)
+        groups = batches(iris, 300)
         unread = batches(self._entities.known(others)[1], BATCH)
         answers = self._select_all(
             [self.queries.labels(batch) for batch in groups]

@@ -29,8 +29,6 @@ __all__ = ["SEPARATOR", "EndpointSettings", "open_graph", "open_graphs", "open_p
 
 SEPARATOR: Final = " + "
 """Separator of the locations of graphs that are opened as one."""
-_NEEDED: Final = ("name", "find", "entities", "subgraphs", "links", "close")
-"""Members of a ``KnowledgeGraph``."""
 
 
 class EndpointSettings(Value):
@@ -126,7 +124,8 @@ def _from_outside(location: str | Path | None) -> KnowledgeGraph | None:
         make, arguments = named_part("graphs", location), ()
     if make is None:
         return None
-    return cast("KnowledgeGraph", made_part("graphs", location, partial(make, *arguments), _NEEDED))
+    needed = ("name", "find", "entities", "subgraphs", "links", "close")
+    return cast("KnowledgeGraph", made_part("graphs", location, partial(make, *arguments), needed))
 
 
 def open_graph(

@@ -29,15 +29,7 @@ from kg.terms import check_iri
 __all__ = ["Profile", "load_profile", "store_profile", "stored_profile"]
 
 _SHIPPED = Path(__file__).parent / "data" / "profiles"
-_IRI_KEYS = (
-    *("label", "alias", "description", "type", "subclass", "within", "skip"),
-    *("value", "unit"),
-)
 _SHORT_ID = re.compile(r"[\w.,()'!*~&=+$@%\-]+")
-
-
-ALL_LANGUAGES = "mul"
-"""The tag of names that hold in all languages, https://www.wikidata.org/wiki/Help:Default_values"""
 
 
 class Statements(Value):
@@ -152,8 +144,11 @@ class Profile(Value):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Language tags of readable text, best first."""
-        return tuple(dict.fromkeys((*self.languages, ALL_LANGUAGES)))
+        """Language tags of readable text, best first.
+
+        Names in ``mul`` hold in all languages: https://www.wikidata.org/wiki/Help:Default_values
+        """
+        return tuple(dict.fromkeys((*self.languages, "mul")))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -262,7 +257,9 @@ def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, object]:
         base = _settings(found, (*seen, path))
     prefixes = _section(base, "prefixes", path) | _section(table, "prefixes", path)
     table["prefixes"] = prefixes
-    for key in _IRI_KEYS:
+    for key in (
+        "label", "alias", "description", "type", "subclass", "within", "skip", "value", "unit",
+    ):  # fmt: skip
         if key in table:
             table[key] = _expand(table[key], prefixes, path)
     if ner := _section(table, "ner", path):

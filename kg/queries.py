@@ -27,17 +27,13 @@ from urllib.parse import urlsplit
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import Value
 from kg.profiles import Profile
-from kg.terms import quote_iri, quote_literal, values
+from kg.terms import WIKIBASE, quote_iri, quote_literal, values
 
 __all__ = ["DIALECTS", "NAMESAKES", "Dialect", "QueryWriter", "dialect_of"]
 
 NAMESAKES = 100
 """Namesakes that are read for one label; more than a person could tell apart."""
-_STEPS_READ = 200
-"""Steps that are read on all ways up from one place; a town has about twenty."""
-_WIKIBASE = "http://wikiba.se/ontology#"
-_BLAZEGRAPH = "http://www.bigdata.com/rdf#"
-_WORD: Final = re.compile(r"[^\W_]+")
+_BLAZEGRAPH = "http://www.bigdata.com/rdf"
 
 
 class Dialect(Value):
@@ -58,6 +54,8 @@ class Dialect(Value):
             the server's text index; None if it has none.
         words: Format of each ``{word}`` in that pattern.
         between_words: Separator of the words.
+        hosts: Hosts that run it.
+        paths: Parts of the paths of its endpoints.
     """
 
     name: str
@@ -72,6 +70,8 @@ class Dialect(Value):
     text_search: str | None = None
     words: str = "{word}"
     between_words: str = " "
+    hosts: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
 
     def units(self, timeout_s: float) -> str:
         """A time limit as the server expects it."""
@@ -79,15 +79,12 @@ class Dialect(Value):
 
     def literals_with(self, variable: str, text: str) -> str | None:
         """The pattern for literals with all words of a text; None if there is none."""
-        words = _WORD.findall(text)
+        words = re.findall(r"[^\W_]+", text)
         if self.text_search is None or not words:
             return None
         joined = self.between_words.join(self.words.format(word=word) for word in words)
         return self.text_search.format(variable=variable, words=quote_literal(joined))
 
-
-_QL: Final = "http://qlever.cs.uni-freiburg.de/builtin-functions/"
-_BDS: Final = "http://www.bigdata.com/rdf/search#"
 
 DIALECTS: Final = {
     dialect.name: dialect
@@ -96,8 +93,10 @@ DIALECTS: Final = {
         Dialect(
             name="qlever",
             lang_matches=False,
-            text_search=f"?text <{_QL}contains-entity> ?{{variable}} ; "
-            f"<{_QL}contains-word> {{words}} .",
+            text_search="?text "
+            "<http://qlever.cs.uni-freiburg.de/builtin-functions/contains-entity> ?{variable} ; "
+            "<http://qlever.cs.uni-freiburg.de/builtin-functions/contains-word> {words} .",
+            hosts=("qlever.cs.uni-freiburg.de", "qlever.dev"),
         ),
         Dialect(
             name="virtuoso",
@@ -107,6 +106,7 @@ DIALECTS: Final = {
             text_search="?{variable} <bif:contains> {words} .",
             words="'{word}'",
             between_words=" AND ",
+            hosts=("dbpedia.org",),
         ),
         Dialect(
             name="blazegraph",
@@ -115,31 +115,23 @@ DIALECTS: Final = {
             accept="application/sparql-results+json",
             accept_graph="application/x-turtle",
             label_service=True,
-            text_search=f'?{{variable}} <{_BDS}search> {{words}} ; <{_BDS}matchAllTerms> "true" .',
+            text_search=f"?{{variable}} <{_BLAZEGRAPH}/search#search> {{words}} ; "
+            f'<{_BLAZEGRAPH}/search#matchAllTerms> "true" .',
+            hosts=tuple(
+                f"{name}.wikidata.org" for name in ("query", "query-main", "query-scholarly")
+            ),
+            paths=("/blazegraph/", "/bigdata/"),
         ),
         Dialect(
             name="graphdb",
             timeout="timeout",
             text_search='?{variable} <http://www.ontotext.com/fts> ({words} "*") .',
             between_words=" AND ",
+            paths=("/repositories/",),
         ),
     )
 }
 """Dialects by name."""
-
-_HOSTS: Final = {
-    "query.wikidata.org": "blazegraph",
-    "query-main.wikidata.org": "blazegraph",
-    "query-scholarly.wikidata.org": "blazegraph",
-    "qlever.cs.uni-freiburg.de": "qlever",
-    "qlever.dev": "qlever",
-    "dbpedia.org": "virtuoso",
-}
-_PATHS: Final = {
-    "/repositories/": "graphdb",
-    "/blazegraph/": "blazegraph",
-    "/bigdata/": "blazegraph",
-}
 
 
 def dialect_of(url: str, wanted: str | None, profiled: str | None) -> Dialect:
@@ -154,8 +146,10 @@ def dialect_of(url: str, wanted: str | None, profiled: str | None) -> Dialect:
         ConfigError: No dialect has that name.
     """
     parts = urlsplit(url)
-    by_path = next((name for path, name in _PATHS.items() if path in parts.path), None)
-    name = wanted or _HOSTS.get(parts.hostname or "") or by_path or profiled or "standard"
+    dialects = DIALECTS.values()
+    by_host = [d.name for d in dialects if parts.hostname in d.hosts]
+    by_path = [d.name for d in dialects if any(path in parts.path for path in d.paths)]
+    name = wanted or next(iter([*by_host, *by_path]), profiled) or "standard"
     if name not in DIALECTS:
         raise ConfigError(f"no SPARQL dialect {name!r}; choose one of {', '.join(DIALECTS)}")
     return DIALECTS[name]
@@ -265,8 +259,8 @@ class QueryWriter:
             languages = quote_literal(",".join(profile.tags))
             return (
                 f"SELECT ?n ?nLabel WHERE {{ {values('n', iris)} "
-                f"SERVICE <{_WIKIBASE}label> {{ "
-                f"<{_BLAZEGRAPH}serviceParam> <{_WIKIBASE}language> {languages} . }} }}"
+                f"SERVICE <{WIKIBASE}label> {{ "
+                f"<{_BLAZEGRAPH}#serviceParam> <{WIKIBASE}language> {languages} . }} }}"
             )
         test, nodes = self._in_language("nLabel"), values("n", iris)
         parts = [
@@ -289,7 +283,7 @@ class QueryWriter:
         parts = [
             # One UNION a node: every server starts from a constant, not every one from VALUES.
             f"{{ SELECT ?a ?p ?w WHERE {{ {quote_iri(iri)} ({path})* ?a . {predicates} "
-            f"?a ?p ?w . }} LIMIT {_STEPS_READ} }}"
+            f"?a ?p ?w . }} LIMIT 200 }}"  # a town has about twenty steps on all ways up
             for iri in iris
         ]
         return f"SELECT DISTINCT ?a ?p ?w WHERE {{ {_union(parts)} }}"
@@ -324,15 +318,15 @@ class QueryWriter:
         text = f"FILTER({test})"
         if profile.property_entity_prefix:
             text += (
-                f" FILTER NOT EXISTS {{ ?d <{_WIKIBASE}directClaim> ?p ; "
-                f"<{_WIKIBASE}propertyType> <{_WIKIBASE}ExternalId> }}"
+                f" FILTER NOT EXISTS {{ ?d <{WIKIBASE}directClaim> ?p ; "
+                f"<{WIKIBASE}propertyType> <{WIKIBASE}ExternalId> }}"
             )
         return text
 
     def _not_a_property(self) -> str:
         """Keep ``?e`` that are no properties."""
         if self._profile.property_entity_prefix:
-            return f"FILTER NOT EXISTS {{ ?e <{_WIKIBASE}directClaim> ?claim }}"
+            return f"FILTER NOT EXISTS {{ ?e <{WIKIBASE}directClaim> ?claim }}"
         return "FILTER NOT EXISTS { ?from ?e ?to }"
 
     def _in_language(self, variable: str) -> str:

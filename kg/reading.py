@@ -39,18 +39,6 @@ _FORMATS: Final = {
     ".n3": RdfFormat.N3,
     ".jsonld": RdfFormat.JSON_LD,
 }
-LONGEST_ENTITY: Final = 512
-"""Characters of an XML entity."""
-DEEPEST: Final = 256
-"""Elements of XML within each other."""
-
-_LINE: Final = re.compile(r"\bline (\d+)")
-_WIKIDATA: Final = b"http://www.wikidata.org/"
-_SUBJECT: Final = re.compile(rb"[ \t]*(\S+)[ \t]+<([^>\n]*)>[ \t]+")
-_LANGUAGE: Final = re.compile(rb'"@([A-Za-z0-9-]+)[ \t]*\.[ \t]*$')
-_DIRECT: Final = _WIKIDATA + b"prop/direct/"
-_ENTITY: Final = _WIKIDATA + b"entity/"
-_INSTANCE_OF: Final = _DIRECT + b"P31"
 _BLOCK: Final = 1 << 18
 
 
@@ -106,7 +94,7 @@ def reading(source: Path, progress: Progress | None) -> Iterator[BinaryIO]:
             if progress is not None:
                 progress(source.stat().st_size, source.stat().st_size)
     except SyntaxError as error:
-        number = error.lineno or ((m := _LINE.search(str(error))) and int(m.group(1)))
+        number = error.lineno or ((m := re.search(r"\bline (\d+)", str(error))) and int(m.group(1)))
         line = f", line {number}" if number else ""
         message = f"{error.msg or error}{_quoted(source, error)}"
         raise KnowledgeGraphError(f"{source}{line}: not {_name(source)}: {message}") from error
@@ -177,7 +165,7 @@ class _Chunks(_Readable):
 
 
 class _CheckedXML(_Readable):
-    """Bounded XML: entities are short texts, elements not too deep, all of them closed.
+    """Bounded XML: entities of 512 characters at most, elements 256 deep, all of them closed.
 
     Entities of entities grow without bound, and reading takes time by the square of the depth.
     """
@@ -204,15 +192,15 @@ class _CheckedXML(_Readable):
         return len(piece)
 
     def _entity(self, name: str, parameter: int, value: str | None, *_: object) -> None:
-        if value is None or parameter or len(value) > LONGEST_ENTITY or set("&%") & set(value):
+        if value is None or parameter or len(value) > 512 or set("&%") & set(value):
             raise KnowledgeGraphError(
                 f"{self._source}: the entity {name!r} is more than a short text; write it out"
             )
 
     def _start(self, *_: object) -> None:
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise KnowledgeGraphError(f"{self._source}: elements nest over {DEEPEST} deep")
+        if self._depth > 256:
+            raise KnowledgeGraphError(f"{self._source}: elements nest over 256 deep")
 
     def _end(self, *_: object) -> None:
         self._depth -= 1
@@ -261,14 +249,17 @@ class Selection(Value):
         Args:
             lines: Lines of N-Triples with their line ends.
         """
+        direct = b"http://www.wikidata.org/prop/direct/"
+        entity = b"<http://www.wikidata.org/entity/"
+        triple = re.compile(rb"[ \t]*(\S+)[ \t]+<([^>\n]*)>[ \t]+")
         languages = tuple(tag.lower().encode() for tag in self.languages)
         regional = tuple(tag + b"-" for tag in languages)
-        properties = frozenset(_DIRECT + item.encode() for item in self.properties)
-        classes = frozenset(b"<" + _ENTITY + kind.encode() + b">" for kind in self.classes)
+        properties = frozenset(direct + item.encode() for item in self.properties)
+        classes = frozenset(entity + kind.encode() + b">" for kind in self.classes)
         block: list[bytes] = []
         subject, wanted = b"", not classes
         for line in lines:
-            found = _SUBJECT.match(line)
+            found = triple.match(line)
             if found is None:
                 # A comment, or an invalid line that the load will report.
                 yield line
@@ -277,13 +268,13 @@ class Selection(Value):
                 if wanted and block:
                     yield b"".join(block)
                 block, subject = [], found[1]
-                wanted = not classes or subject.startswith(b"<" + _ENTITY + b"P")
+                wanted = not classes or subject.startswith(entity + b"P")
             predicate = found[2]
-            if classes and predicate == _INSTANCE_OF:
+            if classes and predicate == direct + b"P31":
                 wanted = wanted or line[found.end() :].split(None, 1)[0] in classes
-            if properties and predicate.startswith(_DIRECT) and predicate not in properties:
+            if properties and predicate.startswith(direct) and predicate not in properties:
                 continue
-            if languages and (tagged := _LANGUAGE.search(line)):
+            if languages and (tagged := re.search(rb'"@([A-Za-z0-9-]+)[ \t]*\.[ \t]*$', line)):
                 tag = tagged[1].lower()
                 if tag not in languages and not tag.startswith(regional):
                     continue

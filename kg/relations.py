@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.types import Entity, Mention, Subgraph
@@ -24,15 +24,6 @@ __all__ = [
     "Asked", "Neighbourhoods", "RelationWord", "Source", "between_persons", "family_names",
     "follow_relations", "genders", "literal_key", "relation_words",
 ]  # fmt: skip
-
-MAX_NEIGHBOURS: Final = 8
-"""Neighbours taken over one relation of one entity: "children" of a king, not all readers."""
-REACH: Final = 400
-"""Characters between a name and a relation word that may concern it; a long question's length."""
-MAX_KIN: Final = 2
-"""Bearers of a family name; if there are more, it says nothing of kinship."""
-_LIFESPAN: Final = 110
-_YEAR_DIGITS: Final = 9
 
 
 class _Hop(NamedTuple):
@@ -258,7 +249,7 @@ def family_names(
             and _contemporary(subgraph, other)
             and (not subgraph.triples or _values(subgraph) & _values(other))
         ]
-        if len(kin) <= MAX_KIN:
+        if len(kin) <= 2:  # a name of more bearers says nothing of kinship
             found += [Asked(word.mention, entity, f"family name: {family}") for entity in kin]
     return found
 
@@ -297,10 +288,13 @@ def _property_words(text: str, subgraph: Subgraph) -> list[RelationWord]:
 
 
 def _near(source: Source, words: Iterable[RelationWord]) -> Iterator[RelationWord]:
-    """Yield the words that may concern a source, the first for each relation."""
+    """Yield the words that may concern a source, the first for each relation.
+
+    They are at most 400 characters, the length of a long question, away from it.
+    """
     seen = set()
     for word in words:
-        near = abs(word.mention.start - source.mention.start) <= REACH
+        near = abs(word.mention.start - source.mention.start) <= 400
         if near and word.relation.name not in seen:
             seen.add(word.relation.name)
             yield word
@@ -326,7 +320,7 @@ def _walk(walks: Sequence[_Walk], around: Neighbourhoods) -> None:
                 for key in _neighbours(around.written(start), walk.path[depth])
                 if key != walk.source.key
             )
-            walk.keys = list(reached)[:MAX_NEIGHBOURS]
+            walk.keys = list(reached)[:8]  # the children of a king, not all readers
     for walk in walks:
         walk.keys = [key for key in walk.keys if not key.startswith('"')]
     around.fetch(key for walk in walks for key in walk.keys)
@@ -370,15 +364,16 @@ def _family_name(subgraph: Subgraph) -> str | None:
 
 
 def _contemporary(subgraph: Subgraph, other: Subgraph) -> bool:
+    """True unless the years of two lives are more than a lifespan of 110 years apart."""
     years, others = _years(subgraph), _years(other)
-    return not (years and others) or min(abs(a - b) for a in years for b in others) <= _LIFESPAN
+    return not (years and others) or min(abs(a - b) for a in years for b in others) <= 110
 
 
 def _years(subgraph: Subgraph) -> list[int]:
     years, dates = [], lexicon_set("relations", "life_dates")
     for triple in subgraph.triples:
         head = triple.value.lstrip("-").split("-")[0]
-        if triple.property in dates and head.isdecimal() and len(head) <= _YEAR_DIGITS:
+        if triple.property in dates and head.isdecimal() and len(head) < 10:
             years.append(int(head) * (-1 if triple.value.startswith("-") else 1))
     return years
 

@@ -21,37 +21,23 @@ from kg.relations import genders
 
 __all__ = ["TextIndex", "rerank"]
 
-MAX_GRAM: Final = 8
-"""Longest neighbour value looked for in the text, in words."""
-
-MAX_TEXT: Final = 20_000
-"""Words of a text that are searched for values; a text of this length holds more than a chapter."""
-
-# Weights, in units of one rare value in the text. They order kinds of evidence and
-# were set once by that order: a link beats a value, a value beats its parts.
-LINK: Final = 1.5
-YEAR: Final = 0.8
-COMMON: Final = 0.1
-NAME: Final = 1.0
-PART: Final = 0.3
-PROPERTY: Final = 0.2
-GENDER: Final = 0.3
-
 _WORDS: Final = re.compile(r"\w+")
-_DATE: Final = re.compile(r"(-?\d{3,})-\d\d-\d\d")
 _STEM: Final = 5
 
 
 class TextIndex:
-    """The words of a text, indexed once for all look-ups of values in it."""
+    """The words of a text, indexed once for all look-ups of values of up to eight words in it.
+
+    The first 20,000 words are searched, which is more than a chapter.
+    """
 
     def __init__(self, text: str) -> None:
-        words = _WORDS.findall(fold(text))[:MAX_TEXT]
+        words = _WORDS.findall(fold(text))[:20_000]
         self.words = frozenset(words)
         self._stems = frozenset(word[:_STEM] for word in words if len(word) >= _STEM)
         self._grams = frozenset(
             " ".join(words[first : first + length])
-            for length in range(1, MAX_GRAM + 1)
+            for length in range(1, 9)
             for first in range(len(words) - length + 1)
         )
 
@@ -105,7 +91,7 @@ def rerank(
             score = (
                 float(len(matches))
                 if plain
-                else _weigh(subgraph, matches, index, frequency) + LINK * min(linked[entity.id], 3)
+                else _weigh(subgraph, matches, index, frequency) + 1.5 * min(linked[entity.id], 3)
             )
             candidates.append(Candidate(entity=entity, matches=matches, score=round(score, 4)))
         candidates.sort(key=lambda c: (-c.score, -c.entity.prominence, c.entity.id))
@@ -116,29 +102,34 @@ def rerank(
 def _weigh(
     subgraph: Subgraph, matches: Sequence[str], index: TextIndex, frequency: Mapping[str, float]
 ) -> float:
+    """The score of a node, in units of one rare value in the text.
+
+    The weights order kinds of evidence and were set once by that order: a link beats a value, a
+    value beats its parts.
+    """
     stop = lexicon_set("function_words", "stop_words")
     found = set(matches)
     name = set(_words(subgraph.entity.label))
     # The mention itself holds given name and surname: together they say one thing, whether the
     # node's names are those of its label.
     own = [label for label in matches if name.issuperset(_words(label))]
-    score = sum(COMMON + frequency.get(label, 1.0) for label in matches if label not in own)
-    score += NAME * bool(own)
+    score = sum(0.1 + frequency.get(label, 1.0) for label in matches if label not in own)
+    score += bool(own)
     for label in _neighbour_labels(subgraph):
-        date = _DATE.match(label)
+        date = re.match(r"(-?\d{3,})-\d\d-\d\d", label)
         if date is not None:
-            score += YEAR * (date.group(1).lstrip("-0") in index.words)
+            score += 0.8 * (date.group(1).lstrip("-0") in index.words)
         elif label not in found:
             parts = [
                 word
                 for word in _words(label)
                 if len(word) >= 4 and word not in stop and word not in name
             ]
-            score += PART * frequency.get(label, 1.0) * index.share(parts)
+            score += 0.3 * frequency.get(label, 1.0) * index.share(parts)
     for label in {triple.property for triple in subgraph.triples}:
         words = [word for word in _words(label) if word not in stop]
-        score += PROPERTY * (bool(words) and index.words.issuperset(words))
-    return score + GENDER * _gender_agreement(subgraph, index)
+        score += 0.2 * (bool(words) and index.words.issuperset(words))
+    return score + 0.3 * _gender_agreement(subgraph, index)
 
 
 def _gender_agreement(subgraph: Subgraph, index: TextIndex) -> int:

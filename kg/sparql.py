@@ -27,18 +27,6 @@ from kg.terms import writable
 
 __all__ = ["SparqlGraph"]
 
-FACTS_READ = 200
-"""Facts each way that are read ahead of nodes found by name; the linker reads as many."""
-_CACHED_NAMES = 50_000
-_COMMENT = re.compile(r"(?m)^[^\S\n]*#[^\n]*$")
-_PROLOGUE = re.compile(r"\s*(?:(?:BASE\s*<[^>]*>|PREFIX\s+[^\s:]*:\s*<[^>]*>)\s*)*", re.I)
-_KNOWN_HOSTS = {
-    "query.wikidata.org": "wikidata",
-    "qlever.cs.uni-freiburg.de": "wikidata-mirror",
-    "qlever.dev": "wikidata-mirror",
-    "dbpedia.org": "dbpedia",
-}
-
 
 class SparqlGraph(GraphReader):
     """A knowledge graph behind a SPARQL 1.1 endpoint.
@@ -71,7 +59,13 @@ class SparqlGraph(GraphReader):
     ) -> None:
         super().__init__()
         host = urlsplit(endpoint).hostname or endpoint
-        self.profile = load_profile(_KNOWN_HOSTS.get(host, "rdfs") if profile is None else profile)
+        known_hosts = {
+            "query.wikidata.org": "wikidata",
+            "qlever.cs.uni-freiburg.de": "wikidata-mirror",
+            "qlever.dev": "wikidata-mirror",
+            "dbpedia.org": "dbpedia",
+        }
+        self.profile = load_profile(known_hosts.get(host, "rdfs") if profile is None else profile)
         settings = settings or EndpointSettings()
         self._endpoint = Endpoint(endpoint, settings, dialect=self.profile.dialect)
         self.queries = QueryWriter(
@@ -83,10 +77,8 @@ class SparqlGraph(GraphReader):
         """For each of n labels, the entities of that label or alias, most prominent first."""
         wanted = [" ".join(label.split()) for label in labels]
         found = self._bearers([label for label in wanted if label and writable(label)])
-        # Whoever looks names up reads what is known of their bearers next.
-        known, _ = self._read(
-            (iri for iris in found.values() for iri in iris), FACTS_READ, ahead=True
-        )
+        # Whoever looks names up reads what is known of their bearers next; the linker 200 facts.
+        known, _ = self._read((iri for iris in found.values() for iri in iris), 200, ahead=True)
         return [ranked(known[iri] for iri in found.get(label, ())) for label in wanted]
 
     def in_use(self) -> Usage:
@@ -104,7 +96,9 @@ class SparqlGraph(GraphReader):
             InputError: If the endpoint says that it is not SPARQL.
             KnowledgeGraphError: If the endpoint gives no result.
         """
-        body = _PROLOGUE.sub("", _COMMENT.sub("", sparql), count=1)
+        body = re.sub(r"(?m)^[^\S\n]*#[^\n]*$", "", sparql)
+        prologue = r"\s*(?:(?:BASE\s*<[^>]*>|PREFIX\s+[^\s:]*:\s*<[^>]*>)\s*)*"
+        body = re.sub(prologue, "", body, count=1, flags=re.I)
         try:
             if body[:9].upper() in ("CONSTRUCT", "DESCRIBE "):
                 store = Store()
@@ -133,7 +127,7 @@ class SparqlGraph(GraphReader):
 
     def _forget(self) -> None:
         super()._forget()
-        self._named: Memory[str, tuple[str, ...]] = Memory(_CACHED_NAMES)
+        self._named: Memory[str, tuple[str, ...]] = Memory(50_000)
         self._stale = time.monotonic() + CACHE_S
 
     def _bearers(self, labels: Sequence[str]) -> dict[str, tuple[str, ...]]:

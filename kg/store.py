@@ -34,33 +34,18 @@ from kg.labels import LabelIndex, key_of, names_in, spot
 from kg.nodes import Facts, GraphReader, Memory, Solution, ranked
 from kg.profiles import Profile, load_profile, stored_profile
 from kg.queries import QueryWriter
-from kg.terms import is_blank
+from kg.terms import WIKIBASE, is_blank
 
 __all__ = ["VOCABULARIES", "OxigraphGraph", "graph_read", "read_solutions", "snapshot_of"]
 
 SNAPSHOT = "snapshot"
 """File next to the store that names its state."""
-_DIGITS = 16
-"""Hexadecimal digits of a hash."""
-_NAMESAKES = 500
-"""Bearers of one name that are read; a title such as "Untitled" has tens of thousands."""
 _READ = 10_000
 """Facts of one node that are read."""
-_FEW = 50
-"""Triples that point at a node and are counted here; more of them are counted by the store."""
-_POINTING = 2_000
-"""Most that are counted: more of them say little about prominence."""
-_SAMPLED = 10_000
-_PROPERTY_TYPE: Final = NamedNode("http://wikiba.se/ontology#propertyType")
-_EXTERNAL_ID: Final = NamedNode("http://wikiba.se/ontology#ExternalId")
 VOCABULARIES: Final = {
     "http://www.wikidata.org/prop/direct/": "wikidata",
     "http://dbpedia.org/ontology/": "dbpedia",
 }
-_PREFIX = re.compile(
-    r"""<[^<>\s]*>|"[^"]*"|'[^']*'|#.*|(PREFIX\s+)?\b([A-Za-z][\w-]*):|\b[A-Za-z][\w-]*""", re.I
-)
-"""A prefix, declared or used; IRIs, strings, comments and other words are passed over."""
 
 
 class OxigraphGraph(GraphReader):
@@ -198,7 +183,8 @@ class OxigraphGraph(GraphReader):
 
     def find(self, labels: Sequence[str]) -> list[list[Entity]]:
         """For each of n labels, the entities of that label or alias, most prominent first."""
-        bearers = [self.labels.nodes(key_of(label))[:_NAMESAKES] for label in labels]
+        # A title such as "Untitled" has tens of thousands of bearers.
+        bearers = [self.labels.nodes(key_of(label))[:500] for label in labels]
         known, _ = self._read(iri for iris in bearers for iri in iris)
         return [ranked(known[iri] for iri in iris) for iris in bearers]
 
@@ -304,11 +290,12 @@ class OxigraphGraph(GraphReader):
         return found
 
     def _pointing(self, node: NamedNode) -> int:
-        """How many triples point at a node, up to a bound: a hub such as "human" has millions."""
-        few = sum(1 for _ in islice(self._quads(None, None, node), _FEW))
-        if few < _FEW:
+        """How many triples point at a node, up to 2,000: more say little about prominence."""
+        few = sum(1 for _ in islice(self._quads(None, None, node), 50))
+        if few < 50:
             return few
-        pattern = f"{{ SELECT * {{ ?s ?p {node} }} LIMIT {_POINTING} }}"
+        # The store counts without reading them.
+        pattern = f"{{ SELECT * {{ ?s ?p {node} }} LIMIT 2000 }}"
         [[row]] = self._select_all([f"SELECT (COUNT(*) AS ?n) {{ {pattern} }}"])
         return int(row["n"].value)
 
@@ -345,7 +332,10 @@ class OxigraphGraph(GraphReader):
         """True if a property states facts for a reader and is no external identifier."""
         if predicate not in self._fact:
             node = NamedNode(self.profile.property_node(predicate))
-            external = any(self._quads(node, _PROPERTY_TYPE, _EXTERNAL_ID))
+            kind, external_id = (
+                NamedNode(f"{WIKIBASE}{n}") for n in ("propertyType", "ExternalId")
+            )
+            external = any(self._quads(node, kind, external_id))
             self._fact[predicate] = self.profile.is_fact(predicate) and not external
         return self._fact[predicate]
 
@@ -439,7 +429,7 @@ def read_solutions(results: QuerySolutions | QueryBoolean | QueryTriples) -> Que
 
 def snapshot_of(data: BinaryIO) -> str:
     """Identifies the data of one file or text: a hash of its bytes."""
-    return hashlib.file_digest(data, "sha256").hexdigest()[:_DIGITS]  # type: ignore[arg-type]
+    return hashlib.file_digest(data, "sha256").hexdigest()[:16]  # type: ignore[arg-type]
 
 
 def _term(term: NamedNode | BlankNode | Literal | RdfTriple) -> Term:
@@ -456,7 +446,7 @@ def _term(term: NamedNode | BlankNode | Literal | RdfTriple) -> Term:
 
 def _detect_profile(store: Store) -> str:
     """Detect the vocabulary from the data: ``wikidata``, ``dbpedia`` or ``rdfs``."""
-    for quad in islice(store.quads_for_pattern(None, None, None, graph_read(store)), _SAMPLED):
+    for quad in islice(store.quads_for_pattern(None, None, None, graph_read(store)), 10_000):
         for start, name in VOCABULARIES.items():
             if quad.predicate.value.startswith(start):
                 return name
@@ -465,5 +455,7 @@ def _detect_profile(store: Store) -> str:
 
 def _prefixes_of(sparql: str) -> set[str]:
     """The prefixes that a query uses and does not declare."""
-    found = [(bool(item[1]), item[2]) for item in _PREFIX.finditer(sparql) if item[2]]
+    # IRIs, strings, comments and other words are passed over.
+    prefix = r"""<[^<>\s]*>|"[^"]*"|'[^']*'|#.*|(PREFIX\s+)?\b([A-Za-z][\w-]*):|\b[A-Za-z][\w-]*"""
+    found = [(bool(item[1]), item[2]) for item in re.finditer(prefix, sparql, re.I) if item[2]]
     return {name for _, name in found} - {name for declared, name in found if declared}

@@ -37,7 +37,6 @@ _TYPES: Final = (
     ("time", re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d")),
     ("boolean", re.compile(r"true|false", re.IGNORECASE)),
 )
-_CHUNK_ROWS: Final = 2_000
 
 
 class TableColumns(Value):
@@ -76,7 +75,7 @@ def triples_of_table(stream: BinaryIO, source: Path, table: TableColumns) -> Ite
                 shown = Literal(" ".join(column.replace("_", " ").split()))
                 lines.append(f"{predicate} {_LABEL} {shown} .\n")
             lines += [f"{row.node} {predicate} {value} .\n" for value in values]
-        if number % _CHUNK_ROWS == 0:
+        if number % 2_000 == 0:
             yield "".join(lines).encode()
             lines = []
     yield "".join(lines).encode()

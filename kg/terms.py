@@ -13,15 +13,14 @@ from typing import Final
 from guardrail.core.errors import InputError
 
 __all__ = [
-    "XSD", "check_iri", "holds_surrogates", "is_blank", "quote_iri", "quote_literal", "readable",
-    "render_literal", "values", "writable",
+    "WIKIBASE", "XSD", "check_iri", "holds_surrogates", "is_blank", "quote_iri", "quote_literal",
+    "readable", "render_literal", "values", "writable",
 ]  # fmt: skip
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+WIKIBASE: Final = "http://wikiba.se/ontology#"
 _CONTROLS: Final = r"\x00-\x1f\x7f"
 _SURROGATES: Final = r"\ud800-\udfff"
-_SURROGATE: Final = re.compile(f"[{_SURROGATES}]")
-_UNWRITABLE: Final = re.compile(f"[{_CONTROLS}{_SURROGATES}]")
 # RFC 3987 as SPARQL's IRIREF grammar states it: none of these characters, no white space.
 _IRI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:[^{_CONTROLS}{_SURROGATES}\x80-\x9f <>\"{{}}|^`\\]*")
 _ESCAPES = {
@@ -33,10 +32,6 @@ _ESCAPES = {
     "\b": "\\b",
     "\f": "\\f",
 }
-# A server may resolve \uXXXX before it reads the string, without counting the backslashes in
-# front; so no u may follow an escaped backslash unescaped.
-_ESCAPED = re.compile(rf'[\\"{_CONTROLS}]|(?<=\\)[uU]')
-_LANGUAGE = re.compile(r"[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*")
 _BLANK: Final = ("urn:blank:", "/.well-known/genid/")
 """IRIs that represent blank nodes: those of earlier loads, and those of RDF 1.1 Concepts, section
 3.5, which Wikidata uses for unknown values."""
@@ -48,11 +43,6 @@ _NUMBERS = frozenset(
         *("unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte"),
     )
 )
-_POINT = "http://www.opengis.net/ont/geosparql#wktLiteral"
-_DAY = r"([+-]?\d{4,}-\d\d-\d\d)"
-_MIDNIGHT = re.compile(_DAY + r"T00:00:00(?:\.0+)?(?:Z|[+-]00:00)?")
-_DATE_ZONE = re.compile(_DAY + r"(?:Z|[+-]\d\d:\d\d)?")
-_WKT_POINT = re.compile(r"(?:<[^>]*>\s*)?Point\(\s*(\S+)\s+(\S+?)\s*\)", re.IGNORECASE)
 
 
 def quote_literal(text: str, language: str = "") -> str:
@@ -62,11 +52,14 @@ def quote_literal(text: str, language: str = "") -> str:
         text: Any text; lone surrogates, which no server can receive, become U+FFFD.
         language: Language tag; empty for none.
     """
-    escaped = _ESCAPED.sub(
+    # A server may resolve \uXXXX before it reads the string, without counting the backslashes in
+    # front; so no u may follow an escaped backslash unescaped.
+    escaped = re.sub(
+        rf'[\\"{_CONTROLS}]|(?<=\\)[uU]',
         lambda found: _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04X}",
         readable(text),
     )
-    if language and not _LANGUAGE.fullmatch(language):
+    if language and not re.fullmatch(r"[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*", language):
         raise ValueError(f"{language!r} is not a language tag")
     return f'"{escaped}"' + (f"@{language}" if language else "")
 
@@ -101,17 +94,17 @@ def check_iri(iri: str) -> str:
 
 def readable(text: str) -> str:
     """Replace lone surrogates by U+FFFD, because no server can receive them; lengths stay."""
-    return _SURROGATE.sub("\ufffd", text)
+    return re.sub(f"[{_SURROGATES}]", "\ufffd", text)
 
 
 def holds_surrogates(text: str) -> bool:
     """True if a text has a lone surrogate, so that no graph can contain it."""
-    return _SURROGATE.search(text) is not None
+    return re.search(f"[{_SURROGATES}]", text) is not None
 
 
 def writable(text: str) -> bool:
     """True if a text has neither surrogates nor control characters, like every name in a graph."""
-    return _UNWRITABLE.search(text) is None
+    return re.search(f"[{_CONTROLS}{_SURROGATES}]", text) is None
 
 
 def is_blank(iri: str) -> bool:
@@ -131,10 +124,14 @@ def render_literal(value: str, datatype: str | None = None) -> str:
     """
     text = " ".join(value.split())
     if datatype in (XSD + "dateTime", XSD + "date"):
-        date = (_DATE_ZONE if datatype == XSD + "date" else _MIDNIGHT).fullmatch(text)
+        midnight = "" if datatype == XSD + "date" else r"T00:00:00(?:\.0+)?"
+        day = rf"([+-]?\d{{4,}}-\d\d-\d\d){midnight}(?:Z|[+-]\d\d:\d\d)?"
+        date = re.fullmatch(day, text)
         return date[1].removeprefix("+") if date else text
     if datatype in _NUMBERS:
         return text.removeprefix("+")
-    if datatype == _POINT and (point := _WKT_POINT.fullmatch(text)):
+    if datatype == "http://www.opengis.net/ont/geosparql#wktLiteral" and (
+        point := re.fullmatch(r"(?:<[^>]*>\s*)?Point\(\s*(\S+)\s+(\S+?)\s*\)", text, re.I)
+    ):
         return f"{point[2]}, {point[1]}"
     return text

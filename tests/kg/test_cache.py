@@ -63,9 +63,8 @@ def test_a_damaged_entry_is_a_miss(tmp_path: Path) -> None:
     assert cache.get("e", "q") == b"body"
 
 
-def test_stays_within_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kg.cache._MOST_ENTRIES", 10)
-    cache = QueryCache(tmp_path / "c.sqlite")
+def test_stays_within_its_size(tmp_path: Path) -> None:
+    cache = QueryCache(tmp_path / "c.sqlite", most=10)
     for number in range(600):
         cache.put("e", str(number), b"")
     assert sum(cache.get("e", str(number)) is not None for number in range(600)) < 300
