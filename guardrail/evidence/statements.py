@@ -145,6 +145,11 @@ class Statement:
             return ()
         return tuple(find_values(f"{self.fact.subject} {self.fact.property}"))
 
+    @cached_property
+    def head_values(self) -> tuple[TypedValue, ...]:
+        """Values in the name of its property: *price of 10 visits*."""
+        return () if self.fact is None else tuple(find_values(self.fact.property))
+
 
 def statements_of(
     evidence: Sequence[Evidence], names: Mapping[str, tuple[str, ...]] = NO_NAMES

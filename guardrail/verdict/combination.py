@@ -10,6 +10,7 @@ from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import Effect, Finding, Verdict, Weight
 from guardrail.core.types.judging import Weighed, Weighing, features_of
 from guardrail.verdict.checks.base import applies
+from guardrail.verdict.checks.names import opens_unknown
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -105,6 +106,8 @@ def combine(
     carried = _carried(evidence, findings, verdict)
     if settled is None and verdict is Verdict.SUPPORTED and grounding and grounding.unread:
         verdict = Verdict.UNSUPPORTED
+    if settled is None and verdict is Verdict.CONTRADICTED and opens_unknown(claim, evidence):
+        verdict = Verdict.UNSUPPORTED  # what the evidence says is about others
     spoke = settled or by_effect.get(EFFECTS[verdict])
     statements = evidence.indexed.statements
     touched = tuple([number for number in carried if _touches(claim, statements[number])])

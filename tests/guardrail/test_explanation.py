@@ -51,6 +51,16 @@ def test_each_outcome_is_what_the_policy_did():
     }
 
 
+def test_a_verdict_that_a_finding_settles_depends_on_no_probability():
+    config = GuardrailConfig(graph={"location": "none"}, policy="strict")
+    with Guardrail(config, grounding=Scripted(GROUNDINGS)) as guard:
+        copied = guard.check("", ANSWER, evidence=[Passage("The pool is deep.")])
+    one = next(item for item in copied.explain() if item.text == "The pool is deep.")
+    assert one.verdict is Verdict.SUPPORTED
+    assert one.because.startswith("copied decides")
+    assert one.otherwise == ()
+
+
 def test_what_is_said_to_turn_a_verdict_does():
     """A threshold moved past the printed probability gives the verdict that was announced."""
     before = {one.text: one for one in checked().explain()}["The pool is shut."]

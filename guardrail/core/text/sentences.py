@@ -212,7 +212,8 @@ def laid_out(text: str) -> Iterator[Piece]:
         words = " ".join(stretch.text.split())
         start, stop = place.line
         if place.role == "head":
-            head, shown = cells_of(text[start:stop]), start
+            if start != shown:  # a long line has several sentences
+                head, shown = cells_of(text[start:stop]), start
             continue
         if head is not None and place.is_row:
             if start != shown:

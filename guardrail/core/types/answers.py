@@ -434,10 +434,16 @@ def _judged_by(sentence: Sentence) -> str | None:
 
 def _because(sentence: Sentence, verdict: Verdict) -> str:
     support, contradiction, at = sentence.support, sentence.contradiction, sentence.thresholds
+    if verdict is Verdict.NO_CLAIM:
+        return "it makes no claim that can be checked"
+    settled = " and ".join(dict.fromkeys(item.check for item in sentence.findings if item.decides))
     if support is None or contradiction is None or at is None:
-        if verdict is Verdict.NO_CLAIM:
-            return "it makes no claim that can be checked"
-        return "no judge was asked; the checks decide"
+        return f"{settled} decides" if settled else "no judge was asked; the checks decide"
+    if settled:
+        return (
+            f"{settled} decides, whatever the judge says (support {support:.2f}, contradiction "
+            f"{contradiction:.2f})"
+        )
     return (
         f"support {support:.2f} (threshold {at.support:.2f}), contradiction {contradiction:.2f} "
         f"(threshold {at.contradiction:.2f}; {at.removal:.2f} to act on it)"
@@ -447,6 +453,8 @@ def _because(sentence: Sentence, verdict: Verdict) -> str:
 def _otherwise(sentence: Sentence, verdict: Verdict) -> tuple[str, ...]:
     support, contradiction, at = sentence.support, sentence.contradiction, sentence.thresholds
     if support is None or contradiction is None or at is None:
+        return ()
+    if any(finding.decides for finding in sentence.findings):
         return ()
     supported = (
         f"supported with support of {at.support:.2f} or more (now {support:.2f}), unless "

@@ -43,7 +43,7 @@ class KnownSubject:
                 return ()
         elif span is not None and not evidence.subjects and indexed.labels:
             name = claim.text[slice(*span)]
-            if indexed.mentions(name) or fold(name) in fold(plain(claim.asked)):
+            if not opens_unknown(claim, evidence):
                 return ()
         elif borrowed := _borrowed(claim, evidence):
             because = f"a fact about another subject: {borrowed.text}"
@@ -57,6 +57,14 @@ class KnownSubject:
         because = f"the evidence says nothing about {name}"
         whole = span or (0, len(claim.text))
         return (finding(self.name, Effect.MISSING, claim, whole, because, decides=True),)
+
+
+def opens_unknown(claim: Claim, evidence: Premises) -> bool:
+    """Whether a sentence opens with a name that neither evidence nor question mentions."""
+    span = opening_name(claim.plain, claim.tokens)
+    name = claim.text[slice(*span)] if span else ""
+    asked = claim.answers is not None or fold(name) in fold(plain(claim.asked))
+    return bool(name) and not asked and not evidence.indexed.mentions(name)
 
 
 def _borrowed(claim: Claim, evidence: Premises) -> Statement | None:

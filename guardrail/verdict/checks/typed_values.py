@@ -235,7 +235,7 @@ def _reckonable(
     if claimed.kind == "time" and len(evidence.indexed.values.get("date", ())) > 1:
         return True
     others = [value for value in claim.values if value is not claimed]
-    told = [value for item in evidence.indexed.statements for value in item.values]
+    told = [v for item in evidence.indexed.statements for v in (*item.values, *item.head_values)]
     known = [*told, *asked, *others]
     known = [value for value in known if isinstance(value.value, Quantity)][:RECKONED]
     slack = 0.5 * quantity.step * (quantity.unit.factor if quantity.unit else 1.0)
