@@ -255,7 +255,7 @@ def _load_lines(
         for data in segments:
             if len(running) == 3:
                 running.popleft().result()
-            if blank.search(data):
+            if b"_:" in data and blank.search(data):
                 running.append(pool.submit(load, chunks(chain([data], segments)), lines))
                 break
             running.append(pool.submit(load, data, lines))
