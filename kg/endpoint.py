@@ -40,7 +40,7 @@ MAX_BYTES = 256 * 2**20
 REDIRECTS = 3
 """Redirects in a row that are followed."""
 FAILURES = 10
-"""Consecutive failed attempts after which the endpoint is left alone for ten seconds."""
+"""Consecutive failed queries after which the endpoint is left alone for ten seconds."""
 _LOG = get_logger(__name__)
 
 
@@ -104,8 +104,8 @@ class SparqlResult(TypedDict, total=False):
 class Endpoint:
     """A SPARQL endpoint. Safe to use from several threads.
 
-    Queries are sent at ``per_second`` at most; after ``FAILURES`` consecutive failed attempts none
-    is sent for ten seconds.
+    Queries are sent at ``per_second`` at most; after ``FAILURES`` in a row that failed in all their
+    attempts, none is sent for ten seconds.
 
     Args:
         url: Its address.
@@ -202,8 +202,7 @@ class Endpoint:
         end = time.monotonic() + self.settings.deadline_s
         if (wait := self._paused_until - time.monotonic()) > 0:
             raise KnowledgeGraphError(
-                f"{self.url} failed {FAILURES} times in a row; the next query is sent "
-                f"in {wait:.3g} s"
+                f"{self.url} failed {FAILURES} queries in a row; the next is sent in {wait:.3g} s"
             )
 
         def stop(state: RetryCallState) -> bool:
@@ -216,9 +215,14 @@ class Endpoint:
         try:
             body: bytes = retrying(self._attempt, query, graph=graph, end=end)
         except _TransientError as error:
+            with self._lock:
+                self._failed += 1
+                if self._failed >= FAILURES:
+                    self._paused_until = time.monotonic() + 10
             tries = retrying.statistics.get("attempt_number", 1)
             times = "once" if tries == 1 else f"{tries} times"
             raise KnowledgeGraphError(f"{self.url}: {error}; tried {times}") from error
+        self._failed = 0
         return body
 
     def close(self) -> None:
@@ -232,23 +236,15 @@ class Endpoint:
         self._take_turn(end)
         timeout = min(self.settings.timeout_s, max(0.01, end - time.monotonic()))
         try:
-            body = self._read(self._request(query, timeout, graph=graph), timeout)
+            return self._read(self._request(query, timeout, graph=graph), timeout)
         except httpx.PoolTimeout as error:
             raise KnowledgeGraphError(f"our {CONNECTIONS} connections to it are busy") from error
-        except (httpx.TransportError, TimeoutError, _TransientError) as error:
-            with self._lock:
-                self._failed += 1
-                if self._failed >= FAILURES:
-                    self._paused_until = time.monotonic() + 10
-            if isinstance(error, _TransientError):
-                raise
-            if isinstance(error, httpx.TimeoutException | TimeoutError):
-                raise _TransientError(f"no answer within {timeout:.3g} s") from error
+        except (httpx.TimeoutException, TimeoutError) as error:
+            raise _TransientError(f"no answer within {timeout:.3g} s") from error
+        except httpx.TransportError as error:
             raise _TransientError(f"cannot be reached ({error})") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise KnowledgeGraphError(f"{self.url!r} cannot be queried: {error}") from error
-        self._failed = 0
-        return body
 
     def _take_turn(self, end: float) -> None:
         """Wait until the rate limit allows a query."""

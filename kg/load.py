@@ -271,9 +271,19 @@ def _load_lines(
 
 
 def _segments(stream: BinaryIO) -> Iterator[bytes]:
-    """Whole lines of a stream, some megabytes (about 130,000 triples) at once."""
+    """Whole lines of a stream, some megabytes (about 130,000 triples) at once.
+
+    Raises:
+        SyntaxError: A line is longer than a segment.
+    """
+    lines = 0
     while block := stream.read(_SEGMENT):
-        yield block + stream.readline()
+        block += stream.readline(_SEGMENT)
+        if len(block) == 2 * _SEGMENT and not block.endswith(b"\n"):
+            line = lines + block.count(b"\n") + 1
+            raise SyntaxError(f"the line is longer than {_SEGMENT:,} bytes", ("", line, None, None))
+        lines += block.count(b"\n")
+        yield block
 
 
 def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:

@@ -119,11 +119,12 @@ def run_sync(coroutine: Coroutine[object, Never, T]) -> T:
 
 
 def synchronous(method: Callable[P, Coroutine[object, Never, T]]) -> Callable[P, T]:
-    """The synchronous form of a coroutine method: it takes and returns the same."""
+    """The synchronous form of a coroutine method, also of one that a subclass overrides."""
 
     @wraps(method)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        return run_sync(method(*args, **kwargs))
+        own: Callable[..., Coroutine[object, Never, T]] = getattr(args[0], method.__name__)
+        return run_sync(own(*args[1:], **kwargs))
 
     run.__name__ = method.__name__.removeprefix("a")
     return run

@@ -27,6 +27,9 @@ UNCARRIED = frozenset({SpanKind.NA, SpanKind.CONTRADICTED})
 ENDINGS = ".!?…:;,|*_`~ \t"
 """Signs at the end of a sentence that its last marker goes before."""
 
+COUNTED, NOUN = re.compile(r"(?:^|\b[a-z]+ )[\d.,]*\d$"), re.compile(r" ([a-z]{2,})\b")
+"""A number that is no part of a name, and what it may count: *42 rooms*."""
+
 DOTTED = re.compile(r"\b(?<!\b\w\.)(?:\w\.)++\w$")
 """An abbreviation without its last stop, which is not the sentence's alone: *a.m*, *U.S*."""
 
@@ -37,8 +40,8 @@ def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
     A citation stands behind the phrase it supports, that of a passage behind the last one, else
     at the sentence's end where nothing lacks support; ``[NA]`` stands behind what lacks support or
     is contradicted: once where several such phrases follow each other as one claim, as in *born
-    in Paris [NA]*. ``[corrected]`` stands behind words that the guardrail wrote, after their
-    citation.
+    in Paris [NA]*, and at the end of a sentence in which nothing is supported. ``[corrected]``
+    stands behind words that the guardrail wrote, after their citation.
     """
     return insert(text, [mark for sentence in sentences for mark in markers_of(sentence)]).marked
 
@@ -49,6 +52,8 @@ def markers_of(sentence: Sentence) -> list[Marker]:
     mended: list[Marker] = []
     unplaced = dict.fromkeys(sentence.citations)
     stop = sentence.start + _stop(sentence.text)
+    if sentence.na and not unplaced and {span.kind for span in sentence.spans} == {SpanKind.NA}:
+        return [Marker(na=True, at=stop)]
     for span, following in zip_longest(sentence.spans, sentence.spans[1:]):
         if span.kind in UNCARRIED:
             if following is not None and _one_claim(sentence, span, following):
@@ -96,6 +101,10 @@ def _outside(sentence: Sentence, at: int) -> int:
         # A sentence's own end is no part of a name.
         name = _rest_of_name().match(sentence.text, place, _stop(sentence.text))
         place = place if name is None else name.end()
+    elif COUNTED.search(sentence.text[:place]):
+        noun = NOUN.match(sentence.text, place)
+        if noun is not None and noun[1] not in lexicon_set("function_words", "stop_words"):
+            place = noun.end()
     place += _abbreviated(sentence.text, place)
     rest = OUTSIDE.match(sentence.text, place)
     return sentence.start + (place if rest is None else rest.end())

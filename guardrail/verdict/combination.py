@@ -106,8 +106,8 @@ def combine(
     carried = _carried(evidence, findings, verdict)
     if settled is None and verdict is Verdict.SUPPORTED and grounding and grounding.unread:
         verdict = Verdict.UNSUPPORTED
-    if settled is None and verdict is Verdict.CONTRADICTED and opens_unknown(claim, evidence):
-        verdict = Verdict.UNSUPPORTED  # what the evidence says is about others
+    if settled is None and verdict is Verdict.CONTRADICTED and _is_about_others(claim, evidence):
+        verdict = Verdict.UNSUPPORTED
     spoke = settled or by_effect.get(EFFECTS[verdict])
     statements = evidence.indexed.statements
     touched = tuple([number for number in carried if _touches(claim, statements[number])])
@@ -145,6 +145,12 @@ def _settled(findings: Sequence[Finding]) -> Finding | None:
     return min(
         deciding, key=lambda item: rank.get((item.check, item.effect), len(rank)), default=None
     )
+
+
+def _is_about_others(claim: Claim, evidence: Premises) -> bool:
+    """Whether what evidence says is about others: a sentence opens with an unknown name alone."""
+    named = claim.head or bool(evidence.indexed.labels_in(claim.tokens))
+    return not named and opens_unknown(claim, evidence)
 
 
 def _rests_on_triples(evidence: Premises, findings: Sequence[Finding]) -> bool:

@@ -70,11 +70,11 @@ HOTEL_QUESTION = "How many rooms does the Merlin Hotel have, and who is Otto Vik
 SAID = "The Merlin Hotel has 42 rooms. Otto Vik cooks fish. Dogs are welcome."
 DOGS = [document for document in DOCUMENTS if document.title == "Dogs"]
 KALMA = (
-    "The Merlin Hotel has 42 [Merlin Hotel, rooms: 42] rooms. Otto Vik cooks fish "
+    "The Merlin Hotel has 42 rooms [Merlin Hotel, rooms: 42]. Otto Vik cooks fish "
     "[Otto Vik, cooks: fish]. Dogs are welcome [1].\n\n[1] Dogs (https://h.example/dogs)"
 )
 FOOTNOTES = (
-    "The Merlin Hotel has 42 [1] rooms. Otto Vik cooks fish [2]. Dogs are welcome [3].\n\n"
+    "The Merlin Hotel has 42 rooms [1]. Otto Vik cooks fish [2]. Dogs are welcome [3].\n\n"
     "[1] Merlin Hotel, rooms: 42  \n[2] Otto Vik, cooks: fish  \n[3] Dogs (https://h.example/dogs)"
 )
 CITED = [

@@ -356,7 +356,7 @@ def test_a_failing_endpoint_is_paused(clock: HandClock) -> None:
         for _ in range(FAILURES):
             with pytest.raises(KnowledgeGraphError, match="500"):
                 failing.select(QUERY)
-        with pytest.raises(KnowledgeGraphError, match=f"failed {FAILURES} times in a row"):
+        with pytest.raises(KnowledgeGraphError, match=f"failed {FAILURES} queries in a row"):
             failing.select(QUERY)
         assert len(server.requests) == FAILURES
         clock.now += 10.1
@@ -365,6 +365,14 @@ def test_a_failing_endpoint_is_paused(clock: HandClock) -> None:
         server.replies = (reply(500),)
         with pytest.raises(KnowledgeGraphError, match="500"):
             failing.select(QUERY)  # the count began anew
+
+
+def test_a_query_that_fails_in_all_its_attempts_counts_once(clock: HandClock) -> None:
+    with serving(reply(500)) as server:
+        failing = Endpoint(server.url, settings(attempts=FAILURES, deadline_s=10_000))
+        for _ in range(2):
+            with pytest.raises(KnowledgeGraphError, match=f"tried {FAILURES} times"):
+                failing.select(QUERY)
 
 
 def test_the_rate_is_limited_and_opens_no_breaker(clock: HandClock) -> None:

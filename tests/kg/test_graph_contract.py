@@ -153,7 +153,7 @@ def test_a_look_up_costs_no_more_in_a_larger_graph() -> None:
             times.append(time.process_time() - started)
         return min(times)
 
-    assert seconds(30_000) < 4 * seconds(300)
+    assert seconds(60_000) < 4 * seconds(3_000)  # in which all neighbours have neighbours
 
 
 NAMES_FOR_ALL = """

@@ -338,3 +338,6 @@ def test_segments_name_lines_of_the_file_and_keep_blank_nodes(
     source.write_text("\n".join([*lines, "broken", *lines]))
     with pytest.raises(KnowledgeGraphError, match="line 51"):
         read_graph(source)
+    source.write_text("\n".join([*lines, f'<u:1> <u:p> "{"x" * 300}" .', *lines]))
+    with pytest.raises(KnowledgeGraphError, match=r"line 51: .*longer than 100 bytes"):
+        read_graph(source)

@@ -28,6 +28,7 @@ from guardrail.core.workers import (
     Workers,
     run_sync,
     stop_if_given_up,
+    synchronous,
     time_left,
     usable_cpus,
     watch,
@@ -202,6 +203,20 @@ def test_threads_share_one_loop():
 async def test_a_caller_s_running_loop_is_another():
     _, ours = run_sync(stated(1))
     assert ours is not asyncio.get_running_loop()
+
+
+def test_the_synchronous_form_of_a_method_calls_the_override_of_a_subclass():
+    class Base:
+        async def acheck(self, number: int) -> int:
+            return number
+
+        check = synchronous(acheck)
+
+    class Doubling(Base):
+        async def acheck(self, number: int) -> int:
+            return 2 * await super().acheck(number)
+
+    assert (Base().check(2), Doubling().check(2)) == (2, 4)
 
 
 def test_a_call_within_that_loop_is_refused_and_not_waited_for():
