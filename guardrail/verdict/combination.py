@@ -115,6 +115,7 @@ def combine(
         first = settled.statements if settled else ()
         before = content_stems(plain(claim.before))  # the judge also scores its evidence
         own = [n for n in carried if n in touched or _said(statements[n]).isdisjoint(before)]
+        own = _without_others(claim, [(n, statements[n]) for n in own])
         sources = (*first, *(number for number in own or carried if number not in first))
         return Outcome(verdict, sources, None, spoke, weighed, False, parts)
     if verdict is Verdict.UNSUPPORTED:
@@ -163,6 +164,27 @@ def _rests_on_triples(evidence: Premises, findings: Sequence[Finding]) -> bool:
 def _touches(claim: Claim, statement: Statement) -> bool:
     """True if a sentence has a value or a content word of what a statement says of its subject."""
     return bool(claim.where(statement)) or not _said(statement).isdisjoint(claim.stems)
+
+
+def _without_others(claim: Claim, found: Sequence[tuple[int, Statement]]) -> list[int]:
+    """The statements without facts of other amounts, where some tell all amounts of the sentence.
+
+    *Ridden less than 50 km* shares a unit with a range of 110 km, and nothing else.
+    """
+
+    def told(statements: Sequence[Statement]) -> list[bool]:
+        """Which amounts of the sentence these statements tell."""
+        held = [value for statement in statements for value in statement.values]
+        return [any(compare(mine, v) is Agreement.SAME for v in held) for mine in claim.values]
+
+    def of_another(statement: Statement) -> bool:
+        fact = statement.fact if statement.is_typed and not any(told([statement])) else None
+        named = fact is None or not content_stems(fact.property).isdisjoint(claim.stems)
+        return not named and _clashes(claim, statement)
+
+    if not all(told([statement for _, statement in found])):
+        return [number for number, _ in found]
+    return [number for number, statement in found if not of_another(statement)]
 
 
 def _said(statement: Statement) -> frozenset[str]:

@@ -120,6 +120,18 @@ def test_the_judge_reads_the_notation_of_the_evidence_and_a_reader_the_own_one()
     assert all(text[span.start : span.end] == span.text for span in sentence.spans)
 
 
+def test_a_shared_unit_is_no_reason_to_cite_a_fact() -> None:
+    rule = Passage("The Korva may be sent back if it has been ridden less than 50 km.")
+    text = "The Korva may be sent back if it has been ridden less than 50 km."
+    with Guardrail(GuardrailConfig(policy=ANNOTATE), grounding=Overlap()) as guard:
+        alone = guard.check("", f"It has 110 km. {text}", evidence=[*FACTS, rule]).sentences[1]
+        compared = guard.check(
+            "", f"{text[:-1]}, and its range is longer.", evidence=[*FACTS, rule]
+        )
+    assert [citation.property for citation in alone.citations] == ["passage"]
+    assert {"passage", "range"} == {item.property for item in compared.sentences[0].citations}
+
+
 def test_a_value_in_another_notation_is_supported_and_another_value_is_not() -> None:
     with Guardrail(GuardrailConfig(judge="onnx")) as guard:
         true = guard.check("", "The Korva costs €2,490.", evidence=FACTS)
