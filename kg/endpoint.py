@@ -19,7 +19,7 @@ import httpx
 from SPARQLWrapper import CONSTRUCT, POST, SELECT, SPARQLWrapper
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
-from guardrail.core.errors import ConfigError, KnowledgeGraphError
+from guardrail.core.errors import ConfigError, GraphUnavailableError, KnowledgeGraphError
 from guardrail.core.http_clients import TokenBucket, reading_environment
 from guardrail.core.secrets import get_logger, register_secret, resolve_secret
 from guardrail.core.types import CacheUse, Usage
@@ -196,12 +196,13 @@ class Endpoint:
             graph: Request Turtle (CONSTRUCT, DESCRIBE) instead of SPARQL JSON.
 
         Raises:
-            KnowledgeGraphError: If the endpoint does not answer in the time allowed, refuses the
-                query, or has failed too often.
+            GraphUnavailableError: If the endpoint does not answer in the time allowed, or has
+                failed too often.
+            KnowledgeGraphError: If it refuses the query.
         """
         end = time.monotonic() + self.settings.deadline_s
         if (wait := self._paused_until - time.monotonic()) > 0:
-            raise KnowledgeGraphError(
+            raise GraphUnavailableError(
                 f"{self.url} failed {FAILURES} queries in a row; the next is sent in {wait:.3g} s"
             )
 
@@ -221,7 +222,7 @@ class Endpoint:
                     self._paused_until = time.monotonic() + 10
             tries = retrying.statistics.get("attempt_number", 1)
             times = "once" if tries == 1 else f"{tries} times"
-            raise KnowledgeGraphError(f"{self.url}: {error}; tried {times}") from error
+            raise GraphUnavailableError(f"{self.url}: {error}; tried {times}") from error
         self._failed = 0
         return body
 
@@ -238,7 +239,7 @@ class Endpoint:
         try:
             return self._read(self._request(query, timeout, graph=graph), timeout)
         except httpx.PoolTimeout as error:
-            raise KnowledgeGraphError(f"our {CONNECTIONS} connections to it are busy") from error
+            raise GraphUnavailableError(f"our {CONNECTIONS} connections to it are busy") from error
         except (httpx.TimeoutException, TimeoutError) as error:
             raise _TransientError(f"no answer within {timeout:.3g} s") from error
         except httpx.TransportError as error:
@@ -253,7 +254,7 @@ class Endpoint:
         with self._lock:
             pause = self._bucket.wait()
             if time.monotonic() + pause > end:
-                raise KnowledgeGraphError(
+                raise GraphUnavailableError(
                     f"{self.url}: our {self.settings.per_second:g} queries a second to it are taken"
                 )
             self._bucket.take()

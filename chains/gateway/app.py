@@ -62,7 +62,7 @@ from chains.gateway.upstream import (
 from chains.openai_exchange import Exchange, GuardedReply, ReplyStream
 from chains.openai_wire import JSON, Endpoint, Event, Reply, error_body
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
-from guardrail.core.errors import GuardrailError
+from guardrail.core.errors import GuardrailError, KnowledgeGraphError
 from guardrail.core.secrets import get_logger, redact
 from guardrail.log.records import Feedback
 
@@ -82,6 +82,8 @@ JUDGE_CACHE = 65_536
 CHAT, RESPONSES = f"{PREFIX}/chat/completions", f"{PREFIX}/responses"
 DRY_RUN = "x-guardrail-dry-run"
 """``true`` on a reply whose text is the model's own."""
+PAUSES_S = (1.0, 60.0)
+"""Seconds before a graph that failed is asked again: the first pause, doubled up to the last."""
 WOULD = "x-guardrail-would"
 """Actions that a dry run suppressed, in the order of the reply's answers."""
 
@@ -206,6 +208,7 @@ class _Gateway:
         self._background = BackgroundTasks(max(settings.timeout_s, DRAIN_S))
         self._on_loaded = on_loaded
         self._loading: asyncio.Future[None] | None = None
+        self._retrying: asyncio.Future[None] | None = None
         self._unready: str | None = "the guardrail is loading"
 
     def routes(self) -> list[BaseRoute]:
@@ -237,22 +240,44 @@ class _Gateway:
             self._unready = "the gateway is stopping"
             with suppress(GuardrailError):
                 await loading
+            if self._retrying is not None:
+                self._retrying.cancel()
             await self._background.wait()
             await self._upstream.close()
             if self._owns_guard:
                 await asyncio.to_thread(self.guard.close)
 
     async def loaded(self) -> None:
-        """Load the guardrail once; calls wait, so that loading takes no time of an answer."""
+        """Load the guardrail once; calls wait, so that loading takes no time of an answer.
+
+        They do not wait for a graph that fails, since many bring evidence of their own.
+        """
         if self._loading is None:
             self._loading = asyncio.ensure_future(self._load())
         await asyncio.shield(self._loading)
 
     async def _load(self) -> None:
+        if not await self._try_to_load():
+            log.warning("%s; the gateway is not ready until it can", self._unready)
+            self._retrying = asyncio.ensure_future(self._retry())
+
+    async def _retry(self) -> None:
+        pause, longest = PAUSES_S
+        await asyncio.sleep(pause)
+        while not await self._try_to_load():
+            pause = min(2 * pause, longest)
+            await asyncio.sleep(pause)
+        log.info("the graph answers")
+
+    async def _try_to_load(self) -> bool:
+        """Load the guardrail; False if its graph failed, which may answer later."""
         try:
             await asyncio.to_thread(self.guard.warm_up)
             if self._owns_guard:
                 await asyncio.to_thread(self.guard.self_test)
+        except KnowledgeGraphError as error:
+            self._unready = f"the graph cannot be queried: {error}"
+            return False
         except GuardrailError as error:  # calls that need the part report it as well
             self._unready = f"the guardrail cannot be loaded: {error}"
             log.error("%s", self._unready)
@@ -260,6 +285,7 @@ class _Gateway:
             if self._on_loaded is not None:
                 self._on_loaded()
             self._unready = None
+        return True
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """Answer a call that ends in an error, and count it if its reply was to be judged."""

@@ -8,7 +8,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -23,6 +23,7 @@ from chains.gateway.litellm import STORE_VARIABLE, PendingRequests
 from chains.gateway.metrics import MULTIPROCESS
 from chains.gateway.settings import GatewaySettings
 from guardrail import Guardrail, GuardrailConfig
+from guardrail.core.errors import GraphUnavailableError
 from guardrail.core.secrets import get_logger, public_url
 
 __all__ = ["HeadTimeoutProtocol", "run", "worker_app"]
@@ -47,6 +48,8 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
     """Serve until stopped; running exchanges are finished first.
 
     The guardrail is loaded, and its judge tested on three sentences, before anything is served.
+    A graph that does not answer yet does not end the start: the gateway serves, is not ready,
+    and asks it again.
 
     Raises:
         GuardrailError: A part of the guardrail cannot be loaded, or its judge fails the test.
@@ -72,7 +75,8 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
         "server_header": False,
     }
     with _exit_on_sigterm(), Guardrail(sharing(config)) as guard:
-        guard.warm_up()  # Workers load their own; one that fails would be restarted for ever.
+        with suppress(GraphUnavailableError):  # the application warns of it
+            guard.warm_up()  # Workers load their own; one that fails would be restarted for ever.
         guard.self_test()
         if settings.workers == 1:
             uvicorn.run(create_app(guard, settings, on_loaded=freeze_loaded), **served)  # type: ignore[arg-type]

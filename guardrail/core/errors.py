@@ -7,6 +7,7 @@ from guardrail.core.secrets import redact_active
 __all__ = [
     "ConfigError",
     "DeadlineExceededError",
+    "GraphUnavailableError",
     "GuardrailError",
     "InputError",
     "JudgeError",
@@ -35,6 +36,10 @@ class InputError(GuardrailError, ValueError):
 
 class KnowledgeGraphError(GuardrailError):
     """A knowledge graph could not be opened, read or queried."""
+
+
+class GraphUnavailableError(KnowledgeGraphError):
+    """A knowledge graph does not answer at the moment; the same query may succeed later."""
 
 
 class JudgeError(GuardrailError):

@@ -145,7 +145,7 @@ class Engine:
 
     @foreign("loading the parts", GuardrailError)
     def warm_up(self) -> None:
-        """Load what the first answer would load."""
+        """Load what the first answer would load; the graph last, since it may be down."""
         if self.parts.grounding is not None:
             self.parts.grounding.warm_up()
         if self.parts.second_judge is not None:
@@ -153,12 +153,12 @@ class Engine:
         _ = self.parts.grounder  # a missing check is an error before the first answer
         if self._reads_files:
             _ = self.parts.own_evidence
-        elif self.reads_answers and self.parts.linker is not None:
-            self.parts.linker.link(["Ada Lovelace was born in London in 1815."])
         for scorer in self.parts.scorers:
             if callable(load := getattr(scorer, "warm_up", None)):
                 load()
         self.recorder.open()
+        if self.reads_answers and self.parts.linker is not None:
+            self.parts.linker.link(["Ada Lovelace was born in London in 1815."])
 
     def close(self) -> None:
         """Release threads, parts and the log that were made here."""

@@ -18,9 +18,12 @@ import pytest
 from starlette.applications import Starlette
 
 from chains.gateway import GatewaySettings, create_app, serving
+from chains.gateway import app as gateway_app
 from chains.gateway.app import JUDGE_CACHE, sharing
 from chains.gateway.serving import HeadTimeoutProtocol
-from guardrail import STRICT, GuardrailConfig, Verdict
+from guardrail import STRICT, GuardrailConfig, KnowledgeGraphError, Verdict
+from guardrail.config import LogConfig
+from guardrail.core.errors import RecordError
 from guardrail.core.types import NLIScores
 from guardrail.selftest import EVIDENCE, TRIED
 from judges.registry import register
@@ -28,6 +31,8 @@ from tests.chains.conftest import QUESTION
 from tests.chains.fake_openai import served
 from tests.chains.gateway.process import until_ready
 from tests.clock import PATIENCE_S, until
+from tests.kg.test_endpoint import reply
+from tests.kg.test_endpoint import serving as serving_graph
 from tests.ports import free_port
 
 CHAT = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
@@ -40,10 +45,10 @@ CONFIG = GuardrailConfig(judge="none", graph={"location": "none"}, policy=STRICT
 def started(monkeypatch):
     """Runs the gateway up to the server; returns the server's options."""
 
-    def run(**settings):
+    def run(config=CONFIG, **settings):
         options = {}
         monkeypatch.setattr(serving.uvicorn, "run", lambda *_, **given: options.update(given))
-        serving.run(CONFIG, GatewaySettings(port=0, **settings))
+        serving.run(config, GatewaySettings(port=0, **settings))
         return options
 
     return run
@@ -90,6 +95,46 @@ def test_every_process_freezes_what_it_has_loaded(started, monkeypatch):
         assert gc.get_freeze_count() > before
     finally:
         gc.unfreeze()
+
+
+def at_endpoint(url):
+    endpoint = {"attempts": 1, "cache": None}
+    return GuardrailConfig(judge="none", graph={"location": url, "endpoint": endpoint})
+
+
+async def test_a_graph_that_is_down_at_the_start_is_asked_until_it_answers(monkeypatch, caplog):
+    monkeypatch.setattr(gateway_app, "PAUSES_S", (0.01, 0.02))
+    with serving_graph(reply(503)) as graph:
+        app = create_app(at_endpoint(graph.url), GatewaySettings())
+        transport = httpx.ASGITransport(app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://gateway") as client,
+        ):
+            checked = (await client.post("/v1/checks", json=CHECK)).json()
+            assert (checked["errors"], checked["evidence_from"]) == ([], ["caller"])
+            assert (await client.get("/healthz")).status_code == 200
+            unready = await client.get("/readyz")
+            assert unready.status_code == 503
+            assert graph.url in unready.json()["status"]
+            await asyncio.to_thread(until, lambda: len(graph.requests) > 3)
+            graph.replies = (reply(200, '{"head": {"vars": []}, "results": {"bindings": []}}'),)
+            while (await client.get("/readyz")).status_code != 200:
+                await asyncio.sleep(0.01)
+    warned = [record.levelname for record in caplog.records if record.name == "chains.gateway"]
+    assert warned == ["WARNING"]
+
+
+def test_the_gateway_starts_without_its_graph_but_not_with_wrong_settings(started, tmp_path):
+    nobody = f"http://127.0.0.1:{free_port()}/sparql"
+    assert started(at_endpoint(nobody))
+    no_log = {"log": LogConfig(path=tmp_path / "no-such-folder" / "scores.sqlite")}
+    with pytest.raises(RecordError):
+        started(at_endpoint(nobody).model_copy(update=no_log))
+    with pytest.raises(KnowledgeGraphError, match="no graph at"):
+        started(at_endpoint(str(tmp_path / "no-such-graph")))
+    with serving_graph(reply(401)) as graph, pytest.raises(KnowledgeGraphError, match="login"):
+        started(at_endpoint(graph.url))
 
 
 async def test_on_loaded_is_called_once(strict_guard):
