@@ -70,7 +70,12 @@ def evaluate(
     Reads {id, question, answer, evidence, expected?}. evidence is a text, or a list of items,
     as in check; without it the graph is used. expected is supported, unsupported, contradicted or
     no_claim: the row passes if that is the answer's verdict. Without it, the row passes if its
-    claims are supported (--supported, --contradicted). What cannot be checked does not pass.
+    claims are supported (--supported, --contradicted) and its scores reach the thresholds of the
+    policy in the settings. What cannot be checked does not pass.
+
+    Of that policy, strictness, thresholds and deadline_s apply. The answer is judged as written, so
+    what a policy does with one (contradicted, unsupported, below, refusal, dry_run, sampling and
+    retries, structured) does not.
 
     --output stores {id, question, answer, evidence_hash, expected, verdict, passed, claims,
     supported, contradicted, failures, sentences, versions, error} of each row; --against compares

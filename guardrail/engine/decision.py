@@ -69,7 +69,7 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
         wanted.append(action)
         if action is Action.FILTER:
             remove.append(sentence)
-    below = _below(policy, card)
+    below = card.below(policy.thresholds)
     reasons += below.values()
     wanted += [policy.irrelevant if name == "relevance" else policy.below for name in below]
     if Action.REFUSE in wanted:
@@ -132,16 +132,6 @@ def _reason(sentence: Sentence) -> str:
     phrases = ", ".join(f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA)
     place = f'{phrases} in "{shown}"' if phrases else f'"{shown}"'
     return f"lacks support: {place}"
-
-
-def _below(policy: Policy, card: ScoreCard) -> dict[str, str]:
-    """Why scores are below their thresholds, by name."""
-    reasons = {}
-    for name, least in policy.thresholds.items():
-        score = card.overall if name == "overall" else card.scores.get(name)
-        if score is not None and score.value is not None and score.value < least:
-            reasons[name] = f"{name} is {score.value:.2f}, below {least:.2f}"
-    return reasons
 
 
 def _refuse(policy: Policy, reasons: list[str], answer: AttributedAnswer) -> Decision:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
+
+from pydantic import Field, FiniteFloat
 
 from guardrail import evaluation
 from guardrail.core.errors import JudgeError
@@ -42,10 +44,12 @@ class Requirement(Value):
     Attributes:
         supported: Minimum share of supported claims.
         contradicted: Maximum share of contradicted claims.
+        thresholds: Minimum of each score, as in a policy.
     """
 
     supported: Probability = 1.0
     contradicted: Probability = 0.0
+    thresholds: Mapping[str, FiniteFloat] = Field(default_factory=dict)
 
 
 class Assessment(Value):
@@ -171,9 +175,10 @@ def assess(answer: GuardedAnswer, requirement: Requirement | None = None) -> Ass
     if answer.action is Action.UNVERIFIED:
         why = "; ".join(answer.reasons) or "; ".join(item.message for item in answer.errors)
         return Assessment(verdict=None, claims=0, failures=(f"not checked: {why}",))
+    missed = tuple(answer.scorecard.below(wanted.thresholds).values())
     claims = [item for item in answer.judged if item.verdict is not Verdict.NO_CLAIM]
     if not claims:
-        return Assessment(verdict=Verdict.NO_CLAIM, claims=0)
+        return Assessment(verdict=Verdict.NO_CLAIM, claims=0, failures=missed)
     found = [item.verdict for item in claims]
     supported = found.count(Verdict.SUPPORTED) / len(claims)
     contradicted = found.count(Verdict.CONTRADICTED) / len(claims)
@@ -200,15 +205,18 @@ def assess(answer: GuardedAnswer, requirement: Requirement | None = None) -> Ass
         claims=len(claims),
         supported=supported,
         contradicted=contradicted,
-        failures=tuple(failures),
+        failures=(*failures, *missed),
     )
 
 
 def whole_answer_policy(config: GuardrailConfig) -> Policy:
-    """A policy that marks and removes nothing, with the strictness of the settings."""
-    strictness = config.policy.strictness or config.strictness
+    """A policy that removes nothing, with strictness, thresholds and deadline of the settings."""
     return ANNOTATE.model_copy(
-        update={"strictness": strictness, "deadline_s": config.policy.deadline_s}
+        update={
+            "strictness": config.policy.strictness or config.strictness,
+            "thresholds": config.policy.thresholds,
+            "deadline_s": config.policy.deadline_s,
+        }
     )
 
 

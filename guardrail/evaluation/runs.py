@@ -146,9 +146,15 @@ def evaluation_job(guard: Guardrail, requirement: Requirement) -> LineJob[EvalRo
 
     Args:
         guard: The guardrail.
-        requirement: What an answer without an expected verdict must reach.
+        requirement: What an answer without an expected verdict must reach, in addition to the
+            thresholds of the guardrail's policy.
+
+    Raises:
+        ConfigError: A threshold of the policy is on a score that is not computed.
     """
+    guard.require(guard.config.policy)
     policy = whole_answer_policy(guard.config)
+    requirement = requirement.model_copy(update={"thresholds": policy.thresholds})
 
     def process(rows: Sequence[EvalRow]) -> list[EvalResult]:
         judged = guard.check_batch([row.request() for row in rows], policy=policy)

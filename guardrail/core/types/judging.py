@@ -316,6 +316,18 @@ class ScoreCard(Value):
     overall: Score
     scores: Mapping[str, Score] = Field(default_factory=dict)
 
+    def below(self, thresholds: Mapping[str, float]) -> dict[str, str]:
+        """Scores below their thresholds, by name, each with the reason in words.
+
+        A score without a value, such as a share of claims where there is none, is below nothing.
+        """
+        reasons = {}
+        for name, least in thresholds.items():
+            score = self.overall if name == "overall" else self.scores.get(name)
+            if score is not None and score.value is not None and score.value < least:
+                reasons[name] = f"{name} is {score.value:.2f}, below {least:.2f}"
+        return reasons
+
 
 class Problem(Value):
     """Something that went wrong in a part, without stopping the whole.

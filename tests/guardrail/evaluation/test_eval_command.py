@@ -95,6 +95,27 @@ def test_an_expectation_in_other_words_or_unknown() -> None:
     assert "there is no 'rihgt'; known: supported" in reported.stdout
 
 
+def test_strictness_and_thresholds_of_the_settings_policy_apply() -> None:
+    row = {"answer": f"{RANGE} It won the Golden Spoke award in Lisbon.", "evidence": RANGE}
+    shares = ("--supported", "0.5", "--fail-under", "1")
+
+    def with_policy(settings: str) -> Result:
+        Path("settings.toml").write_text(settings, "utf-8")
+        return evaluate([row], *shares, "--config", "settings.toml", "--output", "run.jsonl")
+
+    assert evaluate([row], *shares, "--output", "run.jsonl").exit_code == 0
+    below = with_policy('[policy]\nbase = "strict"\nthresholds = {supported_share = 0.75}')
+    assert below.exit_code == 3
+    assert "supported_share is 0.50, below 0.75" in below.stdout
+    expected = evaluate([row | {"expected": "unsupported"}], "--config", "settings.toml")
+    assert "passed: 100.0%" in expected.stdout
+    with_policy('[policy]\nbase = "strict"\nstrictness = "lenient"')
+    (judged,) = map(json.loads, Path("run.jsonl").read_text("utf-8").splitlines())
+    assert judged["versions"]["strictness"] == "lenient"
+    unscored = with_policy('[policy]\nbase = "strict"\nthresholds = {relevance = 0.5}')
+    assert "switch its scorer on" in str(unscored.exception)
+
+
 def test_an_empty_file_and_a_run_that_is_none_cannot_be_used() -> None:
     assert evaluate([]).exit_code == 1
     Path("run.jsonl").write_text("[]", "utf-8")
