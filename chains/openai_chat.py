@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from chains.evidence.openai import text_of
-from chains.openai_fields import CHOICE, COMPLETION, MESSAGE, fitting
+from chains.openai_fields import clean_choice, clean_completion, clean_message
 from chains.openai_reply import (
     Outcome,
     ReplyStream,
@@ -44,7 +44,6 @@ __all__ = ["MAX_CHOICES", "ChatStream", "CompletionCandidates", "completion_even
 
 MAX_CHOICES = 128
 """Most choices of one request, the protocol's own bound on ``n``."""
-USAGE_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 class CompletionCandidates:
@@ -112,11 +111,11 @@ def _choices(body: JSON, asked: GuardedRequest) -> Iterator[JSON]:
         raise UnreadableReplyError(f"the model's server sends more than {MAX_CHOICES} choices")
     for choice in choices:
         given = choice["message"]
-        message: JSON = {"role": "assistant", "content": None} | fitting(given, MESSAGE)
+        message: JSON = {"role": "assistant", "content": None} | clean_message(given)
         message |= asked.tools.of_message(calls_in(given))
         if message["content"]:
             message["content"] = without_reasoning(message["content"])
-        head = {"finish_reason": None} | _ended(fitting(choice, CHOICE), message)
+        head = {"finish_reason": None} | _ended(clean_choice(choice), message)
         scores = {"logprobs": None} if "logprobs" in choice else {}
         yield head | scores | {"message": message}
 
@@ -130,7 +129,7 @@ def _ended(choice: JSON, message: JSON) -> JSON:
 
 def _head(body: JSON, asked: GuardedRequest) -> JSON:
     """A reply, or a chunk of one, without its choices; the model is the requested one."""
-    head = fitting(body, COMPLETION)
+    head = clean_completion(body)
     if "model" in body and "model" in asked.body:
         head["model"] = asked.body["model"]
     return head
@@ -179,7 +178,7 @@ def _summed(usages: Sequence[object]) -> JSON | None:
     known = [usage for usage in usages if isinstance(usage, dict)]
     totals = {
         name: sum(n for usage in known if isinstance(n := usage.get(name), int))
-        for name in USAGE_COUNTS
+        for name in ("prompt_tokens", "completion_tokens", "total_tokens")
     }
     return {**known[0], **totals} if known else None
 
@@ -240,7 +239,7 @@ class ChatStream(ReplyStream):
         delta = delta if isinstance(delta, dict) else {}
         passed = self._asked.tools.of_message(calls_in(delta), self._allows)
         if delta.get("role"):
-            passed = {"role": fitting(delta, MESSAGE).get("role", "assistant")} | passed
+            passed = {"role": clean_message(delta).get("role", "assistant")} | passed
             if delta.get("content") is not None:
                 passed["content"] = ""
         out = [self._chunk(passed)] if passed else []
@@ -249,7 +248,7 @@ class ChatStream(ReplyStream):
         if text := text_of(delta.get("content")):
             out += self._content((await self._text.feed(text)).text)
         if choice.get("finish_reason"):
-            ended = _ended(fitting(choice, CHOICE), {"tool_calls": ()} if self._calls else {})
+            ended = _ended(clean_choice(choice), {"tool_calls": ()} if self._calls else {})
             out += await self._close(ended.get("finish_reason") or "stop")
         return out
 
@@ -298,7 +297,7 @@ class ChatStream(ReplyStream):
 
 def completion_events(request: JSON, body: JSON) -> list[Event]:
     """A whole guarded completion as the events of a stream."""
-    head = {key: body[key] for key in body if key in COMPLETION.keys() - {"usage"}}
+    head = {key: body[key] for key in body if key not in ("choices", "usage")}
     head["object"] = "chat.completion.chunk"
     out: list[JSON] = []
     for choice in body["choices"]:

@@ -18,7 +18,7 @@ from chains.evidence.base import EvidenceSettings
 from chains.openai_exchange import Exchange, GuardedReply, ReplyStream
 from chains.openai_request import GuardSettings
 from chains.openai_wire import (
-    FAILED_FROM,
+    EVENT_STREAM,
     JSON,
     MOST_REPLY_BYTES,
     Reply,
@@ -43,15 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["guard_openai"]
 
 Client = TypeVar("Client")
-
-NO_WEBSOCKETS = "wss://answers-over-websockets-are-not-guarded.invalid"
-"""The address for websockets of a guarded client, which cannot be reached."""
-
-EVENT_STREAM = "text/event-stream"
-NOT_GUARDED = (
-    "the guardrail does not judge what {path} returns, so the call was refused; use "
-    "chat.completions or responses, or the unguarded client"
-)
 
 
 def guard_openai(
@@ -131,7 +122,11 @@ def guard_openai(
         headers=inner.headers,
         params=inner.params,
     )
-    changed: Any = client.with_options(http_client=outer, websocket_base_url=NO_WEBSOCKETS)
+    changed: Any = client.with_options(
+        http_client=outer,
+        # Cannot be reached: answers over websockets would not be judged.
+        websocket_base_url="wss://answers-over-websockets-are-not-guarded.invalid",
+    )
     return changed  # type: ignore[no-any-return]
 
 
@@ -173,7 +168,12 @@ class _Transport:
         try:
             endpoint = endpoint_of(request.method, request.url.path)
             if endpoint is None and is_unguarded(request.url.path):
-                return self._error(403, NOT_GUARDED.format(path=request.url.path), "not_guarded")
+                return self._error(
+                    403,
+                    f"the guardrail does not judge what {request.url.path} returns, so the call "
+                    "was refused; use chat.completions or responses, or the unguarded client",
+                    "not_guarded",
+                )
             if endpoint is None:
                 return await self._send(request)
             body = request_body(content or b"{}")
@@ -203,7 +203,7 @@ class _Transport:
         """Send a request once, and judge its response as it streams or as a whole."""
         response = await self._send(request)
         kind = response.headers.get("content-type", "")
-        if response.status_code >= FAILED_FROM or not kind.startswith(EVENT_STREAM):
+        if response.status_code >= 300 or not kind.startswith(EVENT_STREAM):
             return self._response(await exchange.judge(await self._read(response)))
         streamed: httpx.Response = self._library.Response(
             response.status_code,

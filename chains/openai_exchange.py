@@ -16,7 +16,6 @@ from chains.openai_reply import Outcome, ReplyStream
 from chains.openai_request import GuardedRequest
 from chains.openai_responses import ResponseCandidates, ResponseStream, response_events
 from chains.openai_wire import (
-    FAILED_FROM,
     JSON,
     LONG_BYTES,
     Event,
@@ -141,7 +140,7 @@ class Exchange(GuardedRequest):
         reply = await send(request | {"n": count})
         # Many servers ignore n. They may ignore the caller's own, but not the policy's.
         missing = 0
-        if reply.status < FAILED_FROM:
+        if reply.status < 300:
             choices = reply_body(reply).get("choices")
             there = len(choices) if isinstance(choices, list) else 0
             missing = self.policy.samples - there if there < count else 0

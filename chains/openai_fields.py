@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Annotated, Literal, get_args, get_origin
 
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.chat_completion import Choice
 from openai.types.chat.chat_completion_chunk import Choice as ChunkChoice
-from openai.types.chat.chat_completion_chunk import ChoiceDelta
 from openai.types.responses import (
     Response,
     ResponseOutputItem,
@@ -31,24 +31,20 @@ from chains.evidence.openai import text_of
 from chains.openai_wire import JSON, clean_error
 
 __all__ = [
-    "CHOICE",
-    "COMPLETION",
-    "FUNCTION",
-    "MESSAGE",
-    "MESSAGE_CALLS",
-    "MESSAGE_ITEM",
-    "NAMED_EVENTS",
-    "NAMED_ITEMS",
-    "REASONING_ITEM",
+    "clean_calls",
+    "clean_choice",
+    "clean_completion",
+    "clean_message",
+    "clean_message_item",
+    "clean_reasoning_item",
+    "clean_response",
     "clean_tool_event",
     "clean_tool_item",
-    "fitting",
     "handed_over",
     "identifier",
     "is_call",
     "is_tool_event",
     "is_tool_item",
-    "of_response",
     "scalar",
     "sealed",
     "text",
@@ -59,14 +55,6 @@ __all__ = [
 Kind = Callable[[object], object]
 """Gives what may be returned of a value; None if nothing may."""
 Table = Mapping[str, Kind]
-
-MOST_NESTED = 4
-"""Depth of counts and filter results."""
-IDENTIFIERS = {
-    "container_id", "id", "model", "name", "namespace", "object", "previous_response_id",
-    "server_label", "size", "system_fingerprint", "type",
-}  # fmt: skip
-"""Fields that may hold any identifier."""
 
 
 def _matching(pattern: str) -> Callable[[object], str | None]:
@@ -106,7 +94,7 @@ def word(known: Iterable[object]) -> Kind:
     return lambda value: value if isinstance(value, str) and value in words else None
 
 
-def tree(leaf: Kind, depth: int = MOST_NESTED) -> Kind:
+def tree(leaf: Kind, depth: int = 4) -> Kind:
     """An object whose leaves, in nested objects and lists, are of one kind."""
 
     def clean(value: object, depth: int) -> object:
@@ -140,14 +128,22 @@ def fitting(body: JSON, table: Table) -> JSON:
     return {name: value for name, value in found.items() if value is not None or body[name] is None}
 
 
-def kinds_of(*models: object, nested: str = "", **more: Iterable[str]) -> dict[str, Kind]:
+def kinds_of(*models: object, nested: str = "") -> dict[str, Kind]:
     """The kinds of the fields of models; fields that may hold prose or lists of it have none.
 
     Args:
         models: Models of the protocol, or unions of them.
         nested: Names of the fields whose objects are returned, ``*`` for all.
-        more: Words that other servers use in a field.
     """
+    identifiers = {
+        "container_id", "id", "model", "name", "namespace", "object", "previous_response_id",
+        "server_label", "size", "system_fingerprint", "type",
+    }  # fmt: skip
+    words_of_other_servers = {
+        "finish_reason": {"model_length", "insufficient_system_resource", "abort", "error"},
+        "prompt_cache_retention": {"in-memory"},
+        "service_tier": {"on_demand", "standard", "performance"},  # Groq
+    }
     fields: dict[str, list[object]] = defaultdict(list)
     for model in _models(*models):
         for name, field in model.model_fields.items():
@@ -157,10 +153,10 @@ def kinds_of(*models: object, nested: str = "", **more: Iterable[str]) -> dict[s
         words = {one for leaf in leaves if get_origin(leaf) is Literal for one in get_args(leaf)}
         inner = _models(*leaves)
         kinds: list[Kind] = []
-        if name in IDENTIFIERS:
+        if name in identifiers:
             kinds.append(identifier)
         elif words:
-            kinds.append(word({*words, *more.get(name, ())}))
+            kinds.append(word(words | words_of_other_servers.get(name, set())))
         if int in leaves or float in leaves:
             kinds.append(number)
         if bool in leaves:
@@ -193,29 +189,32 @@ def _any_of(kinds: list[Kind]) -> Kind:
 
 filter_results = tree(_any_of([word({"safe", "low", "medium", "high"}), truth]))
 counts = tree(number)
-TIERS = ("on_demand", "standard", "performance")
-"""Service tiers of Groq."""
 
 # --- chat completions --------------------------------------------------------------------
 
-COMPLETION: Table = kinds_of(ChatCompletion, ChatCompletionChunk, service_tier=TIERS) | {
-    "usage": counts,
-    "prompt_filter_results": each(
-        object_of({"prompt_index": number, "content_filter_results": filter_results})
-    ),
-}
+clean_completion = partial(
+    fitting,
+    table=kinds_of(ChatCompletion, ChatCompletionChunk)
+    | {
+        "usage": counts,
+        "prompt_filter_results": each(
+            object_of({"prompt_index": number, "content_filter_results": filter_results})
+        ),
+    },
+)
 """A chat completion or a chunk of one, without its choices."""
-CHOICE: Table = kinds_of(
-    Choice,
-    ChunkChoice,
-    finish_reason=("model_length", "insufficient_system_resource", "abort", "error"),
-) | {"content_filter_results": filter_results}
+clean_choice = partial(
+    fitting, table=kinds_of(Choice, ChunkChoice) | {"content_filter_results": filter_results}
+)
 """A choice, without its message, its delta and its tokens."""
-MESSAGE: Table = {
-    "role": kinds_of(ChoiceDelta, role=("function",))["role"],
-    "content": lambda value: value if isinstance(value, str) else text_of(value) or None,
-    "refusal": text,
-}
+clean_message = partial(
+    fitting,
+    table={
+        "role": word({"assistant", "developer", "function", "system", "tool", "user"}),
+        "content": lambda value: value if isinstance(value, str) else text_of(value) or None,
+        "refusal": text,
+    },
+)
 """A message; its texts are still to be judged."""
 
 
@@ -223,42 +222,42 @@ def _anything(value: object) -> object:
     return value
 
 
-FUNCTION: Table = {"name": identifier, "arguments": _anything}
-MESSAGE_CALLS: Table = {
-    "tool_calls": each(
-        object_of(
-            {
-                "index": number,
-                "id": unspaced,
-                "type": word({"function", "custom"}),
-                "function": object_of(FUNCTION),
-                "custom": object_of({"name": identifier, "input": _anything}),
-                "extra_content": tree(sealed),  # Gemini's signature of a thought
-            }
-        )
-    ),
-    "function_call": object_of(FUNCTION),
-}
+_function = object_of({"name": identifier, "arguments": _anything})
+clean_calls = partial(
+    fitting,
+    table={
+        "tool_calls": each(
+            object_of(
+                {
+                    "index": number,
+                    "id": unspaced,
+                    "type": word({"function", "custom"}),
+                    "function": _function,
+                    "custom": object_of({"name": identifier, "input": _anything}),
+                    "extra_content": tree(sealed),  # Gemini's signature of a thought
+                }
+            )
+        ),
+        "function_call": _function,
+    },
+)
+"""The calls of tools in a message, or in a piece of one."""
 
 # --- responses ---------------------------------------------------------------------------
 
-MESSAGE_ITEM: Table = kinds_of(ResponseOutputMessage)
+clean_message_item = partial(fitting, table=kinds_of(ResponseOutputMessage))
 """A message of a response, without its content."""
-REASONING_ITEM: Table = kinds_of(ResponseReasoningItem) | {"encrypted_content": sealed}
+clean_reasoning_item = partial(
+    fitting, table=kinds_of(ResponseReasoningItem) | {"encrypted_content": sealed}
+)
 
-
-REQUESTS_OWN = (
-    "instructions", "metadata", "prompt", "prompt_cache_key", "safety_identifier", "user",
-)  # fmt: skip
-"""Fields with prose of the request, which no server may set."""
 RESPONSE: Table = (
-    kinds_of(
-        Response,
-        nested="conversation incomplete_details reasoning text",
-        service_tier=TIERS,
-        prompt_cache_retention=("in-memory",),
+    kinds_of(Response, nested="conversation incomplete_details reasoning text")
+    # Prose of the request, which no server may set.
+    | dict.fromkeys(
+        ("instructions", "metadata", "prompt", "prompt_cache_key", "safety_identifier", "user"),
+        lambda value: None,
     )
-    | dict.fromkeys(REQUESTS_OWN, lambda value: None)
     | {
         "error": lambda value: clean_error(value) if value else None,
         "store": truth,
@@ -267,26 +266,20 @@ RESPONSE: Table = (
     }
 )
 """A response, without its output."""
-ECHOES = ResponseCreateParamsBase.__annotations__.keys() & RESPONSE.keys() - {
-    "background",
-    "conversation",
-    "service_tier",
-}
-"""Fields that a response echoes of its request."""
-SECRETS = frozenset({"authorization", "headers"})
-"""Fields of a request's tool that no response echoes."""
 
 
-def of_response(body: JSON, request: JSON) -> JSON:
+def clean_response(body: JSON, request: JSON) -> JSON:
     """A response without its output: its own fields, and those of the request that it echoes."""
     found = fitting(body, RESPONSE)
     if error := found.get("error"):
         failed = found.get("status") == "failed"
         found["error"] = {name: error[name] for name in ("code", "message")} if failed else None
-    echoed = {name: request[name] for name in body if name in ECHOES and name in request}
+    echoes = ResponseCreateParamsBase.__annotations__.keys() & RESPONSE.keys()
+    echoes -= {"background", "conversation", "service_tier"}
+    echoed = {name: request[name] for name in body if name in echoes and name in request}
     if isinstance(echoed.get("tools"), list):
         echoed["tools"] = [
-            {name: held for name, held in tool.items() if name not in SECRETS}
+            {name: held for name, held in tool.items() if name not in ("authorization", "headers")}
             for tool in echoed["tools"]
             if isinstance(tool, dict)
         ]
@@ -295,38 +288,14 @@ def of_response(body: JSON, request: JSON) -> JSON:
 
 # --- tools of responses ------------------------------------------------------------------
 
-TOOL_ITEMS = ("_call", "_call_output", "mcp_list_tools", "mcp_approval_request", "compaction")
-"""Endings of the types of tools' items."""
-TOOL_EVENTS = (
-    "response.function_call_arguments.",
-    "response.custom_tool_call_input.",
-    "response.mcp_",
-    "response.web_search_call.",
-    "response.file_search_call.",
-    "response.code_interpreter_call",
-    "response.image_generation_call.",
-    "response.shell_call_",
-    "response.compaction.",
-)
-"""Beginnings of the types of tools' events."""
-NAMED_ITEMS = frozenset({"function_call", "custom_tool_call"})
-"""Types of items that call a tool of the request by its name."""
-NAMED_EVENTS = TOOL_EVENTS[:2]
-"""Beginnings of the types of their events."""
-PICTURE_CALL = "image_generation_call"
 HANDED: dict[str, str] = {
     kind: name
     for model in _models(ResponseOutputItem)
     for kind in get_args(model.model_fields["type"].annotation)
     for name in ("action", "arguments", "code", "input", "operation", "queries")
-    if name in model.model_fields and kind != PICTURE_CALL
+    if name in model.model_fields and kind != "image_generation_call"
 }
 """The field in which an item of each type passes something to its tool; prose may stand there."""
-HANDED_KINDS: Table = {"queries": each(text), "code": text}
-PIECES = {f"response.{kind}_{name}.": name for kind, name in HANDED.items()} | {
-    "response.shell_call_command.": "command"
-}
-"""The same field of events, by the beginnings of their types."""
 TOOL_ITEM: Table = kinds_of(ResponseOutputItem, nested="environment") | {
     **dict.fromkeys(("id", "call_id", "approval_request_id"), unspaced),
     **dict.fromkeys(("encrypted_content", "result"), sealed),
@@ -341,22 +310,34 @@ TOOL_EVENT: Table = kinds_of(ResponseStreamEvent) | {
     "partial_image_b64": sealed,
     **{name: TOOL_ITEM[name] for name in ("background", "output_format", "quality")},
 }
-"""Fields of tools' events."""
 
 
 def is_tool_item(item: JSON) -> bool:
     """True if an item of the output belongs to a tool."""
-    return str(item.get("type")).endswith(TOOL_ITEMS)
+    endings = ("_call", "_call_output", "mcp_list_tools", "mcp_approval_request", "compaction")
+    return str(item.get("type")).endswith(endings)
 
 
 def is_tool_event(kind: str) -> bool:
     """True if events of a type belong to a tool."""
-    return kind.startswith(TOOL_EVENTS)
+    return kind.startswith(
+        (
+            "response.function_call_arguments.",
+            "response.custom_tool_call_input.",
+            "response.mcp_",
+            "response.web_search_call.",
+            "response.file_search_call.",
+            "response.code_interpreter_call",
+            "response.image_generation_call.",
+            "response.shell_call_",
+            "response.compaction.",
+        )
+    )
 
 
 def is_call(item: JSON) -> bool:
     """True if an item passes something unjudged, to a tool or as a picture to the reader."""
-    return item.get("type") in HANDED or item.get("type") == PICTURE_CALL
+    return item.get("type") in (*HANDED, "image_generation_call")
 
 
 def handed_over(item: JSON) -> JSON:
@@ -367,14 +348,17 @@ def handed_over(item: JSON) -> JSON:
 
 def clean_tool_item(item: JSON) -> JSON:
     """A tool's item with only the fields of the protocol."""
+    kinds: Table = {"queries": each(text), "code": text}
     name = HANDED.get(str(item.get("type")))
-    handed = {} if name is None else {name: HANDED_KINDS.get(name, _anything)}
+    handed = {} if name is None else {name: kinds.get(name, _anything)}
     return fitting(item, {**TOOL_ITEM, **handed})
 
 
 def clean_tool_event(data: JSON) -> tuple[JSON, bool]:
     """A tool's event with only the fields of the protocol; True if it is a piece of a call."""
-    kind = str(data.get("type"))
-    name = next((name for begin, name in PIECES.items() if kind.startswith(begin)), None)
+    event = str(data.get("type"))
+    pieces = (*HANDED.items(), ("shell_call", "command"))
+    begun = (name for kind, name in pieces if event.startswith(f"response.{kind}_{name}."))
+    name = next(begun, None)
     handed = {} if name is None else {"delta": text, name: text}
     return fitting(data, {**TOOL_EVENT, **handed}), name is not None

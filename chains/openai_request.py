@@ -24,7 +24,7 @@ from chains.evidence.earlier import (
     reply_key,
 )
 from chains.evidence.openai import plain_body, request_evidence, request_turns
-from chains.openai_fields import MESSAGE_CALLS, NAMED_ITEMS, fitting
+from chains.openai_fields import clean_calls
 from chains.openai_wire import JSON, MOST_REPLY_BYTES, Endpoint, is_json_document
 from chains.options import Inject, MarkerStyle, StreamMode, injected_prompt
 from chains.structured import Document, call_name
@@ -50,8 +50,6 @@ CALLS = frozenset({"tool_calls", "function_call"})
 """Fields of a message that call tools, and its ``finish_reason`` then."""
 NAMED = ("function", "custom")
 """Types of tools with a name of the caller's own, and where a chat has it."""
-STORED = ("prompt", "previous_response_id", "conversation")
-"""Fields of a request that name what its server stores, perhaps with tools."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,11 +264,11 @@ class AllowedTools:
 
     def __init__(self, request: JSON, *, allowed: bool) -> None:
         listed = [tool for field in ("tools", "functions") for tool in _listed(request, field)]
-        stored = any(request.get(field) for field in STORED)
+        # What its server stores may have tools, whose names are not known.
+        stored = any(map(request.get, ("prompt", "previous_response_id", "conversation")))
         none = "none" in (request.get("tool_choice"), request.get("function_call"))
         self.any = allowed and bool(listed or stored) and not none
         names = [_tool_name(tool) for tool in listed]
-        # The names of tools that the server has are not known.
         self._names = None if stored or None in names else frozenset(filter(None, names))
 
     def has(self, name: object) -> bool:
@@ -284,9 +282,10 @@ class AllowedTools:
 
     def is_other(self, item: object) -> bool:
         """True if an item of a response calls a tool that may not be called."""
-        if not isinstance(item, dict) or str(item.get("type")) not in NAMED_ITEMS:
+        if not isinstance(item, dict):
             return False
-        return not self.has(item.get("name"))
+        named = item.get("type") in ("function_call", "custom_tool_call")
+        return named and not self.has(item.get("name"))
 
     def of_message(
         self, message: JSON, allows: Callable[[object, object], bool] | None = None
@@ -330,7 +329,7 @@ def _called(call: JSON) -> object:
 
 def calls_in(message: JSON) -> JSON:
     """The fields of a message, or of a piece of one, that call tools."""
-    return {name: held for name, held in fitting(message, MESSAGE_CALLS).items() if held}
+    return {name: held for name, held in clean_calls(message).items() if held}
 
 
 def documents_of_calls(message: JSON) -> list[Document]:

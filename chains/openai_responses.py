@@ -10,18 +10,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from chains.openai_fields import (
-    MESSAGE_ITEM,
-    NAMED_EVENTS,
-    REASONING_ITEM,
+    clean_message_item,
+    clean_reasoning_item,
+    clean_response,
     clean_tool_event,
     clean_tool_item,
-    fitting,
     handed_over,
     identifier,
     is_call,
     is_tool_event,
     is_tool_item,
-    of_response,
     text,
     unspaced,
 )
@@ -69,7 +67,7 @@ class ResponseCandidates:
         for body in bodies:
             if not isinstance(body.get("output"), list):
                 raise UnreadableReplyError("the model's server did not answer with a response")
-            response = _clean_response(body, self._asked)
+            response = _clean_reply(body, self._asked)
             self._bodies.append(response)
             parts = _parts(response)
             if answer := " ".join(part["text"] for part in parts if _is_answer(part, self._asked)):
@@ -91,7 +89,7 @@ async def _guard(
 
     Args:
         asked: The request.
-        response: As from ``_clean_response``; it is changed.
+        response: As from ``_clean_reply``; it is changed.
         answer: The verdict on all of its text. It is that of the part if there is only one;
             several parts are judged each on its own.
     """
@@ -151,7 +149,7 @@ def _called(item: JSON) -> str:
     return call_name(item.get("name") or item.get("type"))
 
 
-def _clean_response(body: JSON, asked: GuardedRequest) -> JSON:
+def _clean_reply(body: JSON, asked: GuardedRequest) -> JSON:
     """A response with only fields of the protocol and allowed calls; its texts are unjudged.
 
     Raises:
@@ -159,7 +157,7 @@ def _clean_response(body: JSON, asked: GuardedRequest) -> JSON:
     """
     output = body.get("output")
     items = [_clean_item(item, asked) for item in (output if isinstance(output, list) else [])]
-    response = of_response(body, asked.body) | {"output": [item for item in items if item]}
+    response = clean_response(body, asked.body) | {"output": [item for item in items if item]}
     _few_enough_parts(len(_parts(response)))
     return response
 
@@ -171,9 +169,9 @@ def _clean_item(item: object, asked: GuardedRequest) -> JSON | None:
     if item["type"] == "message":
         content = item.get("content")
         parts = [_clean_part(part) for part in (content if isinstance(content, list) else [])]
-        return fitting(item, MESSAGE_ITEM) | {"content": [part for part in parts if part]}
+        return clean_message_item(item) | {"content": [part for part in parts if part]}
     if item["type"] == "reasoning":
-        return fitting(item, REASONING_ITEM) | {"summary": []}
+        return clean_reasoning_item(item) | {"summary": []}
     if not is_tool_item(item) or not asked.tools.any or asked.tools.is_other(item):
         return None
     return clean_tool_item(item)
@@ -218,9 +216,6 @@ def _few_enough_sentences(count: int, asked: GuardedRequest) -> None:
 
 # --- streams -----------------------------------------------------------------------------
 
-STATES = frozenset({"response.created", "response.in_progress", "response.queued"})
-ITEMS = frozenset({"response.output_item.added", "response.output_item.done"})
-ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 Place = tuple[int, int]
 """Output index and content index of a part."""
 
@@ -259,25 +254,26 @@ class ResponseStream(ReplyStream):
     async def _taken(self, data: JSON, name: str | None) -> list[JSON]:
         kind, index = identifier(data.get("type")) or "", _index(data, "output_index")
         self.failed = bool(data.get("error")) or kind == "error"
-        self.ended = self.failed or kind in ENDS
+        last = kind in ("response.completed", "response.incomplete", "response.failed")
+        self.ended = self.failed or last
         if data.get("error"):
             return [{"type": "error", "error": clean_error(data["error"])}]
         if kind == "error":
             # The protocol's own event is the error itself, with a type.
             error = clean_error(data)
             return [{"type": kind, **{name: error[name] for name in ("code", "message", "param")}}]
-        if kind in STATES:
-            response = _clean_response(_object(data, "response"), self._asked)
+        if kind in ("response.created", "response.in_progress", "response.queued"):
+            response = _clean_reply(_object(data, "response"), self._asked)
             return [{"type": kind, "response": response | {"output": [], "error": None}}]
-        if kind in ENDS:
+        if last:
             return await self._end(kind, data)
         if self._asked.tools.is_other(data.get("item")):
             self._other_calls.add(index)
-        if kind in ITEMS:
+        if kind in ("response.output_item.added", "response.output_item.done"):
             return await self._item(kind, index, data)
         if is_tool_event(kind):
-            other = index in self._other_calls and kind.startswith(NAMED_EVENTS)
-            return [] if other or not self._asked.tools.any else [self._tool_event(index, data)]
+            other = index in self._other_calls or not self._asked.tools.any
+            return [] if other else [self._tool_event(index, data)]
         return await self._text(kind, (index, _index(data, "content_index")), data)
 
     async def _text(self, kind: str, place: Place, data: JSON) -> list[JSON]:
@@ -318,7 +314,7 @@ class ResponseStream(ReplyStream):
     async def _end(self, kind: str, data: JSON) -> list[JSON]:
         out = await self._close_all()
         streamed = {index for index, _ in self._parts}
-        response = _clean_response(_object(data, "response"), self._asked)
+        response = _clean_reply(_object(data, "response"), self._asked)
         documents = [
             f"output {index}, content {number}"
             for (index, number), part in sorted(self._parts.items())

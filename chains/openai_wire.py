@@ -21,7 +21,7 @@ from guardrail.core.secrets import redact
 
 __all__ = [
     "DONE",
-    "FAILED_FROM",
+    "EVENT_STREAM",
     "JSON",
     "LONG_BYTES",
     "MESSAGE_CHARACTERS",
@@ -53,22 +53,10 @@ MOST_REPLY_BYTES = 32 * 1024 * 1024
 """Bytes of one reply, whole or streamed, including reasoning and metadata."""
 DONE = "[DONE]"
 """The data of the event that ends a chat completion's stream."""
-FAILED_FROM = 300
-"""The first status of a reply that is not a success."""
-ERROR_STATUSES = range(400, 600)
-FAILED_UPSTREAM = 502
-"""For an error with any other status."""
 MESSAGE_CHARACTERS = 1_000
-"""Characters of an error's message."""
-NAME_CHARACTERS = 200
-"""Characters of its type, param and code."""
-
-UNGUARDED = re.compile(
-    r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
-    r"decisions|evals/[^/]+/runs(?:/.*)?|"
-    r"(?:agents|assistants|threads|conversations|realtime|live)(?:/.*)?)/?$"
-)
-"""Paths whose replies hold a model's text in a form that is not judged."""
+"""Most characters of an error's message."""
+EVENT_STREAM = "text/event-stream"
+"""The media type of a streamed reply."""
 
 
 class UnreadableReplyError(ModelError):
@@ -101,8 +89,13 @@ def endpoint_of(method: str, path: str) -> Endpoint | None:
 
 
 def is_unguarded(path: str) -> bool:
-    """True if replies at a path hold a model's text that is not judged here."""
-    return bool(UNGUARDED.search(path))
+    """True if replies at a path hold a model's text in a form that is not judged."""
+    unguarded = (
+        r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
+        r"decisions|evals/[^/]+/runs(?:/.*)?|"
+        r"(?:agents|assistants|threads|conversations|realtime|live)(?:/.*)?)/?$"
+    )
+    return re.search(unguarded, path) is not None
 
 
 # --- bodies ------------------------------------------------------------------------------
@@ -165,40 +158,25 @@ def _no_json(constant: str) -> None:
 
 # --- headers -----------------------------------------------------------------------------
 
-SAFE_HEADERS = re.compile(
-    "cache-control|content-disposition|content-type|request-id|retry-after|retry-after-ms|"
-    "traceparent|tracestate|x-request-id|x-should-retry|"
-    "(?:openai|x-ratelimit|x-ms|apim|azureml|anthropic)-.*"
+SAFE_HEADER = re.compile(
+    r"(?i:cache-control):(?:(?:no-(?:cache|store|transform)|must-revalidate|private|public|"
+    r"max-age=\d{1,9})(?:, ?|$))*|"
+    r"(?i:content-disposition):(?:inline|attachment)(?:; ?filename\*?=[!-~]{1,200})?|"
+    r"(?i:content-type):[\w.+-]{1,80}/[\w.+-]{1,80}(?:; ?\w{1,20}=[!-:<-~]{1,80}){0,2}|"
+    r"(?i:retry-after):(?:\d{1,9}(?:\.\d{1,9})?|"
+    r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT)|"
+    r"(?i:request-id|retry-after-ms|traceparent|tracestate|x-request-id|x-should-retry|"
+    r"(?:openai|x-ratelimit|x-ms|apim|azureml|anthropic)-[!-9;-~]{0,180}):[!-~]{0,200}",
+    re.ASCII,
 )
-"""Headers of a reply that the caller gets: ids, limits and types. Others concern the server's own
-connection, lead a client elsewhere, tell a browser who may read the reply, or are unjudged text."""
-PLAIN = re.compile(r"[!-~]{0,200}")
-"""An id, a limit or a code: no white space, so no prose."""
-HEADER_FORMS = {
-    "cache-control": re.compile(
-        r"(?:(?:no-(?:cache|store|transform)|must-revalidate|private|public|max-age=\d{1,9})"
-        r"(?:, ?|$))*"
-    ),
-    "content-disposition": re.compile(r"(?:inline|attachment)(?:; ?filename\*?=[!-~]{1,200})?"),
-    "content-type": re.compile(
-        r"[\w.+-]{1,80}/[\w.+-]{1,80}(?:; ?\w{1,20}=[!-:<-~]{1,80}){0,2}", re.A
-    ),
-    "retry-after": re.compile(
-        r"\d{1,9}(?:\.\d{1,9})?|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT"
-    ),
-}
-"""Headers whose values may hold white space, in these forms."""
+"""Headers of a reply that the caller gets, as ``name:value``: types, and ids, limits and codes
+without white space, so no prose. Others concern the server's own connection, lead a client
+elsewhere, tell a browser who may read the reply, or are unjudged text."""
 
 
 def safe_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """The headers of a reply that the caller gets; their values cannot be prose."""
-    return tuple(
-        (name, value)
-        for name, value in headers
-        if SAFE_HEADERS.fullmatch(name.lower())
-        and PLAIN.fullmatch(name)
-        and HEADER_FORMS.get(name.lower(), PLAIN).fullmatch(value)
-    )
+    return tuple(pair for pair in headers if SAFE_HEADER.fullmatch(":".join(pair)))
 
 
 # --- server-sent events ------------------------------------------------------------------
@@ -281,7 +259,7 @@ def error_in(body: object) -> object:
 
 
 def clean_error(error: object, status: int | None = None) -> JSON:
-    """The protocol's error object, without the text that some servers add.
+    """The protocol's error object, bounded and without the text that some servers add.
 
     Args:
         error: The server's: an object with a ``message``; or the message itself, which counts only
@@ -289,12 +267,12 @@ def clean_error(error: object, status: int | None = None) -> JSON:
         status: HTTP status of the reply; None in a stream that began well.
 
     Returns:
-        ``message``, bounded; ``type``, ``param`` and ``code``: bounded texts without white space,
-        numbers or None.
+        ``message``, up to ``MESSAGE_CHARACTERS``; ``type``, ``param`` and ``code``: texts of up to
+        200 characters without white space, numbers or None.
     """
     found = error if isinstance(error, dict) else {}
     message = found.get("message")
-    if isinstance(error, str) and status is not None and status >= FAILED_FROM:
+    if isinstance(error, str) and status is not None and status >= 300:
         message = error
     if not isinstance(message, str) or not message.strip():
         named = "" if status is None else f" with status {status}"
@@ -302,7 +280,7 @@ def clean_error(error: object, status: int | None = None) -> JSON:
 
     def name(value: object) -> str | int | float | None:
         if isinstance(value, str):
-            return redact(value[:NAME_CHARACTERS]) if len(value.split()) == 1 else None
+            return redact(value[:200]) if len(value.split()) == 1 else None
         return value if isinstance(value, int | float) else None
 
     names = {field: name(found.get(field)) for field in ("type", "param", "code")}
@@ -312,7 +290,7 @@ def clean_error(error: object, status: int | None = None) -> JSON:
 def failed_reply(reply: Reply) -> Reply | None:
     """A reply that is an error, or contains one with a status of success, cleaned; else None."""
     error: object = None
-    if reply.status >= FAILED_FROM:
+    if reply.status >= 300:
         with suppress(UnreadableReplyError):
             error = error_in(reply_body(reply))
     else:
@@ -320,7 +298,7 @@ def failed_reply(reply: Reply) -> Reply | None:
         error = body.get("error")
         if not error or {"choices", "output"} & body.keys():
             return None
-    status = reply.status if reply.status in ERROR_STATUSES else FAILED_UPSTREAM
+    status = reply.status if 400 <= reply.status < 600 else 502
     content = json.dumps({"error": clean_error(error, reply.status)}).encode()
     headers = [pair for pair in reply.headers if pair[0].lower() != "content-type"]
     return Reply(status, (*headers, ("content-type", "application/json")), content)
