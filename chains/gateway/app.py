@@ -24,12 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from chains.gateway.azure import AzurePathMiddleware
 from chains.gateway.callers import AuthMiddleware, CallSettings, caller_of
 from chains.gateway.limits import LimitsMiddleware
-from chains.gateway.metrics import (
-    Judging,
-    Metrics,
-    MetricsMiddleware,
-    begun,
-)
+from chains.gateway.metrics import Judging, Metrics, MetricsMiddleware, begun
 from chains.gateway.pages import Dashboard, docs_page, start_page
 from chains.gateway.requests import (
     JSON_TYPE,
@@ -51,8 +46,6 @@ from chains.gateway.requests import (
 )
 from chains.gateway.settings import PROTOCOL_PATHS, GatewaySettings
 from chains.gateway.upstream import (
-    EVENT_STREAM,
-    TEXTLESS,
     BackgroundTasks,
     JudgedStream,
     Upstream,
@@ -60,7 +53,7 @@ from chains.gateway.upstream import (
     response_of,
 )
 from chains.openai_exchange import Exchange, GuardedReply, ReplyStream
-from chains.openai_wire import JSON, Endpoint, Event, Reply, error_body
+from chains.openai_wire import EVENT_STREAM, JSON, Endpoint, Event, Reply, error_body
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError, KnowledgeGraphError
 from guardrail.core.secrets import get_logger, redact
@@ -80,12 +73,8 @@ DRAIN_S = 30.0
 JUDGE_CACHE = 65_536
 """Verdicts that the gateway caches, about 50 MB with short texts."""
 CHAT, RESPONSES = f"{PREFIX}/chat/completions", f"{PREFIX}/responses"
-DRY_RUN = "x-guardrail-dry-run"
-"""``true`` on a reply whose text is the model's own."""
 PAUSES_S = (1.0, 60.0)
 """Seconds before a graph that failed is asked again: the first pause, doubled up to the last."""
-WOULD = "x-guardrail-would"
-"""Actions that a dry run suppressed, in the order of the reply's answers."""
 
 
 def create_app(
@@ -123,15 +112,6 @@ def create_app(
     return app
 
 
-def _protocols(names: Sequence[str]) -> dict[str, Protocol]:
-    """The protocols that are switched on, by path; they are loaded only if there are any."""
-    if not names:
-        return {}
-    from chains.gateway.protocols import PROTOCOLS
-
-    return {PROTOCOL_PATHS[name]: PROTOCOLS[name]() for name in names}
-
-
 def sharing(config: GuardrailConfig) -> GuardrailConfig:
     """The guardrail's settings with a cache of verdicts for all callers, unless they set one."""
     if "judge_cache" in config.model_fields_set:
@@ -164,7 +144,7 @@ class _ApiMiddleware:
     def __init__(self, app: ASGIApp, gateway: _Gateway) -> None:
         settings = gateway.settings
         self.app = app
-        self._paths = {PROTOCOL_PATHS[name] for name in settings.protocols}
+        self._paths = gateway.protocols.keys()
         guarded = AuthMiddleware(LimitsMiddleware(app, settings), settings)
         self._api = MetricsMiddleware(guarded, gateway.metrics)
 
@@ -202,7 +182,13 @@ class _Gateway:
         self.metrics = Metrics(self.guard.usage)
         self._dashboard = Dashboard(self.guard.config, settings)
         self._call_settings = CallSettings(self.guard, settings)
-        self._protocols = _protocols(settings.protocols)
+        self.protocols: dict[str, Protocol] = {}  # by path
+        if settings.protocols:
+            from chains.gateway.protocols import PROTOCOLS
+
+            self.protocols = {
+                PROTOCOL_PATHS[name]: PROTOCOLS[name]() for name in settings.protocols
+            }
         self._upstream = Upstream(settings, client)
         # A verdict may take longer than the rest of an exchange that was too late.
         self._background = BackgroundTasks(max(settings.timeout_s, DRAIN_S))
@@ -213,11 +199,18 @@ class _Gateway:
 
     def routes(self) -> list[BaseRoute]:
         """The calls and pages of the gateway."""
+        # Replies of these are numbers, names and truth values; anything else in them is dropped.
+        textless = [
+            ("GET", "models"),
+            ("GET", "models/{rest:path}"),
+            ("POST", "embeddings"),
+            ("POST", "moderations"),
+        ]
         return [
             ApiRoute("POST", CHAT, self.judged, ChatBody),
             ApiRoute("POST", RESPONSES, self.judged, ResponsesBody),
-            *(ApiRoute(method, f"{PREFIX}/{path}", self.textless) for method, path in TEXTLESS),
-            *(ApiRoute("POST", path, self.protocol) for path in self._protocols),
+            *(ApiRoute(method, f"{PREFIX}/{path}", self.textless) for method, path in textless),
+            *(ApiRoute("POST", path, self.protocol) for path in self.protocols),
             ApiRoute("POST", f"{PREFIX}/checks", self.checks, CheckBody),
             ApiRoute("POST", f"{PREFIX}/rank", self.rank, RankBody),
             ApiRoute("POST", f"{PREFIX}/feedback", self._dashboard.feedback, Feedback),
@@ -418,11 +411,11 @@ class _Gateway:
 
     async def protocol(self, request: Request) -> Response:
         """A call of another gateway's protocol."""
-        protocol = self._protocols[request.scope["route"].path]
+        protocol = self.protocols[request.scope["route"].path]
         body = await read_json(request)
         model = await protocol.model_of(body, caller_of(request).owner)
         guarding = self._call_settings.of(request, model)
-        policy = protocol.policy_of(guarding)
+        policy = guarding.checks_policy if protocol.texts else guarding.policy
         judging = begun(request, "protocol", policy)
         await self.loaded()
         reply, answers = await self._waited_for(request, protocol.answer(body, guarding))
@@ -432,12 +425,12 @@ class _Gateway:
         return await asyncio.to_thread(JSONResponse, reply, headers=headers)
 
     def _headers(self, policy: Policy, answers: Sequence[GuardedAnswer]) -> dict[str, str]:
-        """Headers with the ids of records, and with what a dry run suppressed."""
+        """Headers with the ids of records, and the actions that a dry run suppressed, in order."""
         headers = self._dashboard.record_header(answers)
         if policy.dry_run:
-            headers[DRY_RUN] = "true"
+            headers["x-guardrail-dry-run"] = "true"
             if would := [answer.would.value for answer in answers if answer.would is not None]:
-                headers[WOULD] = ", ".join(would)
+                headers["x-guardrail-would"] = ", ".join(would)
         return headers
 
     # --- other calls ---------------------------------------------------------------------

@@ -12,10 +12,6 @@ from chains.gateway.requests import PREFIX, local_path
 
 __all__ = ["AzurePathMiddleware", "Deployment"]
 
-AZURE_PATH = re.compile(
-    r"/openai(?:/deployments/(?P<deployment>(?!\.{1,2}/)[^/]+)|/v1)?(?P<call>/[^/].*)"
-)
-
 
 class Deployment(NamedTuple):
     """The model in an address of Azure's kind, and the query, which names the API's version."""
@@ -35,7 +31,8 @@ class AzurePathMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        if scope["type"] == "http" and (found := AZURE_PATH.fullmatch(local_path(scope))):
+        address = r"/openai(?:/deployments/(?P<deployment>(?!\.{1,2}/)[^/]+)|/v1)?(?P<call>/[^/].*)"
+        if scope["type"] == "http" and (found := re.fullmatch(address, local_path(scope))):
             azure = Deployment(found["deployment"], scope["query_string"].decode("latin-1"))
             path = scope.get("root_path", "") + PREFIX + found["call"]
             state = scope.get("state", {}) | {"azure": azure}

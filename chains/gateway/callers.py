@@ -34,8 +34,6 @@ __all__ = [
     "key_of",
 ]
 
-DIGITS = 16
-"""Hexadecimal digits of a key's hash."""
 REMEMBERED = 10_000
 """Addresses whose rate is remembered; the one unseen for longest is dropped."""
 
@@ -60,7 +58,7 @@ def identify(settings: GatewaySettings, key: str | None) -> Caller | None:
     Without keys of the gateway everybody may call, and a hash of the upstream's key is the owner.
     """
     if not settings.needs_key:
-        return Caller(owner=hashlib.sha256(key.encode()).hexdigest()[:DIGITS] if key else "")
+        return Caller(owner=hashlib.sha256(key.encode()).hexdigest()[:16] if key else "")
     given, found = (key or "").encode(), None
     for known, name in settings.callers():
         if hmac.compare_digest(given, known.get_secret_value().encode()):

@@ -21,16 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["LimitsMiddleware", "gunzip"]
 
-READ_AHEAD = 4
-"""Bodies that may be read at once for each place: reading holds up nobody, and is bounded."""
 ADDRESS_BODIES = 64
 """Bodies in transit per address."""
 BODY_S = 120.0
 """Seconds until a body must be complete."""
 GRACE_S = 5.0
 """Seconds before the minimum rate of a body counts."""
-BYTES_PER_S = 1024.0
-"""Minimum rate of a body."""
 CLOSE = {"connection": "close"}
 """The rest of a refused body is not read."""
 
@@ -53,7 +49,8 @@ class LimitsMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request with its whole body; raises RejectedError."""
         address = address_of(scope)
-        if self._reading.total() >= READ_AHEAD * self._places:
+        # Four bodies are read at once for each place: reading holds up nobody, and is bounded.
+        if self._reading.total() >= 4 * self._places:
             raise _busy()
         if self._reading[address] >= ADDRESS_BODIES:
             raise too_many("too many bodies in transit from one address")
@@ -118,16 +115,16 @@ async def _read_body(receive: Receive, headers: Headers, most_bytes: int) -> byt
 async def _read_in_time(receive: Receive, most_bytes: int) -> bytes:
     """Read a body, which must not be too large or too slow at any moment."""
     body = bytearray()
-    begin = time.monotonic()
+    begin, least_rate = time.monotonic(), 1024  # bytes per second
     while True:
-        until = min(BODY_S, GRACE_S + len(body) / BYTES_PER_S)
+        until = min(BODY_S, GRACE_S + len(body) / least_rate)
         try:
             async with asyncio.timeout(begin + until - time.monotonic()):
                 message = await receive()
         except TimeoutError as error:
             raise RejectedError(
                 408,
-                f"the body came too slowly: send it within {BODY_S:g} s, at {BYTES_PER_S:g} bytes "
+                f"the body came too slowly: send it within {BODY_S:g} s, at {least_rate} bytes "
                 "a second or more",
                 "request_timeout",
                 CLOSE,

@@ -18,6 +18,7 @@ from chains.evidence.base import Case, Found, RequestField, case_of, request_fie
 from chains.evidence.openai import request_evidence, request_turns
 from chains.gateway.protocols import Protocol, ProtocolReply, object_at, refusal_text
 from chains.gateway.requests import in_reader_thread
+from chains.openai_chat import MAX_CHOICES
 from chains.openai_fields import scalar, sealed, tree
 from chains.openai_request import GuardSettings, calls_in, documents_of_calls
 from chains.openai_wire import JSON, is_json_document
@@ -29,20 +30,6 @@ from guardrail.core.errors import GuardrailError, InputError
 from guardrail.core.types import Problem
 
 __all__ = ["CALLS", "STORE_VARIABLE", "LiteLLMGuardrail", "PendingRequests", "protocol"]
-
-PARAMETERS = ("evidence", "policy", "strictness")
-"""Read from ``additional_provider_specific_params``."""
-NO_REQUEST = Problem(
-    part="evidence",
-    message="the request of this response is not stored, so its evidence could not be read; set "
-    "mode to [pre_call, post_call] in LiteLLM's settings, and send fewer or smaller requests at "
-    "once",
-)
-MOST_TEXTS = 128
-"""Texts of one response: as many as a reply has choices."""
-NO_CALLS = "the model calls a tool, which callers may not use here"
-UNKNOWN_CALLS = "the model calls a tool in a form that cannot be judged"
-ENDS = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
 
 
 class LiteLLMGuardrail:
@@ -76,7 +63,7 @@ class LiteLLMGuardrail:
         """
         call, model = _call(body, guarding.owner), body.get("model")
         known = object_at(body, "additional_provider_specific_params") or {}
-        given = {key: known[key] for key in PARAMETERS if key in known}
+        given = {key: known[key] for key in RequestField.model_fields if key in known}
         field = await in_reader_thread(request_field, given)
         question, found = await in_reader_thread(_read, body, field, guarding)
         kind = body.get("input_type")
@@ -89,12 +76,18 @@ class LiteLLMGuardrail:
             raise InputError(f"input_type must be 'request' or 'response', not {kind!r}")
         if body.get("tool_calls") and not guarding.rights.tools:
             # The proxy accepts only texts: a call leaves unchanged, or the reply does not.
-            return _blocked(NO_CALLS), ()
+            return _blocked("the model calls a tool, which callers may not use here"), ()
         stored = await asyncio.to_thread(self._pending.get, call) if call else None
         if stored is not None:
             question, found = question or stored[0], found | stored[1]
         elif not (found.sources or found.problems):
-            found = found._replace(problems=(NO_REQUEST,))
+            problem = Problem(
+                part="evidence",
+                message="the request of this response is not stored, so its evidence could not be "
+                "read; set mode to [pre_call, post_call] in LiteLLM's settings, and send fewer or "
+                "smaller requests at once",
+            )
+            found = found._replace(problems=(problem,))
         policy, problems = guarding.rights.policy_of(field, guarding.policy)
         guarding = replace(guarding, policy=policy)
         case = await case_of(guarding.guard, question, found, guarding.evidence.mode)
@@ -104,13 +97,13 @@ class LiteLLMGuardrail:
 
 async def _judged_response(body: JSON, guarding: GuardSettings, case: Case) -> ProtocolReply:
     texts, policy = _texts(body), guarding.policy
-    if len(texts) > MOST_TEXTS:
-        raise InputError(f"a response has at most {MOST_TEXTS} texts, not {len(texts)}")
+    if len(texts) > MAX_CHOICES:
+        raise InputError(f"a response has at most {MAX_CHOICES} texts, not {len(texts)}")
     calls = await in_reader_thread(calls_in, body)
     documents = documents_of_calls(calls)
     if not _is_whole(body.get("tool_calls") or [], calls.get("tool_calls", [])):
         if policy.structured:
-            return _blocked(UNKNOWN_CALLS), ()
+            return _blocked("the model calls a tool in a form that cannot be judged"), ()
         documents.append(Document("tool calls", "", None))
     if policy.structured:
         documents += [
@@ -131,7 +124,8 @@ async def _judged_response(body: JSON, guarding: GuardSettings, case: Case) -> P
         if text.strip() and f"text {place}" not in judged:
             answer = await case.check(guarding.guard, text, policy.settled())
             answers.append(answer)
-            growing = not text.rstrip().endswith(ENDS)
+            ends = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
+            growing = not text.rstrip().endswith(ends)
             if answer.action is Action.REFUSE and not growing:
                 return _blocked(refusal_text(answer, guarding)), tuple(answers)
             shown, held = await asyncio.to_thread(_shown, answer, text, guarding.style)
@@ -212,16 +206,6 @@ CALLS = 10_000
 """Requests that wait for their response."""
 STORE_BYTES = 256 * 2**20
 """Bytes of all of them."""
-BUSY_S = 10.0
-"""Seconds that a worker waits for the others to write."""
-TABLE = """
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = OFF;
-CREATE TABLE IF NOT EXISTS pending (
-    place INTEGER PRIMARY KEY, call TEXT UNIQUE NOT NULL, size INTEGER NOT NULL, request TEXT
-);
-CREATE INDEX IF NOT EXISTS sizes ON pending (size);
-"""
 REQUEST = TypeAdapter(tuple[str, Found, str | None])
 
 
@@ -238,8 +222,19 @@ class PendingRequests:
     def __init__(self, path: str | None = None) -> None:
         self._lock = threading.Lock()
         with self._locked():
-            self._db = sqlite3.connect(path or ":memory:", BUSY_S, check_same_thread=False)
-            self._db.executescript(TABLE)
+            # Seconds that a worker waits for the others to write.
+            self._db = sqlite3.connect(path or ":memory:", timeout=10.0, check_same_thread=False)
+            self._db.executescript("""
+                PRAGMA journal_mode = WAL;
+                PRAGMA synchronous = OFF;
+                CREATE TABLE IF NOT EXISTS pending (
+                    place INTEGER PRIMARY KEY,
+                    call TEXT UNIQUE NOT NULL,
+                    size INTEGER NOT NULL,
+                    request TEXT
+                );
+                CREATE INDEX IF NOT EXISTS sizes ON pending (size);
+            """)
 
     def add(self, call: str, question: str, found: Found, model: str | None) -> None:
         """Store a request with its model; the oldest are dropped when there is no room.

@@ -23,7 +23,6 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chains.gateway.requests import (
-    CLIENT_CLOSED,
     BrokenOffError,
     CallerGoneError,
     RejectedError,
@@ -58,36 +57,6 @@ M = TypeVar("M", bound=MetricWrapperBase)
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder through which the workers of one gateway add up their numbers."""
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-RESULTS = {
-    Action.PASS: "allowed",
-    Action.ANNOTATE: "annotated",
-    Action.CORRECT: "corrected",
-    Action.FILTER: "filtered",
-    Action.REGENERATE: "regenerated",
-    Action.REFUSE: "refused",
-    Action.UNVERIFIED: "unverified",
-}
-"""Results by action; more are ``would_block`` (suppressed by a dry run), ``bypassed`` (tool calls
-or data only) and ``error``."""
-PARTS = ("kg", "judge", "checks", "model", "deadline", "overload", "input", "sentences")
-"""Parts without which an answer is judged in part or not at all, the most important first."""
-EXTERNAL_ERRORS = (
-    UpstreamUnreachableError, UnreadableReplyError, BrokenOffError,
-    RejectedError, InputError, ConfigError,
-)  # fmt: skip
-"""Errors of the upstream and of callers."""
-ERROR_TYPES: tuple[tuple[type[GuardrailError], str], ...] = (
-    (KnowledgeGraphError, "kg"),
-    (JudgeError, "judge"),
-    (ModelError, "model"),
-    (DeadlineExceededError, "deadline"),
-    (OverloadedError, "overload"),
-    (RecordError, "records"),
-    (MissingExtraError, "install"),
-)
-"""All others are ``internal``."""
 
 
 class Judging(NamedTuple):
@@ -148,7 +117,7 @@ class MetricsMiddleware:
             route = getattr(scope.get("route"), "path", "none")
             caller = state.get("caller")
             tenant, seconds = caller.name if caller else "", time.perf_counter() - begin
-            self._metrics.request(route, status or CLIENT_CLOSED, seconds, tenant)
+            self._metrics.request(route, status or 499, seconds, tenant)
 
 
 class Metrics:
@@ -165,7 +134,8 @@ class Metrics:
             return kind(name, text, labels, registry=self._registry, **options)
 
         counter = partial(made, Counter)
-        histogram = partial(made, Histogram, buckets=SECONDS)
+        seconds = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+        histogram = partial(made, Histogram, buckets=seconds)
         gauge = partial(made, Gauge, multiprocess_mode="livesum")
         answer = "policy", "phase", "result"
         text = "Answers by result."
@@ -189,7 +159,8 @@ class Metrics:
         text = "Look-ups in caches: verdicts, queries."
         self._caches = counter("cache_requests", text, "cache", "result")
         text = "Sentences in a batch of the judge."
-        self._batches = histogram("judge_batch_sentences", text, buckets=SENTENCES)
+        powers_of_two = [2**power for power in range(10)]
+        self._batches = histogram("judge_batch_sentences", text, buckets=powers_of_two)
         self._chat = counter("chat_judge", "Calls and tokens of chat models as judges.", "what")
 
     def request(self, route: str, status: int, seconds: float, tenant: str = "") -> None:
@@ -199,15 +170,29 @@ class Metrics:
         self._watch()
 
     def answers(self, answers: Sequence[GuardedAnswer], judging: Judging) -> None:
-        """Count the verdicts on one reply; none where nothing in it was judged."""
+        """Count the verdicts on one reply; none where nothing in it was judged.
+
+        The result is that of the action; ``would_block`` if a dry run suppressed it, ``bypassed``
+        for tool calls and data alone. Its error type is the most important part that failed.
+        """
+        results = {
+            Action.PASS: "allowed",
+            Action.ANNOTATE: "annotated",
+            Action.CORRECT: "corrected",
+            Action.FILTER: "filtered",
+            Action.REGENERATE: "regenerated",
+            Action.REFUSE: "refused",
+            Action.UNVERIFIED: "unverified",
+        }
+        parts = ("kg", "judge", "checks", "model", "deadline", "overload", "input", "sentences")
         phase, tenant = judging.phase, judging.tenant
         if not answers:
             self._requests.labels(judging.policy, phase, "bypassed", "", tenant).inc()
         for answer in answers:
             policy = answer.versions.get("policy", judging.policy)
-            result = "would_block" if answer.would_block else RESULTS[answer.action]
+            result = "would_block" if answer.would_block else results[answer.action]
             failed = {problem.part for problem in answer.errors}
-            error_type = next((part for part in PARTS if part in failed), "")
+            error_type = next((part for part in parts if part in failed), "")
             self._requests.labels(policy, phase, result, error_type, tenant).inc()
             stages = dict(answer.timings_ms)
             total = stages.pop("total", 0.0)
@@ -220,10 +205,22 @@ class Metrics:
 
     def failed(self, error: Exception, judging: object) -> None:
         """Count a judged call without a reply, unless caller or upstream caused the error."""
-        if isinstance(judging, Judging) and not isinstance(error, EXTERNAL_ERRORS):
-            part = next((name for kind, name in ERROR_TYPES if isinstance(error, kind)), "internal")
-            labels = (judging.policy, judging.phase, "error", part, judging.tenant)
-            self._requests.labels(*labels).inc()
+        external = UpstreamUnreachableError | UnreadableReplyError | BrokenOffError
+        external |= RejectedError | InputError | ConfigError
+        if not isinstance(judging, Judging) or isinstance(error, external):
+            return
+        types = {
+            KnowledgeGraphError: "kg",
+            JudgeError: "judge",
+            ModelError: "model",
+            DeadlineExceededError: "deadline",
+            OverloadedError: "overload",
+            RecordError: "records",
+            MissingExtraError: "install",
+        }
+        part = next((name for kind, name in types.items() if isinstance(error, kind)), "internal")
+        labels = (judging.policy, judging.phase, "error", part, judging.tenant)
+        self._requests.labels(*labels).inc()
 
     def page(self) -> bytes:
         """All numbers in Prometheus' text format, of all workers."""

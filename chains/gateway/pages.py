@@ -27,12 +27,9 @@ __all__ = ["Dashboard", "docs_page", "start_page"]
 
 log = get_logger("chains.gateway")
 
-RECORD_HEADER = "x-guardrail-record"
-"""Ids of a reply's answers; a stream's headers are sent before its answer is judged."""
-HEADER_ID = re.compile(r"[!-+\--~]+")
-"""An id that a header can hold, in a list with commas."""
 
-TABLE = """<!doctype html>
+def _titled(title: str, body: str) -> HTMLResponse:
+    return _page(f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <title>{title}</title>
 <style>body {{ font: 16px/1.55 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;
@@ -40,19 +37,7 @@ TABLE = """<!doctype html>
 td, th {{ text-align: left; vertical-align: top; padding: .3rem 1rem .3rem 0; }}</style>
 </head><body><h1>{title}</h1>
 {body}</body></html>
-"""
-DOCS = """<p>A call may bring evidence for its answer in the field <code>guardrail</code> of its
-body: <code>{{"evidence": [{{"text", "id", "title", "url"}} or {{"triple": [subject, property,
-value]}}], "policy": "strict"}}</code>. The machine-readable description is
-<a href="openapi.json">openapi.json</a>.</p>
-<table><tr><th>Method</th><th>Path</th><th>What it does</th></tr>
-{rows}
-</table>"""
-NO_LOG = """<p>The dashboard shows recorded answers, but no log is configured. Start the gateway
-with one:</p>
-<pre>guardrail serve --log scores.sqlite</pre>
-<p>or set <code>log = "scores.sqlite"</code> in the settings file, or
-<code>GUARDRAIL_LOG=scores.sqlite</code> in the environment.</p>"""
+""")
 
 
 def _page(html: str) -> HTMLResponse:
@@ -84,14 +69,20 @@ async def start_page(request: Request) -> HTMLResponse:
 
 async def docs_page(request: Request) -> HTMLResponse:
     """The calls that the gateway serves, each with what it does."""
-    rows = [
+    rows = "\n".join(
         f"<tr><td>{' '.join(route.verbs)}</td><td><code>{escape(route.path)}"
         f"</code></td><td>{escape(route.summary)}</td></tr>"
         for route in request.app.routes
         if isinstance(route, ApiRoute)
-    ]
-    body = DOCS.format(rows="\n".join(rows))
-    return _page(TABLE.format(title="Calls of this gateway", body=body))
+    )
+    body = f"""<p>A call may bring evidence for its answer in the field <code>guardrail</code> of its
+body: <code>{{"evidence": [{{"text", "id", "title", "url"}} or {{"triple": [subject, property,
+value]}}], "policy": "strict"}}</code>. The machine-readable description is
+<a href="openapi.json">openapi.json</a>.</p>
+<table><tr><th>Method</th><th>Path</th><th>What it does</th></tr>
+{rows}
+</table>"""
+    return _titled("Calls of this gateway", body)
 
 
 class Dashboard:
@@ -112,15 +103,21 @@ class Dashboard:
     def record_header(self, answers: Sequence[GuardedAnswer]) -> dict[str, str]:
         """The header with the ids that feedback on these answers names, if they are recorded."""
         ids = [answer.id for answer in answers]
-        if not ids or self._path is None or not all(map(HEADER_ID.fullmatch, ids)):
-            return {}
-        return {RECORD_HEADER: ", ".join(ids)}
+        # A header of ASCII without white space and commas can hold them as a list.
+        listable = all(re.fullmatch(r"[!-+\--~]+", id) for id in ids)
+        recorded = self._path is not None and bool(ids) and listable
+        return {"x-guardrail-record": ", ".join(ids)} if recorded else {}
 
     async def page(self, request: Request) -> Response:
         """The dashboard of the log as it is now; a tenant sees only its own records."""
         caller = self.admit_reader(request)
         if self._path is None:
-            return _page(TABLE.format(title="There is no score log yet", body=NO_LOG))
+            body = """<p>The dashboard shows recorded answers, but no log is configured. Start the
+gateway with one:</p>
+<pre>guardrail serve --log scores.sqlite</pre>
+<p>or set <code>log = "scores.sqlite"</code> in the settings file, or
+<code>GUARDRAIL_LOG=scores.sqlite</code> in the environment.</p>"""
+            return _titled("There is no score log yet", body)
         return _page(await asyncio.to_thread(self._html, caller.name if caller.tenant else None))
 
     async def feedback(self, request: Request) -> Response:

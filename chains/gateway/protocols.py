@@ -13,7 +13,7 @@ from chains.openai_exchange import Exchange
 from chains.openai_request import MOST_CANDIDATES, GuardSettings
 from chains.openai_wire import JSON, Endpoint, Reply
 from chains.rendering import details, safe_reasons
-from guardrail import Action, GuardedAnswer, Policy
+from guardrail import Action, GuardedAnswer
 from guardrail.core.errors import InputError
 from guardrail.core.types import Category, Passage
 
@@ -37,10 +37,6 @@ class Protocol(NamedTuple):
     model: tuple[str, ...] = ("model",)
     stored_model: Callable[[JSON, str], Awaitable[object]] | None = None
     texts: bool = False
-
-    def policy_of(self, guarding: GuardSettings) -> Policy:
-        """The policy that judges and counts the calls."""
-        return guarding.checks_policy if self.texts else guarding.policy
 
     async def model_of(self, body: JSON, owner: str) -> object:
         """The model that a call names; None if it names none."""
@@ -113,12 +109,6 @@ async def _portkey(body: JSON, guarding: GuardSettings) -> ProtocolReply:
     }, answers
 
 
-NOT_MUTATING = (
-    "this guardrail rewrites replies, which one that validates cannot: in TrueFoundry set its "
-    'Operation to Mutate, and its Config to {"operation": "mutate"}'
-)
-
-
 async def _truefoundry(body: JSON, guarding: GuardSettings) -> ProtocolReply:
     """TrueFoundry's custom guardrail: ``{"requestBody", "responseBody", "config", "context"}``.
 
@@ -135,7 +125,11 @@ async def _truefoundry(body: JSON, guarding: GuardSettings) -> ProtocolReply:
         raise InputError("responseBody must be the model's reply")
     mutates = (object_at(body, "config") or {}).get("operation") == "mutate"
     if not mutates and not guarding.policy.dry_run:
-        return {"verdict": False, "message": NOT_MUTATING}, ()
+        message = (
+            "this guardrail rewrites replies, which one that validates cannot: in TrueFoundry set "
+            'its Operation to Mutate, and its Config to {"operation": "mutate"}'
+        )
+        return {"verdict": False, "message": message}, ()
     guarded, answers, refused = await _judge_exchange(guarding, request, reply)
     if refused is not None:
         return {"verdict": False, "message": refusal_text(refused, guarding)}, answers

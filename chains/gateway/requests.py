@@ -68,12 +68,8 @@ Arguments = TypeVarTuple("Arguments")
 PREFIX = "/v1"
 """Begins the paths that need a key."""
 JSON_TYPE = "application/json"
-CLIENT_CLOSED = 499
-"""What servers log for a caller that went away; nobody receives it."""
 READ_S: Final = 60.0
 """Seconds in which the evidence of a request must be read."""
-IPV6_NETWORK_BITS = 64
-"""One caller has all addresses of such a network."""
 READERS: Final = Workers(concurrency=32, stuck=64)
 """Mostly waiting for documents; the few threads of the event loop are for short work."""
 
@@ -98,10 +94,10 @@ class RejectedError(GuardrailError):
 
 
 class CallerGoneError(RejectedError):
-    """The caller closed the connection before there was a reply."""
+    """The caller closed the connection before there was a reply; nobody receives its status."""
 
     def __init__(self) -> None:
-        super().__init__(CLIENT_CLOSED, "the caller closed the connection", "caller_gone")
+        super().__init__(499, "the caller closed the connection", "caller_gone")
 
 
 class UpstreamUnreachableError(ModelError):
@@ -156,7 +152,7 @@ def address_of(scope: Scope) -> str:
     except ValueError:
         return str(host)
     if isinstance(address, IPv6Address):
-        return f"{int(address) >> (128 - IPV6_NETWORK_BITS):x}::"
+        return f"{int(address) >> 64:x}::"  # one caller has all addresses of such a network
     return host
 
 
@@ -231,11 +227,6 @@ async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
                 item.cancel()
                 with suppress(asyncio.CancelledError, Exception):
                     await item
-
-
-MAX_ANSWERS = 64
-"""Answers of one ranking; the same bound as a policy's candidates."""
-REFERENCE = "#/components/schemas/{model}"
 
 
 class _UpstreamBody(BaseModel):
@@ -341,7 +332,8 @@ class RankBody(_TextBody):
         answers: The answers; the result refers to them by index.
     """
 
-    answers: Annotated[tuple[str, ...], FailFast()] = Field(min_length=1, max_length=MAX_ANSWERS)
+    # As many as a policy's candidates.
+    answers: Annotated[tuple[str, ...], FailFast()] = Field(min_length=1, max_length=64)
 
     async def judge(self, guarding: GuardSettings) -> tuple[Ranking, list[GuardedAnswer]]:
         """The reply, and the verdicts in it, best first."""
@@ -389,14 +381,15 @@ def openapi(routes: Sequence[BaseRoute]) -> dict[str, object]:
     """
     paths: dict[str, dict[str, object]] = {}
     schemas: dict[str, object] = {}
+    reference = "#/components/schemas/{model}"
     for route in routes:
         if not isinstance(route, ApiRoute):
             continue
         schema: dict[str, object] = {"type": "object"}
         if route.body is not None:
-            model = route.body.model_json_schema(ref_template=REFERENCE)
+            model = route.body.model_json_schema(ref_template=reference)
             schemas |= model.pop("$defs", {}) | {route.body.__name__: model}
-            schema = {"$ref": REFERENCE.format(model=route.body.__name__)}
+            schema = {"$ref": reference.format(model=route.body.__name__)}
         body = {"required": True, "content": {JSON_TYPE: {"schema": schema}}}
         calls = paths.setdefault(route.path.replace(":path}", "}"), {})
         for method in route.verbs:

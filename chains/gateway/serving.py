@@ -32,8 +32,6 @@ log = get_logger("chains.gateway")
 for server in ("uvicorn.access", "uvicorn.error"):  # addresses of requests, and tracebacks
     get_logger(server)
 
-SILENCE_S = 120
-"""Seconds after which a silent worker is replaced; loading may take longer than uvicorn's 5."""
 SETTINGS_VARIABLE = "KG_WORKER_SETTINGS"
 """The gateway's settings for the workers, as JSON."""
 CONFIG_VARIABLE = "KG_WORKER_CONFIG"
@@ -95,7 +93,8 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
                 "chains.gateway.serving:worker_app",
                 factory=True,
                 workers=settings.workers,
-                timeout_worker_healthcheck=SILENCE_S,
+                # Seconds until a silent worker is replaced; loading may take longer than 5.
+                timeout_worker_healthcheck=120,
                 **served,  # type: ignore[arg-type]
             )
 

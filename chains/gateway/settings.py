@@ -47,7 +47,6 @@ __all__ = [
 
 ENV_PREFIX = "GUARDRAIL_GATEWAY__"
 """``GUARDRAIL_GATEWAY__KEYS=a,b`` and so on, one variable for each field."""
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 REPEATED = {
     "keys": "key",
     "protocols": "protocol",
@@ -63,10 +62,6 @@ PROTOCOL_PATHS = {
     "fms": "/api/v1/text/context/doc",
 }
 """Guardrail protocols of other gateways; ``chains.gateway.protocols`` has their handlers."""
-ANSWERS = ("/v1/chat/completions", "/v1/responses")
-"""Paths whose replies are judged before they are returned."""
-TEXTS = ("/v1/checks", "/v1/rank", PROTOCOL_PATHS["fms"])
-"""Paths that judge the caller's own texts: no model, and the caller decides what to do."""
 
 
 def _split(value: object) -> object:
@@ -214,14 +209,17 @@ class Route(Override):
 
     def problem(self, protocols: tuple[str, ...]) -> str | None:
         """Why the route has no effect where these protocols are served; None if it has one."""
-        judged = {*ANSWERS, *TEXTS[:2], *(PROTOCOL_PATHS[name] for name in protocols)}
+        # Calls that judge the caller's own texts name no model, and the caller decides what to do.
+        texts = ("/v1/checks", "/v1/rank", PROTOCOL_PATHS["fms"])
+        judged = {"/v1/chat/completions", "/v1/responses", "/v1/checks", "/v1/rank"}
+        judged.update(PROTOCOL_PATHS[name] for name in protocols)
         for path in (known.rstrip("/") for known in self.paths):
             if path not in judged:
                 near = did_you_mean(path, sorted(judged))
                 return f"nothing is judged at {in_short(path)}; {near}"
-            if path in TEXTS and self.policy is not None:
+            if path in texts and self.policy is not None:
                 return f"callers of {path} choose the policy; set strictness or dry_run alone"
-            if path in TEXTS and self.models:
+            if path in texts and self.models:
                 return f"calls of {path} name no model"
         return None
 
@@ -304,7 +302,7 @@ class GatewaySettings(RedactedRepr, Value):
     @property
     def open_to_network(self) -> bool:
         """Whether other machines can call without a key."""
-        return not self.needs_key and self.host not in LOOPBACK
+        return not self.needs_key and self.host not in ("127.0.0.1", "localhost", "::1")
 
     @property
     def evidence(self) -> EvidenceSettings:
@@ -390,12 +388,8 @@ class GatewaySettings(RedactedRepr, Value):
                 why = plainly(item)
                 if item["type"] == "extra_forbidden" and len(item["loc"]) == 1:
                     near = get_close_matches(name, cls.model_fields, n=1)
-                    hint = (
-                        f"did you mean {spelled(near[0])!r}?"
-                        if near
-                        else "see guardrail serve --help"
-                    )
-                    why = f"unknown setting; {hint}"
+                    hint = f"did you mean {spelled(near[0])!r}?" if near else None
+                    why = f"unknown setting; {hint or 'see guardrail serve --help'}"
                 problems.append(f"{spelled(name)}: {why}")
             raise ConfigError("; ".join(problems)) from None
 

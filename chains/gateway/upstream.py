@@ -31,6 +31,7 @@ from chains.gateway.requests import (
 from chains.gateway.settings import GatewaySettings
 from chains.openai_fields import identifier, sealed
 from chains.openai_wire import (
+    EVENT_STREAM,
     JSON,
     Reply,
     UnreadableReplyError,
@@ -43,8 +44,6 @@ from guardrail.core.errors import GuardrailError
 from guardrail.core.http_clients import reading_environment
 
 __all__ = [
-    "EVENT_STREAM",
-    "TEXTLESS",
     "BackgroundTasks",
     "JudgedStream",
     "Upstream",
@@ -55,29 +54,6 @@ __all__ = [
 
 T = TypeVar("T")
 
-EVENT_STREAM = "text/event-stream"
-TEXTLESS = (
-    ("GET", "models"),
-    ("GET", "models/{rest:path}"),
-    ("POST", "embeddings"),
-    ("POST", "moderations"),
-)
-"""Calls whose replies are numbers, names and truth values; anything else in them is dropped."""
-MOST_NESTED = 8
-PLAIN_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[\w.:@+~ -]+)+/?")
-"""A path without steps upwards, which would lead to calls that are judged or refused."""
-FORWARDED = re.compile(
-    "accept|api-key|authorization|content-type|idempotency-key|traceparent|tracestate|user-agent|"
-    "x-client-request-id|x-request-id|openai-.*|x-stainless-.*"
-)
-"""Headers of a request that the upstream gets."""
-KEY_HEADERS = frozenset({"authorization", "api-key"})
-FINAL_STATUSES = range(200, 600)
-CONNECT_S = 10.0
-PROBE_S = 2.0
-"""Seconds that the server has to answer a probe, whatever it answers."""
-PROBE_EVERY_S = 5.0
-
 
 class Upstream:
     """Sends requests to the configured server, and to no other."""
@@ -87,7 +63,7 @@ class Upstream:
         self._azure = (settings.upstream or "").endswith("/openai")
         with reading_environment():
             self._client = client or httpx.AsyncClient(
-                timeout=httpx.Timeout(settings.timeout_s, connect=CONNECT_S),
+                timeout=httpx.Timeout(settings.timeout_s, connect=10.0),
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
                 follow_redirects=False,
             )
@@ -100,12 +76,12 @@ class Upstream:
         await self._client.aclose()
 
     async def reachable(self) -> bool:
-        """Whether the server has answered anything within the last seconds."""
+        """Whether the server has answered anything; asked every 5 seconds, 2 seconds to answer."""
         async with self._probing:
-            if time.monotonic() - self._probed > PROBE_EVERY_S:
+            if time.monotonic() - self._probed > 5.0:
                 request = self._client.build_request("GET", f"{self._settings.upstream}/models")
                 try:
-                    async with asyncio.timeout(PROBE_S), opened(self._client, request):
+                    async with asyncio.timeout(2.0), opened(self._client, request):
                         self._answers = True
                 except (httpx.HTTPError, TimeoutError):
                     self._answers = False
@@ -151,7 +127,7 @@ class Upstream:
                 response = await stack.enter_async_context(opened(self._client, request))
             if response.is_redirect:
                 raise UnreadableReplyError("the model's server redirects; give its final address")
-            if response.status_code not in FINAL_STATUSES:
+            if not 200 <= response.status_code < 600:
                 raise UnreadableReplyError(
                     f"the model's server answered with the invalid status {response.status_code}"
                 )
@@ -168,9 +144,11 @@ class Upstream:
         return Reply(response.status_code, headers, bytes(body))
 
     async def forward(self, request: Request) -> Response:
-        """Send one of the ``TEXTLESS`` calls and return its reply without any text."""
+        """Send a call whose reply is numbers and names, and return it without any text."""
         content = b"" if request.method == "GET" else await require_json(request)
-        if not PLAIN_PATH.fullmatch(local_path(request.scope).removeprefix(PREFIX)):
+        # Steps upwards would lead to calls that are judged or refused.
+        plain = r"(?:/(?!\.{1,2}(?:/|$))[\w.:@+~ -]+)+/?"
+        if not re.fullmatch(plain, local_path(request.scope).removeprefix(PREFIX)):
             raise RejectedError(400, "the path is not one of this gateway's", "invalid_path")
         path = self.path_of(request)
 
@@ -181,19 +159,25 @@ class Upstream:
         def without_text(reply: Reply) -> Reply:
             if (failed := failed_reply(reply)) is not None:
                 return failed
-            kept = _without_text(reply_body(reply), MOST_NESTED)
+            kept = _without_text(reply_body(reply), depth=8)
             return reply._replace(body=json.dumps(kept).encode())
 
         reply = await unless_gone(request.receive, exchange())
         return response_of(await asyncio.to_thread(without_text, reply), JSON_TYPE)
 
     def _forwarded(self, headers: Mapping[str, str]) -> dict[str, str]:
+        forwarded = (
+            "accept|content-type|idempotency-key|traceparent|tracestate|user-agent|"
+            "x-client-request-id|x-request-id|openai-.*|x-stainless-.*"
+        )
+        if not (self._settings.needs_key or self._settings.upstream_key):
+            # Else the caller's key is this gateway's, not the upstream's.
+            forwarded += "|api-key|authorization"
         found = {
-            name: value for name, value in headers.items() if FORWARDED.fullmatch(name.lower())
+            name: value
+            for name, value in headers.items()
+            if re.fullmatch(forwarded, name, re.IGNORECASE)
         }
-        if self._settings.needs_key or self._settings.upstream_key:
-            # The caller's key is this gateway's, not the upstream's.
-            found = {name: held for name, held in found.items() if name.lower() not in KEY_HEADERS}
         if self._settings.upstream_key:
             key = self._settings.upstream_key.get_secret_value()
             found |= {"api-key": key} if self._azure else {"authorization": f"Bearer {key}"}
