@@ -26,8 +26,8 @@ from guardrail.core.workers import time_left
 from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
 from judges.batching import distinct
 from judges.chat_prompts import (
-    CATEGORY_SCHEMA,
-    DETAIL_SCHEMA,
+    CategoryReply,
+    DetailReply,
     Read,
     attribution_prompt,
     evidence_of,
@@ -45,30 +45,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatJudge", "Cost"]
 
-READ_CHARS = 24_000
-"""Most characters of evidence in a prompt, some 6,000 tokens."""
-
-LABEL_TOKENS = 8
-"""Room for a letter, with the quotes or the word that some models put before it."""
-
 DETAIL_TOKENS = 240
 """Room for the JSON of one sentence, or for a category with a short explanation."""
 
-TOP = 5
-"""Alternatives asked for at each token: the most that every endpoint allows."""
-
-CHARS_PER_TOKEN = 3.5
-"""For estimates before a call; English has some four characters a token."""
-
-MINUTE_S = 60.0
-
 SURE = 0.9
 """Score of a statement, or of a word, that the reply names."""
-
-CACHED = 4_096
-"""Replies that are cached, some 20 MB."""
-
-CLAIM_LABELS = ("supported", "unsupported", "contradicted")
 
 NO_TIME = "it gave no answer in time"
 
@@ -102,7 +83,8 @@ class ChatJudge:
     follows_instructions = True
     """A text may try to instruct the model; see ``judges.second_opinion``."""
 
-    traits = NLITraits(premise_chars=READ_CHARS, evidence_chars=READ_CHARS)
+    traits = NLITraits(premise_chars=24_000, evidence_chars=24_000)
+    """Some 6,000 tokens of evidence."""
 
     def __init__(
         self,
@@ -196,9 +178,9 @@ class ChatJudge:
 
     def estimate(self, items: Sequence[GroundingItem]) -> Cost:
         """What asking about the sentences of one answer is going to cost."""
-        sizes = [sum(map(len, messages(item, detail=self._detail).values())) for item in items]
         reply = DETAIL_TOKENS // 4 if self._detail else 1
-        return Cost(len(items), sum(math.ceil(n / CHARS_PER_TOKEN) + reply for n in sizes))
+        chats = [messages(item, detail=self._detail) for item in items]
+        return Cost(len(items), sum(_tokens(chat, reply) for chat in chats))
 
     def _answers(
         self, items: Sequence[GroundingItem], *, detail: bool
@@ -224,7 +206,7 @@ class ChatJudge:
                 if isinstance(answer, Grounding):
                     self._cache[detail, item] = answer
                     self._cache.move_to_end((detail, item))
-            while len(self._cache) > CACHED:
+            while len(self._cache) > 4_096:  # some 20 MB
                 self._cache.popitem(last=False)
         answers = [found[item] for item in items]
         return [
@@ -234,8 +216,9 @@ class ChatJudge:
 
     def _ask(self, item: GroundingItem, detail: bool, until: float) -> Grounding | JudgeError:
         """One call, and a second one if the reply cannot be read."""
-        schema = ("verdicts", DETAIL_SCHEMA) if detail else None
-        room = DETAIL_TOKENS if detail else LABEL_TOKENS
+        schema = ("verdicts", DetailReply.model_json_schema()) if detail else None
+        # A letter, with the quotes or the word that some models put before it.
+        room = DETAIL_TOKENS if detail else 8
         for _ in range(2):
             try:
                 choice = self._complete(messages(item, detail=detail), room, until, schema)
@@ -250,7 +233,8 @@ class ChatJudge:
 
     def _attribution(self, item: AttributionItem) -> Judgement:
         chat = {"user": attribution_prompt(item, examples=self._examples)}
-        choice = self._complete(chat, DETAIL_TOKENS, math.inf, ("category", CATEGORY_SCHEMA))
+        schema = ("category", CategoryReply.model_json_schema())
+        choice = self._complete(chat, DETAIL_TOKENS, math.inf, schema)
         reply = choice.message.content or ""
         category = read_category(reply)
         scores = {other: float(other is category) for other in Category}
@@ -279,13 +263,13 @@ class ChatJudge:
             "temperature": 0,
             "max_tokens": max_tokens,
             "logprobs": True,
-            "top_logprobs": TOP,
+            "top_logprobs": 5,  # the most that every endpoint allows
         }
         if schema is not None:
             form = {"name": schema[0], "schema": schema[1], "strict": True}
             options["response_format"] = {"type": "json_schema", "json_schema": form}
         options = {name: value for name, value in options.items() if name not in self._refused}
-        self._reserve(sum(map(len, chat.values())), max_tokens)
+        self._reserve(Cost(1, _tokens(chat, max_tokens)))
         with openai_errors(self.name, JudgeError):
             try:
                 completion = client.chat.completions.create(
@@ -310,16 +294,15 @@ class ChatJudge:
         choice: Choice = completion.choices[0]
         return choice
 
-    def _reserve(self, characters: int, reply: int) -> None:
+    def _reserve(self, cost: Cost) -> None:
         """Count a call against the budget of this minute.
 
         Raises:
             JudgeError: It is spent.
         """
         now = time.monotonic()
-        cost = Cost(1, math.ceil(characters / CHARS_PER_TOKEN) + reply)
         with self._lock:
-            while self._spent and now - self._spent[0][0] > MINUTE_S:
+            while self._spent and now - self._spent[0][0] > 60.0:
                 self._spent.popleft()
             costs = [cost, *(spent for _, spent in self._spent)]
             if not self.settings.per_minute.allows(*map(sum, zip(*costs, strict=True))):
@@ -333,6 +316,11 @@ class ChatJudge:
             self._counts["prompt_tokens"] += getattr(usage, "prompt_tokens", None) or 0
             self._counts["reply_tokens"] += getattr(usage, "completion_tokens", None) or 0
             self._counts["cached_tokens"] += getattr(details, "cached_tokens", None) or 0
+
+
+def _tokens(chat: Mapping[str, str], reply: int) -> int:
+    """Estimated tokens of a call; English has some four characters a token."""
+    return math.ceil(sum(map(len, chat.values())) / 3.5) + reply
 
 
 def _given(found: Sequence[Grounding | JudgeError]) -> list[Grounding]:
@@ -378,10 +366,7 @@ def _words(sentence: str, words: Sequence[str], *, against: bool) -> Iterator[Wo
 
 def _calibrated(grounding: Grounding, by: Calibration) -> Grounding:
     """A grounding with the probabilities of its claim calibrated."""
-    claims = max(1e-6, 1.0 - grounding.no_claim)
-    shares = by.shares([getattr(grounding, label) / claims for label in CLAIM_LABELS])
-    update = {
-        label: share * (1.0 - grounding.no_claim)
-        for label, share in zip(CLAIM_LABELS, shares, strict=True)
-    }
+    labels, claims = ("supported", "unsupported", "contradicted"), 1.0 - grounding.no_claim
+    shares = by.shares([getattr(grounding, label) / max(1e-6, claims) for label in labels])
+    update = {label: share * claims for label, share in zip(labels, shares, strict=True)}
     return grounding.model_copy(update=update)
