@@ -14,7 +14,7 @@ from guardrail.core.errors import JudgeError
 from judges.batching import distinct, spans
 from judges.folder import Card, OnnxFolder
 from judges.service import MicroBatcher
-from judges.session import WEIGHTS, Segments, open_session, softmax
+from judges.session import WEIGHTS, open_session, softmax
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -28,15 +28,6 @@ __all__ = [
 
 SHIPPED_ENCODER = WEIGHTS / "encoder"
 """Folder of the encoder that comes with the package."""
-
-FRAME = 2
-"""[CLS] and [SEP] of a text."""
-
-MAX_SENTENCES = 64
-"""Most sentences of a text in its coherence, which compares all pairs."""
-
-CACHED = 2048
-"""Texts whose outputs are cached, 6 kB each: several batches of answers and descriptions."""
 
 Outputs = Mapping[str, NDArray[np.float64]]
 """Every output of the model for one text, by name."""
@@ -78,7 +69,9 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         super().__init__(place, EncoderCard)
         self._discourse: InferenceSession | None = None
         self._batches: MicroBatcher[str, Outputs] = MicroBatcher(
-            self._computed, key=lambda: self._what, cache_size=CACHED
+            self._computed,
+            key=lambda: self._what,
+            cache_size=2_048,  # outputs of 6 kB each: several batches of answers
         )
 
     def read_ahead(self, texts: Sequence[str]) -> None:
@@ -109,7 +102,7 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         Neighbours and the order of all pairs are scored; the edges of the text count as
         neighbours. At most 64 sentences are read. A text without sentences is coherent: 1.
         """
-        read = [list(text)[:MAX_SENTENCES] for text in texts]
+        read = [list(text)[:64] for text in texts]
         states = self._means([sentence for text in read for sentence in text], "sentence_state")
         temperature = self._temperature("discourse")
         scores, place = [], 0
@@ -168,17 +161,17 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
 
     def _computed(self, texts: Sequence[str]) -> list[Outputs]:
         self.warm_up()
-        room = self.card.max_length - FRAME
-        sequences: list[Segments] = []
-        owners: list[int] = []
-        for i, ids in enumerate(self._model.tokenize(texts)):
-            for start, end in spans(len(ids), room):
-                sequences.append(Segments(ids[start:end]))
-                owners.append(i)
-        weights = np.array([float(sequence.length) for sequence in sequences])
+        room = self.card.max_length - 2  # [CLS] and [SEP]
+        windows = [
+            (i, ids[start:end])
+            for i, ids in enumerate(self._model.tokenize(texts))
+            for start, end in spans(len(ids), room)
+        ]
+        owners = [i for i, _ in windows]
+        weights = np.array([len(ids) + 2.0 for _, ids in windows])
         totals = np.bincount(owners, weights, minlength=len(texts))
         means = {}
-        for name, values in self._model.run(sequences).items():
+        for name, values in self._model.start([[ids] for _, ids in windows]).result().items():
             sums = np.zeros((len(texts), values.shape[1]))
             np.add.at(sums, owners, values.astype(np.float64) * weights[:, None])
             means[name] = sums / totals[:, None]

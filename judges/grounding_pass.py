@@ -116,7 +116,7 @@ class GroundingPasses:
             marks[place] = 1 + len(evidence)
             evidence += [self._mark, *ids[item.statements[place]]]
         evidence = evidence[: longest - SPECIAL_TOKENS - len(sentence)]
-        segments = Segments(evidence, sentence, context or None)
+        segments = [evidence, sentence, context] if context else [evidence, sentence]
         end = len(item.sentence)
         stop = offsets[len(sentence)][0] if len(offsets) > len(sentence) else end
         offsets = offsets[: len(sentence)]

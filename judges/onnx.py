@@ -50,13 +50,6 @@ SPECIAL_TOKENS = 3
 CHUNK = 256
 """Pairs that are tokenised while earlier ones are computed."""
 
-LONGEST_READ = 160
-"""Tokens of evidence, question and answer that are judged at once: as many as in training. Of
-longer evidence the sentences that bear on the answer are read."""
-
-LEAST_READ = 64
-"""Tokens of evidence that are read together with the longest question and answer."""
-
 
 class OnnxJudge(OnnxFolder[JudgeCard]):
     """NLI and attribution with an ONNX cross-encoder; both share one loaded model.
@@ -133,9 +126,12 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         return [len(ids[i]) + len(ids[i + 1]) + SPECIAL_TOKENS for i in range(0, len(ids), 2)]
 
     def read(self, items: Sequence[AttributionItem]) -> list[AttributionItem]:
-        """What is read of n items: of long evidence the sentences that bear on the answer."""
+        """What is read of n items: of long evidence the sentences that bear on the answer.
+
+        As in training, at most 160 tokens of evidence, question and answer are judged at once.
+        """
         pairs = [Pair(" ".join(item.evidence), f"{item.question} {item.answer}") for item in items]
-        longest = min(LONGEST_READ, self.card.max_length)
+        longest = min(160, self.card.max_length)
         return [
             self._chosen(item, pair.hypothesis, longest) if length > longest else item
             for item, pair, length in zip(items, pairs, self.lengths(pairs), strict=True)
@@ -147,7 +143,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             return item
         taken, *lengths = (len(ids) for ids in self._model.tokenize([asked, *sentences]))
         bare = len(item.answer.split()) <= PHRASE_WORDS
-        room = max(LEAST_READ, longest - SPECIAL_TOKENS - taken)
+        room = max(64, longest - SPECIAL_TOKENS - taken)  # tokens, whatever the answer takes
         places = choose(sentences, asked if bare else item.answer, lengths, room)
         return item._replace(evidence=tuple(sentences[i] for i in places))
 
@@ -212,7 +208,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             if not premise.strip() or not hypothesis.strip():
                 continue
             for window in pair_windows(ids[premise], ids[hypothesis], capacity):
-                sequences.append(Segments(window.premise, window.hypothesis))
+                sequences.append([window.premise, window.hypothesis])
                 owners.append((i, window.part))
         return self._model.start(sequences), owners
 
@@ -283,8 +279,9 @@ class EnsembleJudge(OnnxJudge):
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences; see ``GroundingJudge``."""
         found = super().ground(items)
-        unsure = [i for i, one in enumerate(found) if most_of(one) < self.card.ensemble.sure]
-        second = self._second.ground([items[i] for i in unsure])
+        sure = self.card.ensemble.sure
+        unsure = [i for i, one in enumerate(found) if most_of(one) < sure]
+        second = self._second.ground([items[i] for i in unsure]) if unsure else []
         for i, other in zip(unsure, second, strict=True):
             found[i] = self._pooled(found[i], other, structured=items[i].structured)
         return found

@@ -12,10 +12,10 @@ import hashlib
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,31 +51,11 @@ unsigned activations by signed weights two at a time and adds both products in s
 SUMS = "SHA256SUMS"
 """Name of the file with a folder's checksums, in the form that ``sha256sum --check`` reads."""
 
-LEFT_OUT = (SUMS, "README.md")
-"""Files that no verdict depends on."""
+Segments = Sequence[Sequence[int]]
+"""One input sequence: token ids of a text; of a second one of a pair; of the pair's context."""
 
-GROUP_TOKENS = 512
-"""Tokens per task of the pool: large enough that the cost of scheduling is negligible,
-small enough that all cores finish together."""
-
-ERRORS_ONLY = 3
-"""onnxruntime's log level: its warnings on graph clean-up are of no use to a user."""
-
-Arrays = list[NDArray[np.float32]]
-
-
-class Segments(NamedTuple):
-    """One input sequence: token ids of the first text, of the second of a pair, of its context."""
-
-    first: Sequence[int]
-    second: Sequence[int] | None = None
-    third: Sequence[int] | None = None
-
-    @property
-    def length(self) -> int:
-        """Tokens of the sequence, special ones included."""
-        more = (len(item) + 1 for item in (self.second, self.third) if item is not None)
-        return len(self.first) + 2 + sum(more)
+Row = dict[str, NDArray[np.float32]]
+"""Outputs of one sequence by name."""
 
 
 def softmax(
@@ -106,7 +86,7 @@ def open_session(path: Path) -> InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = ERRORS_ONLY
+    options.log_severity_level = 3  # errors: warnings on graph clean-up are of no use to a user
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     if not path.resolve().is_relative_to(WEIGHTS):
         options.add_session_config_entry("session.x64quantprecision", "1")
@@ -129,23 +109,31 @@ class OnnxTextModel:
         folder: Holds ``model.onnx`` and ``tokenizer.json``.
         threads: Sequences run at the same time; by default all cores this process may use, or as
             many as ``OMP_NUM_THREADS`` says.
+
+    Attributes:
+        outputs: Names of the model's outputs, once it is loaded.
+        ends: Ids of the tokens that start and end a sequence, once it is loaded.
     """
 
     _graph: ClassVar[str] = "model.onnx"
     end_tokens: ClassVar[tuple[str, str]] = ("[CLS]", "[SEP]")
+    outputs: tuple[str, ...]
+    ends: tuple[int, int]
+    _session: InferenceSession
 
     def __init__(self, folder: Path, *, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
             raise ValueError(f"threads is at least 1, not {threads}")
         self.folder = folder
         self.threads = threads or _cores()
-        self._lock = threading.Lock()
-        self._session: InferenceSession | None = None
         self._tokenizer: Tokenizer | None = None
-        self._pool: ThreadPoolExecutor | None = None
-        self._outputs: list[str] = []
-        self._ends = (0, 0)
         _models.add(self)
+        self._start_threads()
+
+    def _start_threads(self) -> None:
+        """Make a lock and threads: a forked child lacks its parent's threads and lock holder."""
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="judge")
 
     def warm_up(self) -> None:
         """Load model and tokenizer; later calls do nothing.
@@ -153,21 +141,7 @@ class OnnxTextModel:
         Raises:
             JudgeError: A file is missing, cannot be read, or is not what its checksum says.
         """
-        with self._lock:
-            if self._session is None:
-                self._load()
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Names of the model's outputs."""
-        self.warm_up()
-        return tuple(self._outputs)
-
-    @property
-    def ends(self) -> tuple[int, int]:
-        """Ids of the tokens that start and end a sequence."""
-        self.warm_up()
-        return self._ends
+        self._loaded_tokenizer()
 
     def token(self, text: str) -> int | None:
         """Id of a token by its text; None where the vocabulary lacks it."""
@@ -176,18 +150,14 @@ class OnnxTextModel:
 
     def offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Offsets of the tokens of n texts: of first characters and past the last."""
-        tokenizer = self._loaded_tokenizer()
-        encodings = tokenizer.encode_batch(
-            [self.readable(text) for text in texts], add_special_tokens=False
-        )
+        read = [self.readable(text) for text in texts]
+        encodings = self._loaded_tokenizer().encode_batch(read, add_special_tokens=False)
         return [encoding.offsets for encoding in encodings]
 
     def tokenize(self, texts: Iterable[str]) -> list[list[int]]:
         """Token ids of n texts, without special tokens and without truncation."""
-        tokenizer = self._loaded_tokenizer()
-        encodings = tokenizer.encode_batch_fast(
-            [self.readable(text) for text in texts], add_special_tokens=False
-        )
+        read = [self.readable(text) for text in texts]
+        encodings = self._loaded_tokenizer().encode_batch_fast(read, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
     def ids(self, texts: Iterable[str]) -> dict[str, list[int]]:
@@ -201,55 +171,51 @@ class OnnxTextModel:
             return text
         return without_unknown_symbols(readable(text), lambda sign: self.token(sign) is not None)
 
-    def run(self, sequences: Sequence[Segments]) -> dict[str, NDArray[np.float32]]:
-        """Run n sequences; raw outputs of whole sequences by name, [n, width].
-
-        Raises:
-            JudgeError: The model failed or gave numbers that are not finite.
-        """
-        return self.start(sequences).result()
-
     def start(self, sequences: Sequence[Segments]) -> Running:
         """Hand n sequences to the pool and return at once."""
         self.warm_up()
-        assert self._pool is not None
-        order = sorted(range(len(sequences)), key=lambda i: -sequences[i].length)
+        lengths = [sum(map(len, segments)) + len(segments) + 1 for segments in sequences]
         tasks = [
-            (group, self._pool.submit(self._run_group, [sequences[i] for i in group]))
-            for group in _groups(order, sequences, self.threads)
+            (group, self._pool.submit(self._run, [sequences[i] for i in group]))
+            for group in _groups(lengths, self.threads)
         ]
-        return Running(self, len(sequences), tasks)
+        return Running(self.folder, tasks)
 
-    def _run_group(self, group: Sequence[Segments]) -> list[Arrays]:
-        return [self._run_one(sequence) for sequence in group]
-
-    def _run_one(self, sequence: Segments) -> Arrays:
-        start, end = self._ends
-        ids = [start, *sequence.first, end]
-        types = np.zeros((1, sequence.length), np.int64)
-        for number, segment in enumerate((sequence.second, sequence.third), start=1):
-            if segment is not None:
-                types[0, len(ids) :] = number
-                ids += [*segment, end]
-        feed = {
-            "input_ids": np.array([ids], np.int64),
-            "attention_mask": np.ones((1, len(ids)), np.int64),
-            "token_type_ids": types,
-        }
-        assert self._session is not None
-        outputs: Arrays = self._session.run(self._outputs, feed)
-        return outputs
+    def _run(self, group: Sequence[Segments]) -> list[Row]:
+        rows = []
+        for segments in group:
+            ids, types = [self.ends[0]], [0]
+            for number, segment in enumerate(segments):
+                ids += [*segment, self.ends[1]]
+                types += [number] * (len(segment) + 1)
+            feed = {
+                "input_ids": np.array([ids], np.int64),
+                "attention_mask": np.ones((1, len(ids)), np.int64),
+                "token_type_ids": np.array([types], np.int64),
+            }
+            outputs = zip(self.outputs, self._session.run(self.outputs, feed), strict=True)
+            row = {name: values[0] for name, values in outputs}
+            for name, values in row.items():
+                if not np.isfinite(values).all():
+                    raise JudgeError(
+                        f"the model in {self.folder} gave numbers that are not finite in {name!r}; "
+                        "its file may be damaged"
+                    )
+            rows.append(row)
+        return rows
 
     def _loaded_tokenizer(self) -> Tokenizer:
-        self.warm_up()
-        assert self._tokenizer is not None
-        return self._tokenizer
+        with self._lock:
+            if self._tokenizer is None:
+                self._tokenizer = self._load()
+            return self._tokenizer
 
-    def _load(self) -> None:
+    def _load(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
         check_sums(self.folder)
-        session = open_session(self.folder / self._graph)
+        self._session = open_session(self.folder / self._graph)
+        self.outputs = tuple(output.name for output in self._session.get_outputs())
         vocabulary = self.folder / "tokenizer.json"
         try:
             tokenizer = Tokenizer.from_file(str(vocabulary))
@@ -260,25 +226,13 @@ class OnnxTextModel:
         start, end = (tokenizer.token_to_id(token) for token in self.end_tokens)
         if start is None or end is None:
             raise JudgeError(f"{vocabulary} has no {' and '.join(self.end_tokens)} tokens")
-        self._ends = (start, end)
-        self._outputs = [output.name for output in session.get_outputs()]
-        self._tokenizer = tokenizer
-        self._pool = self._new_pool()
-        self._session = session
-
-    def _new_pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self.threads, thread_name_prefix="judge")
-
-    def _forked(self) -> None:
-        """Replace what does not live on in a forked child: threads, and whoever held the lock."""
-        self._lock = threading.Lock()
-        if self._pool is not None:
-            self._pool = self._new_pool()
+        self.ends = (start, end)
+        return tokenizer
 
 
 def _after_fork() -> None:
     for model in list(_models):
-        model._forked()
+        model._start_threads()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
@@ -286,16 +240,15 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 class Running:
-    """Sequences on their way through a model."""
+    """Sequences on their way through a model.
 
-    def __init__(
-        self,
-        model: OnnxTextModel,
-        count: int,
-        tasks: Sequence[tuple[list[int], Future[list[Arrays]]]],
-    ) -> None:
-        self._model = model
-        self._count = count
+    Args:
+        folder: Folder of the model.
+        tasks: Places of some sequences, and their outputs to come.
+    """
+
+    def __init__(self, folder: Path, tasks: Sequence[tuple[list[int], Future[list[Row]]]]) -> None:
+        self._folder = folder
         self._tasks = tasks
 
     def result(self) -> dict[str, NDArray[np.float32]]:
@@ -305,51 +258,41 @@ class Running:
             JudgeError: The model failed or gave numbers that are not finite.
         """
         rows = self.rows()
-        if not rows:
-            return {name: np.zeros((0, 0), np.float32) for name in self._model.outputs}
-        wide = [name for name, values in rows[0].items() if values.ndim == 1]
+        wide = [name for name, values in rows[0].items() if values.ndim == 1] if rows else []
         return {name: np.stack([row[name] for row in rows]) for name in wide}
 
-    def rows(self) -> list[dict[str, NDArray[np.float32]]]:
+    def rows(self) -> list[Row]:
         """Wait for the outputs of each sequence, by name: [width], or [tokens, width] of tokens.
 
         Raises:
             JudgeError: The model failed or gave numbers that are not finite.
         """
-        rows: list[Arrays] = [[] for _ in range(self._count)]
+        rows: dict[int, Row] = {}
         try:
             for group, task in self._tasks:
-                for index, outputs in zip(group, task.result(), strict=True):
-                    rows[index] = outputs
+                rows.update(zip(group, task.result(), strict=True))
+        except JudgeError:
+            raise
         except Exception as error:
-            raise JudgeError(f"the model in {self._model.folder} failed: {error}") from error
+            raise JudgeError(f"the model in {self._folder} failed: {error}") from error
         finally:
             for _, task in self._tasks:
                 task.cancel()
-        named = [dict(zip(self._model.outputs, row, strict=True)) for row in rows]
-        for row in named:
-            for name, values in row.items():
-                if not np.isfinite(values).all():
-                    raise JudgeError(
-                        f"the model in {self._model.folder} gave numbers that are not finite "
-                        f"in {name!r}; its file may be damaged"
-                    )
-        return [{name: values[0] for name, values in row.items()} for row in named]
+        return [rows[place] for place in range(len(rows))]
 
 
-def _groups(
-    order: Sequence[int], sequences: Sequence[Segments], threads: int
-) -> Iterable[list[int]]:
-    """Cut into groups of about equal cost, at least one for each thread."""
-    share = sum(sequence.length for sequence in sequences) / threads
+def _groups(lengths: Sequence[int], threads: int) -> Iterator[list[int]]:
+    """Cut sequences into groups of about equal cost, the longest first, at least one a thread."""
+    # Large enough that scheduling costs little, small enough that all cores finish together.
+    most = min(512, sum(lengths) / threads)
     group: list[int] = []
     tokens = 0
-    for index in order:
-        if group and tokens + sequences[index].length / 2 > min(GROUP_TOKENS, share):
+    for place in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if group and tokens + lengths[place] / 2 > most:
             yield group
             group, tokens = [], 0
-        group.append(index)
-        tokens += sequences[index].length
+        group.append(place)
+        tokens += lengths[place]
     if group:
         yield group
 
@@ -398,7 +341,8 @@ def write_sums(folder: Path) -> None:
 def _files(folder: Path) -> list[str]:
     """Names of the files that verdicts depend on."""
     names = (item.name for item in folder.iterdir() if item.is_file())
-    return sorted(name for name in names if name not in LEFT_OUT and not name.startswith("."))
+    unread = {SUMS, "README.md"}
+    return sorted(name for name in names if name not in unread and not name.startswith("."))
 
 
 def _digest(path: Path) -> str:

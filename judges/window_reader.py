@@ -9,7 +9,6 @@ same with PyTorch.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -164,24 +163,19 @@ class OnnxReader(OnnxTextModel):
     def __init__(self, folder: Path, *, threads: int | None = None) -> None:
         super().__init__(folder, threads=threads)
         self._cache: OrderedDict[IDS, _Encoded] = OrderedDict()
-        self._guard = threading.Lock()
         self._held = 0
 
     @property
     def cached(self) -> tuple[int, int]:
         """Tokens and bytes of the windows in the cache."""
-        with self._guard:
+        with self._lock:
             return sum(map(len, self._cache)), self._held
 
     def forget(self) -> None:
         """Empty the cache."""
-        with self._guard:
+        with self._lock:
             self._cache.clear()
             self._held = 0
-
-    def _forked(self) -> None:
-        super()._forked()
-        self._guard = threading.Lock()
 
     def read(self, tasks: Sequence[Task]) -> list[Reading]:
         """Read n claims, each with its windows in canonical order.
@@ -190,7 +184,6 @@ class OnnxReader(OnnxTextModel):
             JudgeError: The model failed or gave numbers that are not finite.
         """
         self.warm_up()
-        assert self._pool is not None
         groups: dict[tuple[IDS, ...], list[int]] = {}
         for number, (windows, _) in enumerate(tasks):
             groups.setdefault(windows, []).append(number)
@@ -219,15 +212,21 @@ class OnnxReader(OnnxTextModel):
 
     def _evidence(self, windows: Sequence[IDS]) -> dict[str, NDArray[np.generic]]:
         """Keys, values and positions of some windows, one after the other."""
-        assert self._pool is not None
-        with self._guard:
+        with self._lock:
             known = {ids: self._cache[ids] for ids in windows if ids in self._cache}
             for ids in known:
                 self._cache.move_to_end(ids)
         new = sorted((ids for ids in windows if ids not in known), key=len, reverse=True)
         for ids, encoded in zip(new, self._pool.map(self._encode, new), strict=True):
             known[ids] = encoded
-            self._keep(ids, encoded)
+        with self._lock:
+            for ids in new:
+                if ids not in self._cache:
+                    self._cache[ids] = known[ids]
+                    self._held += known[ids].keys.nbytes + known[ids].values.nbytes
+            while self._held > CACHE_BYTES:
+                _, dropped = self._cache.popitem(last=False)
+                self._held -= dropped.keys.nbytes + dropped.values.nbytes
         parts = [known[ids] for ids in windows] or [self._nothing()]
         return {
             "keys": np.concatenate([part.keys for part in parts], axis=3),
@@ -235,18 +234,8 @@ class OnnxReader(OnnxTextModel):
             "places": np.array([at for ids in windows for at in range(len(ids))], np.int64),
         }
 
-    def _keep(self, ids: IDS, encoded: _Encoded) -> None:
-        with self._guard:
-            if ids not in self._cache:
-                self._cache[ids] = encoded
-                self._held += encoded.keys.nbytes + encoded.values.nbytes
-            while self._held > CACHE_BYTES:
-                _, dropped = self._cache.popitem(last=False)
-                self._held -= dropped.keys.nbytes + dropped.values.nbytes
-
     def _nothing(self) -> _Encoded:
         """Keys and values of no evidence."""
-        assert self._session is not None
         shapes = {item.name: item.shape for item in self._session.get_inputs()}
         empty = [
             np.zeros([side if isinstance(side, int) else 0 for side in shapes[name]], np.int8)
@@ -262,7 +251,6 @@ class OnnxReader(OnnxTextModel):
             "places": np.zeros(0, np.int64),
             **self._nothing()._asdict(),
         }
-        assert self._session is not None
         return _Encoded(*self._session.run(["own_keys", "own_values"], feed))
 
     def _claim(self, claim: Claim, evidence: dict[str, NDArray[np.generic]]) -> Reading:
@@ -272,7 +260,6 @@ class OnnxReader(OnnxTextModel):
             "start": np.array([claim.start], np.int64),
             **evidence,
         }
-        assert self._session is not None
         reading = Reading(*self._session.run(list(Reading._fields), feed))
         if not np.isfinite(reading.labels).all():
             raise JudgeError(
