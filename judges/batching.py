@@ -25,17 +25,6 @@ __all__ = [
     "token_batches",
 ]
 
-OVERLAP = 4
-"""Neighbouring windows share one part in this many, so that a fact on a border is whole in one."""
-
-SHARE_LEFT = 0.4
-"""Weight that a word of the claim keeps, each time a chosen sentence has it."""
-
-_WORD = re.compile(r"\w+")
-_AFTER_STOP = r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])"
-_END = re.compile(_AFTER_STOP)
-_END_OR_LINE = re.compile(_AFTER_STOP + r"|\n+")
-
 Item = TypeVar("Item", bound=Hashable)
 
 
@@ -87,6 +76,8 @@ class PairWindow(NamedTuple):
 def spans(length: int, size: int) -> list[tuple[int, int]]:
     """Cover ``length`` tokens by overlapping spans of at most ``size`` tokens.
 
+    Neighbours share a quarter, so that a fact on a border is whole in one.
+
     Returns:
         (start, end) of each span in order; one span if all fits, also for length 0.
     """
@@ -94,7 +85,7 @@ def spans(length: int, size: int) -> list[tuple[int, int]]:
         raise ValueError(f"a window holds at least one token, not {size}")
     if length <= size:
         return [(0, length)]
-    step = max(1, size - size // OVERLAP)
+    step = max(1, size - size // 4)
     starts = range(0, length - size, step)
     return [(start, start + size) for start in starts] + [(length - size, length)]
 
@@ -205,7 +196,7 @@ def choose(
         room -= lengths[best]
         left = {i for i in left if i != best and lengths[i] <= room}
         for word in words[best] & weights.keys():
-            weights[word] *= SHARE_LEFT
+            weights[word] *= 0.4
     return tuple(sorted(chosen))
 
 
@@ -229,13 +220,14 @@ def sentence_ends(text: str, *, lines: bool = False) -> Iterator[re.Match[str]]:
         text: The text.
         lines: Whether a line break ends a sentence as well.
     """
-    for match in (_END_OR_LINE if lines else _END).finditer(text):
+    stop = r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])"
+    for match in re.finditer(rf"{stop}|\n+" if lines else stop, text):
         if not _abbreviation().search(text[max(0, match.start() - 6) : match.start()]):
             yield match
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold()))
+    return frozenset(re.findall(r"\w+", text.casefold()))
 
 
 @cache

@@ -20,6 +20,7 @@ from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
 from judges.batching import choose, distinct, split_sentences
 from judges.folder import JudgeCard, OnnxFolder
+from judges.grounding import NOTHING
 from judges.grounding_pass import statement_scores, unknown_words, word_scores
 from judges.lifting import NEUTRAL, Attribution, attributed, attribution_pair, nli_scores
 from judges.session import softmax
@@ -56,7 +57,6 @@ PROBES: Mapping[str, int] = {"statements": 3, "words": 3, "attribution": 4, "com
 """Probes and their number of labels, in the order of ``judges.folder``."""
 
 Array = NDArray[np.float32]
-_UNGROUNDED = Grounding(supported=0.0, unsupported=1.0, contradicted=0.0, no_claim=0.0)
 
 
 class _Plan(NamedTuple):
@@ -155,7 +155,7 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         wanted, inverse = distinct(items)
         offsets = self._model.offsets([item.sentence for item in wanted])
         found = [
-            self._grounding(item, plan, rows, places) if rows else _UNGROUNDED
+            self._grounding(item, plan, rows, places) if rows else NOTHING
             for item, (plan, rows), places in zip(wanted, self.plan(wanted), offsets, strict=True)
         ]
         return [found[i] for i in inverse]

@@ -19,16 +19,12 @@ from judges.settings import Calibration
 
 __all__ = [
     "HEADS",
-    "STATEMENT_MARK",
     "TOKEN_HEADS",
     "Card",
     "Ensemble",
     "JudgeCard",
     "OnnxFolder",
 ]
-
-DIGITS = 16
-"""Hexadecimal digits of a hash."""
 
 HEADS: Mapping[str, tuple[str, ...]] = {
     "nli": ("entailment", "neutral", "contradiction"),
@@ -43,9 +39,6 @@ TOKEN_HEADS: Mapping[str, tuple[str, ...]] = {
     "statements": ("neither", "carries", "conflicts"),
 }
 """Heads that read one token: a word piece of the sentence, or the mark before a statement."""
-
-STATEMENT_MARK = "[unused0]"
-"""The token that stands before each numbered statement of the evidence."""
 
 
 class Card(Value):
@@ -153,7 +146,7 @@ class OnnxFolder(Generic[CardKind]):
             sums = (self._folder / SUMS).read_bytes()
         except OSError:
             return None
-        return hashlib.sha256(sums).hexdigest()[:DIGITS]
+        return hashlib.sha256(sums).hexdigest()[:16]
 
     def warm_up(self) -> None:
         """Load the model; later calls do nothing.

@@ -19,19 +19,10 @@ from judges.lifting import sub_facts
 
 __all__ = ["NOTHING", "NLIGrounding", "as_grounding", "grounded_by"]
 
-ASKED = 8
-"""At most this many statements of an item are judged one by one, the most important first."""
-
-PARTS = 2
-"""Maximum number of parts of a sentence that are judged in addition to the whole."""
-
 TRIPLE = re.compile(r"^[^.!?]{1,160}?, [^:.!?]{1,80}: .*\.$", re.DOTALL)
 """A linearised triple: subject, property, value."""
 
 WORD = re.compile(r"\w+(?:['’.,-]\w+)*")
-
-PHRASES = 6
-"""At most this many stretches of a sentence are left out, one after the other."""
 
 NOTHING = Grounding(supported=0.0, unsupported=1.0, contradicted=0.0, no_claim=0.0)
 """Where there is no evidence, or no sentence."""
@@ -41,7 +32,7 @@ class _Plan(NamedTuple):
     """The pairs of one item, by what they are asked for."""
 
     whole: int
-    statements: dict[int, tuple[int, ...]]
+    statements: dict[int, range]
 
 
 def as_grounding(
@@ -89,19 +80,39 @@ class NLIGrounding(JudgeAround[NLIJudge]):
     def __init__(self, nli: NLIJudge, *, verdict_alone: bool = False) -> None:
         super().__init__(nli)
         self._verdict_alone = verdict_alone
-        self._asked = 0 if verdict_alone else ASKED
         self._room = traits_of(nli).premise_chars
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Ground n sentences; see ``GroundingJudge``."""
         pairs: list[Pair] = []
-        plans = [_plan(item, pairs, self._room, self._asked) for item in items]
+        plans = [self._plan(item, pairs) for item in items]
         scores = self._inner.judge(pairs) if pairs else []
         found = [
             NOTHING if plan is None else _grounding(item, plan, scores)
             for item, plan in zip(items, plans, strict=True)
         ]
         return found if self._verdict_alone else self._with_words(items, found)
+
+    def _plan(self, item: GroundingItem, pairs: list[Pair]) -> _Plan | None:
+        """Add the pairs of an item; None if there is nothing to judge."""
+        if not item.statements or not item.sentence.strip():
+            return None
+        whole = len(pairs)
+        pairs.append(Pair(premise_of(item, self._room), item.sentence))
+        # At most eight statements are judged one by one, the most important first.
+        order: Sequence[int] = item.priority or range(len(item.statements))
+        statements: dict[int, range] = {}
+        for number in () if self._verdict_alone else order[:8]:
+            text = item.statements[number]
+            first = len(pairs)
+            if TRIPLE.match(text):
+                pairs.append(Pair(item.sentence, text))
+            else:
+                parts = sub_facts(item.sentence)
+                asked = (item.sentence, *(parts[:2] if len(parts) > 1 else ()))
+                pairs += [Pair(text, part) for part in asked]
+            statements[number] = range(first, len(pairs))
+        return _Plan(whole, statements)
 
     def _with_words(
         self, items: Sequence[GroundingItem], found: Sequence[Grounding]
@@ -154,26 +165,6 @@ def premise_of(item: GroundingItem, room: int) -> str:
     return " ".join(parts)
 
 
-def _plan(item: GroundingItem, pairs: list[Pair], room: int, asked: int) -> _Plan | None:
-    if not item.statements or not item.sentence.strip():
-        return None
-    whole = len(pairs)
-    pairs.append(Pair(premise_of(item, room), item.sentence))
-    order = item.priority or tuple(range(len(item.statements)))
-    statements: dict[int, tuple[int, ...]] = {}
-    for number in order[:asked]:
-        text = item.statements[number]
-        first = len(pairs)
-        if TRIPLE.match(text):
-            pairs.append(Pair(item.sentence, text))
-        else:
-            parts = sub_facts(item.sentence)
-            asked_parts = parts[:PARTS] if len(parts) > 1 else ()
-            pairs += [Pair(text, part) for part in (item.sentence, *asked_parts)]
-        statements[number] = tuple(range(first, len(pairs)))
-    return _Plan(whole, statements)
-
-
 def _grounding(item: GroundingItem, plan: _Plan, scores: Sequence[NLIScores]) -> Grounding:
     whole = scores[plan.whole]
     numbers = range(len(item.statements)) if plan.statements else ()
@@ -198,7 +189,7 @@ def _grounding(item: GroundingItem, plan: _Plan, scores: Sequence[NLIScores]) ->
 def _stretches(sentence: str) -> Iterator[tuple[int, int]]:
     """Stretches of a sentence between commas and small words, the last ones first."""
     words = list(WORD.finditer(sentence))
-    size = max(1, -(-len(words) // PHRASES))
+    size = max(1, -(-len(words) // 6))  # six stretches at most
     for first in range(len(words) - size, 0, -size):
         run = words[first : first + size]
         yield run[0].start(), run[-1].end()

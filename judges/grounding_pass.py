@@ -19,30 +19,10 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.text.words import is_writing
 from guardrail.core.types import Grounding, StatementScore, WordScore
 from judges.base import GroundingItem
-from judges.folder import HEADS, STATEMENT_MARK, TOKEN_HEADS, JudgeCard
+from judges.folder import HEADS, JudgeCard
 from judges.session import OnnxTextModel, Running, Segments, softmax
 
-__all__ = ["GROUNDING_HEADS", "GroundingPasses", "statement_scores", "unknown_words", "word_scores"]
-
-GROUNDING_HEADS = frozenset({"nli", "claim", *TOKEN_HEADS})
-"""Names of the outputs that a model needs."""
-
-CONTEXT_SHARE = 4
-"""The context takes at most one token in this many of the longest sequence; its end is kept."""
-
-SPECIAL_TOKENS = 3
-"""[CLS], and [SEP] after evidence and sentence."""
-
-UNKNOWN = "[UNK]"
-"""The token of what is not in a vocabulary."""
-
-NATIVE = 4
-"""Unknown Chinese and Japanese signs give a name in its own writing, where they are at most one in
-this many of a sentence's letters: *Beijing (北京)*. They count as read."""
-
-_WORD = re.compile(r"\S+")
-_SPELT = re.compile(r"(?<!\S)[^\W\d_](?:\s+[^\W\d_]){3,}(?!\S)")
-"""Single letters in a row, which no judge reads as words: *P a r i s*."""
+__all__ = ["GroundingPasses", "statement_scores", "unknown_words", "word_scores"]
 
 Offsets = Sequence[tuple[int, int]]
 
@@ -71,9 +51,9 @@ class GroundingPasses:
     def __init__(self, model: OnnxTextModel, card: JudgeCard) -> None:
         self._model = model
         self._card = card
-        mark = model.token(STATEMENT_MARK)
+        mark = model.token("[unused0]")
         if mark is None:
-            raise JudgeError(f"the tokenizer in {model.folder} has no token {STATEMENT_MARK}")
+            raise JudgeError(f"the tokenizer in {model.folder} has no token [unused0]")
         self._mark = mark
 
     def start(self, items: Sequence[GroundingItem]) -> tuple[Running, list[_Plan]]:
@@ -88,22 +68,13 @@ class GroundingPasses:
         running = self._model.start([segments for segments, _ in planned])
         return running, [plan for _, plan in planned]
 
-    def finish(self, running: Running, plans: Sequence[_Plan]) -> Iterator[Grounding]:
-        """Groundings of what was started, in order.
-
-        Raises:
-            JudgeError: The model failed or gave numbers that are not finite.
-        """
-        for outputs, plan in zip(running.rows(), plans, strict=True):
-            yield self._grounding(outputs, plan)
-
     def _plan(
         self, item: GroundingItem, ids: Mapping[str, list[int]], offsets: Offsets
     ) -> tuple[Segments, _Plan]:
-        longest = self._card.max_length
-        sentence = ids[item.sentence][: longest // 2]
-        context = ids[item.context][-(longest // CONTEXT_SHARE) :]
-        room = longest - SPECIAL_TOKENS - len(sentence) - (len(context) + 1 if context else 0)
+        longest = self._card.max_length - 3  # [CLS], and [SEP] after evidence and sentence
+        sentence = ids[item.sentence][: self._card.max_length // 2]
+        context = ids[item.context][-(self._card.max_length // 4) :]
+        room = longest - len(sentence) - (len(context) + 1 if context else 0)
         read: list[int] = []
         for place in item.priority or range(len(item.statements)):
             cost = len(ids[item.statements[place]]) + 1
@@ -115,7 +86,7 @@ class GroundingPasses:
         for place in sorted(read):
             marks[place] = 1 + len(evidence)
             evidence += [self._mark, *ids[item.statements[place]]]
-        evidence = evidence[: longest - SPECIAL_TOKENS - len(sentence)]
+        evidence = evidence[: longest - len(sentence)]
         segments = [evidence, sentence, context] if context else [evidence, sentence]
         end = len(item.sentence)
         stop = offsets[len(sentence)][0] if len(offsets) > len(sentence) else end
@@ -124,7 +95,8 @@ class GroundingPasses:
         unread += [(stop, end)] if stop < end else []
         return segments, _Plan(item, marks, len(evidence) + 2, offsets, tuple(unread))
 
-    def _grounding(self, outputs: Mapping[str, NDArray[np.float32]], plan: _Plan) -> Grounding:
+    def grounding(self, outputs: Mapping[str, NDArray[np.float32]], plan: _Plan) -> Grounding:
+        """The grounding of a planned item from the model's outputs by name."""
         temperature = self._card.temperature
         labels = self._card.labels
         item = plan.item
@@ -177,7 +149,7 @@ def word_scores(
     """
     found = []
     token = 0
-    for match in _WORD.finditer(sentence):
+    for match in re.finditer(r"\S+", sentence):
         inside = []
         while token < len(offsets) and offsets[token][0] < match.end():
             inside.append(token)
@@ -200,12 +172,15 @@ def unknown_words(
 ) -> Iterator[tuple[int, int]]:
     """Words of a sentence that are spelt, or in letters that no known token covers.
 
-    Words that the evidence writes alike are known; see ``NATIVE`` for names. The text from the
-    offset ``stop`` on is left out.
+    Single letters in a row are spelt: *P a r i s*. Words that the evidence writes alike are known.
+    Chinese and Japanese signs that are at most a quarter of the letters count as read: they give a
+    name in its own writing, as in *Beijing (北京)*. The text from the offset ``stop`` on is left
+    out.
     """
-    unknown = model.token(UNKNOWN)
+    unknown = model.token("[UNK]")
     text = model.readable(item.sentence)[:stop]
-    found = [match.span() for match in _SPELT.finditer(text)]
+    spelt = re.finditer(r"(?<!\S)[^\W\d_](?:\s+[^\W\d_]){3,}(?!\S)", text)
+    found = [match.span() for match in spelt]
     if not text.isascii() or unknown in tokens:
         known = {
             place
@@ -215,9 +190,9 @@ def unknown_words(
         }
         letters = [place for place, sign in enumerate(text) if is_writing(sign)]
         unread = {place for place in letters if place not in known}
-        if len(unread) * NATIVE <= len(letters):
+        if len(unread) * 4 <= len(letters):
             unread = {place for place in unread if east_asian_width(text[place]) != "W"}
-        for word in _WORD.finditer(text):
+        for word in re.finditer(r"\S+", text):
             inside = [place for place in range(*word.span()) if place in unread]
             found += [(inside[0], inside[-1] + 1)] if inside else []
     for start, end in found:

@@ -11,23 +11,6 @@ from guardrail.core.text.words import FLAG, is_writing
 
 __all__ = ["plain_letters", "readable", "without_unknown_symbols"]
 
-FOREIGN = re.compile(r"[^\x00-\xff]")
-NUMBERED = re.compile(r"\s*(\d\ufe0f?\u20e3|[^\x00-\xff])\s")
-"""What opens a text as the number of an item may: a key, a figure in a circle."""
-
-SHOWN = re.compile(r"LETTER (\w)$")
-"""How the names of symbols end that show a letter: *NEGATIVE SQUARED LATIN CAPITAL LETTER A*."""
-
-RAISED = ("<super>", "<sub>")
-"""Forms with another meaning than the plain sign: *m²*, *H₂O*."""
-
-SIGNS = re.compile(r"[^\x00-\xff\w\s]+")
-SYMBOLS = frozenset({"Cn", "Sc", "Sk", "Sm", "So"})
-"""Categories of symbols; what is not assigned is a new emoji, or nothing that can be read."""
-
-UNSEEN = "\u200b"
-"""What a tokenizer passes over, within a word, too: for circles drawn round the letter before."""
-
 
 def plain_letters(text: str) -> str:
     """Write circled, fullwidth and bold letters and figures plainly; offsets stay.
@@ -35,10 +18,10 @@ def plain_letters(text: str) -> str:
     Flags and the number of an item, as pictures show them, become spaces.
     """
     text = FLAG.sub("  ", text)
-    item = NUMBERED.match(text)
-    if item is not None and _is_whole_number(item[1][0]):
+    item = re.match(r"\s*(\d\ufe0f?\u20e3|[^\x00-\xff])\s", text)  # a key, a figure in a circle
+    if item and not item[1][0].isalpha() and unicodedata.numeric(item[1][0], 0.5).is_integer():
         text = " " * item.end() + text[item.end() :]
-    return FOREIGN.sub(lambda match: _plain(match.group()), text)
+    return re.sub(r"[^\x00-\xff]", lambda match: _plain(match.group()), text)
 
 
 def readable(text: str) -> str:
@@ -64,29 +47,30 @@ def without_unknown_symbols(text: str, knows: Callable[[str], bool]) -> str:
     def sign(one: str) -> str:
         kind = unicodedata.category(one)
         if kind == "Me":
-            return UNSEEN
-        return " " if kind in SYMBOLS and not is_writing(one) and not knows(one) else one
+            # A circle round the letter before it; tokenizers skip the space of no width.
+            return "\u200b"
+        # What is not assigned is a new emoji, or cannot be read.
+        symbol = kind in ("Cn", "Sc", "Sk", "Sm", "So")
+        return " " if symbol and not is_writing(one) and not knows(one) else one
 
     def apart(found: re.Match[str]) -> str:
         start, end = found.span()
         touching = text[max(0, start - 1) : start].isalnum() or text[end : end + 1].isalnum()
         return "".join(map(sign, found.group())) if touching else found.group()
 
-    return SIGNS.sub(apart, text)
-
-
-def _is_whole_number(sign: str) -> bool:
-    return not sign.isalpha() and unicodedata.numeric(sign, 0.5).is_integer()
+    return re.sub(r"[^\x00-\xff\w\s]+", apart, text)
 
 
 @lru_cache(maxsize=8_192)
 def _plain(sign: str) -> str:
-    if unicodedata.decomposition(sign).startswith(RAISED):
-        return sign
+    if unicodedata.decomposition(sign).startswith(("<super>", "<sub>")):
+        return sign  # another meaning than the plain sign: *m²*, *H₂O*
     plain = unicodedata.normalize("NFKC", sign)
     kind = unicodedata.category(sign)
     if plain == sign and kind == "No":
         plain = str(unicodedata.digit(sign, ""))
-    elif plain == sign and kind == "So" and (letter := SHOWN.search(unicodedata.name(sign))):
-        plain = letter[1]
+    elif plain == sign and kind == "So":
+        # *NEGATIVE SQUARED LATIN CAPITAL LETTER A*
+        letter = re.search(r"LETTER (\w)$", unicodedata.name(sign))
+        plain = letter[1] if letter else sign
     return plain if len(plain) == 1 and plain.isalnum() else sign

@@ -32,8 +32,6 @@ __all__ = [
     "sub_facts",
 ]
 
-_LIST_JOINT = re.compile(r",\s+(?:and\s+)?|\s+and\s+")
-
 PHRASE_WORDS = 4
 """Up to this many words a part of a list is a bare value; the question makes it a claim."""
 
@@ -53,7 +51,8 @@ def sub_facts(answer: str) -> tuple[str, ...]:
         if clause and clause.strip(" .;,")
     ]
     if len(facts) == 1 and not facts[0].endswith((".", "!", "?")):
-        values = [value.strip() for value in _LIST_JOINT.split(facts[0]) if value.strip()]
+        parts = re.split(r",\s+(?:and\s+)?|\s+and\s+", facts[0])
+        values = [value.strip() for value in parts if value.strip()]
         if len(values) > 1 and all(len(value.split()) <= PHRASE_WORDS for value in values):
             return tuple(values)
     return tuple(facts)
@@ -83,11 +82,9 @@ def nli_scores(probabilities: NDArray[np.float64]) -> NLIScores:
 
 def attribution_pair(item: AttributionItem) -> Pair:
     """Evidence and answered question as a pair, blank where there is no answer."""
-    answered = bool(item.answer.strip())
-    return Pair(" ".join(item.evidence), f"{item.question} {item.answer}") if answered else BLANK
-
-
-BLANK = Pair("", "")
+    if not item.answer.strip():
+        return Pair("", "")
+    return Pair(" ".join(item.evidence), f"{item.question} {item.answer}")
 
 
 class Attribution(NamedTuple):

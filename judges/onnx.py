@@ -22,8 +22,8 @@ from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.batching import choose, distinct, pair_windows, split_sentences
 from judges.evidence_judge import EvidenceJudge
-from judges.folder import HEADS, JudgeCard, OnnxFolder
-from judges.grounding_pass import GROUNDING_HEADS, GroundingPasses
+from judges.folder import HEADS, TOKEN_HEADS, JudgeCard, OnnxFolder
+from judges.grounding_pass import GroundingPasses
 from judges.lifting import (
     NEUTRAL,
     PHRASE_WORDS,
@@ -98,7 +98,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
     def grounds(self) -> bool:
         """Whether the model has the heads that ``ground`` reads."""
         self.warm_up()
-        return set(self._model.outputs) >= GROUNDING_HEADS
+        return {"nli", "claim", *TOKEN_HEADS} <= set(self._model.outputs)
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences, each in one pass; see ``GroundingJudge``.
@@ -109,10 +109,14 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             raise JudgeError(f"the judge in {self._folder} has no heads for grounding")
         wanted, inverse = distinct(items)
         passes = GroundingPasses(self._model, self.card)
-        starts = [
+        started = [
             passes.start(wanted[first : first + CHUNK]) for first in range(0, len(wanted), CHUNK)
         ]
-        groundings = [item for start in starts for item in passes.finish(*start)]
+        groundings = [
+            passes.grounding(outputs, plan)
+            for running, plans in started
+            for outputs, plan in zip(running.rows(), plans, strict=True)
+        ]
         return [groundings[i] for i in inverse]
 
     @property

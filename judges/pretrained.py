@@ -24,8 +24,6 @@ __all__ = [
     "load_pretrained",
 ]
 
-FLOAT_TYPES = ("bfloat16", "float16", "float32")
-
 
 class ModelConfig(TypedDict, total=False):
     """The fields of a model's ``config.json`` that are read."""
@@ -34,13 +32,6 @@ class ModelConfig(TypedDict, total=False):
     auto_map: dict[str, str]
     foundation: str
     id2label: dict[str, str] | None
-
-
-HHEM_FOUNDATION = "google/flan-t5-base"
-"""The model whose configuration and tokenizer HHEM-2.1-open uses."""
-
-TIED = ("shared.weight", "embed_tokens.weight")
-"""Names of the shared embedding table of T5."""
 
 
 def libraries() -> tuple[ModuleType, ModuleType]:
@@ -65,8 +56,8 @@ def chosen_dtype(device: str | None, dtype: str | None) -> tuple[str, str]:
         MissingExtraError: torch or transformers is missing.
     """
     torch, _ = libraries()
-    if dtype is not None and dtype not in FLOAT_TYPES:
-        raise ConfigError(f"dtype is one of {', '.join(FLOAT_TYPES)}, not {dtype!r}")
+    if dtype not in (None, "bfloat16", "float16", "float32"):
+        raise ConfigError(f"dtype is one of bfloat16, float16, float32, not {dtype!r}")
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     return device, dtype or ("bfloat16" if device.startswith("cuda") else "float32")
 
@@ -127,16 +118,17 @@ def load_hhem(model: str, *, device: str, dtype: str) -> Loaded:
     torch, transformers = libraries()
     from safetensors.torch import load_file
 
-    foundation = str(config_of(model).get("foundation") or HHEM_FOUNDATION)
+    foundation = str(config_of(model).get("foundation") or "google/flan-t5-base")
     path = _file(model, "model.safetensors")
     try:
         state = {name.removeprefix("t5."): value for name, value in load_file(path).items()}
         config = transformers.AutoConfig.from_pretrained(foundation, num_labels=2)
         tokenizer = transformers.AutoTokenizer.from_pretrained(foundation)
         made = transformers.T5ForTokenClassification(config)
-        table = next(value for name, value in state.items() if name.endswith(TIED))
+        tied = ("shared.weight", "embed_tokens.weight")  # the shared embedding table
+        table = next(value for name, value in state.items() if name.endswith(tied))
         made.load_state_dict(
-            {name: table if name.endswith(TIED) else state[name] for name in made.state_dict()}
+            {name: table if name.endswith(tied) else state[name] for name in made.state_dict()}
         )
     except Exception as error:
         raise _unreadable(model, "HHEM-2.1-open", error) from error
@@ -189,8 +181,7 @@ def _file(model: str, name: str) -> Path:
     """A file of a model, from its folder, the local cache or the hub."""
     from transformers.utils.hub import cached_file
 
-    cause: Exception | None = None
-    found: str | None = None
+    cause, found = None, None
     try:
         found = cached_file(model, name)
     except Exception as error:  # of the hub's client, whose kinds differ between versions

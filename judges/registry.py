@@ -31,10 +31,6 @@ _NEEDS_MODEL = {
 """Judges that name a model after the colon, each with an example."""
 
 
-NEEDED = ("name", "warm_up", "judge")
-"""What an ``NLIJudge`` has."""
-
-
 def register(kind: str, factory: str | Callable[..., object]) -> None:
     """Add a kind of judge, or replace one.
 
@@ -61,9 +57,9 @@ def create_nli(name: str = "onnx", **options: object) -> NLIJudge:
     """
     judge = _create(name, options)
     if not isinstance(judge, NLIJudge):
-        missing = [need for need in NEEDED if not hasattr(judge, need)]
+        missing = [need for need in ("name", "warm_up", "judge") if not hasattr(judge, need)]
         raise ConfigError(
-            f"judge {name!r} lacks {', '.join(missing)}; it needs {', '.join(NEEDED)}, as "
+            f"judge {name!r} lacks {', '.join(missing)}; it needs name, warm_up, judge, as "
             "docs/extending.md shows. One that has only ground is handed in: Guardrail(grounding=…)"
         )
     return judge

@@ -37,33 +37,8 @@ from judges.settings import SecondJudgeSettings, Spending
 
 __all__ = ["CACHED", "Doubt", "Opinion", "SecondJudge", "SecondOpinions", "nearest"]
 
-RESERVED = 0.2
-"""Share of an answer's time reserved for what follows: scores, corrections, the decision."""
-
-RETRY_S = 60.0
-"""Seconds until a sentence that had no answer is asked again: longer than one answer takes."""
-
 CACHED = 4_096
 """Default number of cached verdicts; some 20 MB. Corrected answers are judged again."""
-
-CLOSING_S = 1.0
-"""Seconds that closing waits for a batch in work; a judge that hangs is left behind."""
-
-CONTROL = "The blue lighthouse at Hallam Point was registered under number 48213 in 1907."
-"""A sentence that no evidence supports."""
-
-LEAST = 1e-4
-"""Least probability of the first judge that is multiplied."""
-
-CHECKED_SHARE = 0.5
-"""Share of the threshold of support below which no finding of a check makes a sentence pass."""
-
-NOT_AFFORDED = "the budget of this answer is spent"
-NOT_CREDIBLE = (
-    "it supports the sentence without any evidence, too",
-    "by this evidence it supports a made-up sentence, too",
-)
-"""Why support does not count, by control."""
 
 
 @runtime_checkable
@@ -191,7 +166,7 @@ class SecondJudge:
 
     def close(self) -> None:
         """Release the judge; the thread of one that hangs ends with the process."""
-        self._batcher.close(timeout_s=CLOSING_S)
+        self._batcher.close(timeout_s=1.0)
         close = getattr(self._judge, "close", None)
         if callable(close):
             close()
@@ -218,7 +193,8 @@ class SecondJudge:
     def ground(self, items: Sequence[GroundingItem], seconds: float) -> list[Grounding | str]:
         """Judge n sentences within some seconds, or give the reason why one has no answer."""
         now = time.monotonic()
-        recent = {key: at for key, at in self._failed.items() if now - at[0] < RETRY_S}
+        # Asked again after a minute, which is longer than one answer takes.
+        recent = {key: at for key, at in self._failed.items() if now - at[0] < 60.0}
         found: dict[GroundingItem, Grounding | str] = {
             item: recent[item][1] for item in items if item in recent
         }
@@ -242,12 +218,18 @@ class SecondJudge:
         except Exception as error:  # code of another package; the first verdict stands
             return [str(error) or type(error).__name__] * len(items)
 
-    def controls(self, item: GroundingItem) -> tuple[GroundingItem, ...]:
-        """What must not be supported if its support of a sentence is to count; see above."""
+    def controls(self, item: GroundingItem) -> dict[str, GroundingItem]:
+        """What must not be supported if its support of a sentence is to count, by the reason."""
         if not self._follows_instructions:
-            return ()
+            return {}
         bare = item._replace(statements=(), priority=(), evidence=())
-        return bare, item._replace(sentence=CONTROL, context="")
+        made_up = "The blue lighthouse at Hallam Point was registered under number 48213 in 1907."
+        return {
+            "it supports the sentence without any evidence, too": bare,
+            "by this evidence it supports a made-up sentence, too": item._replace(
+                sentence=made_up, context=""
+            ),
+        }
 
     def merged(self, first: Grounding, second: Grounding) -> Grounding:
         """The second judge's grounding, completed by the first judge's.
@@ -300,15 +282,14 @@ class SecondOpinions:
         if self._growing:
             decided.update((doubts[place].item, found[place]) for place in new)
         return [
-            None
-            if said is None or doubt.weighed is None
-            else self._opinion(doubt.grounding, *doubt.weighed, said)
+            None if said is None else self._opinion(doubt, said)
             for doubt, said in zip(doubts, found, strict=True)
         ]
 
     def _asked(self, doubts: Sequence[Doubt], chosen: Sequence[int]) -> dict[int, Grounding | str]:
         """The judge's answers on chosen sentences, as far as the budget goes."""
-        found: dict[int, Grounding | str] = dict.fromkeys(chosen, NOT_AFFORDED)
+        not_afforded = "the budget of this answer is spent"
+        found: dict[int, Grounding | str] = dict.fromkeys(chosen, not_afforded)
         paid: dict[int, list[GroundingItem]] = {}
         items = {
             place: doubts[place].item
@@ -316,21 +297,20 @@ class SecondOpinions:
             if self._affords(paid, doubts[place].answer, [doubts[place].item])
         }
         answers = len({doubts[place].answer for place in items})
-        until = time.monotonic() + min(
-            self._bounds.timeout_s * answers, (1.0 - RESERVED) * time_left()
-        )
+        # A fifth of the time is left for what follows: scores, corrections, the decision.
+        until = time.monotonic() + min(self._bounds.timeout_s * answers, 0.8 * time_left())
         found.update(self._ground(items, until))
-        controls: list[dict[int, GroundingItem]] = [{}, {}]
+        controls: dict[str, dict[int, GroundingItem]] = {}
         for place, second in found.items():
             doubt = doubts[place]
             if isinstance(second, Grounding) and _turns_to_supported(doubt, second):
                 asked = self.judge.controls(doubt.item)
-                if not self._affords(paid, doubt.answer, asked):
-                    found[place] = NOT_AFFORDED
+                if not self._affords(paid, doubt.answer, list(asked.values())):
+                    found[place] = not_afforded
                     continue
-                for control, item in zip(controls, asked, strict=False):
-                    control[place] = item
-        for control, why in zip(controls, NOT_CREDIBLE, strict=True):
+                for why, item in asked.items():
+                    controls.setdefault(why, {})[place] = item
+        for why, control in controls.items():
             for place, reply in self._ground(control, until).items():
                 if isinstance(reply, str):
                     found[place] = f"its support could not be verified: {reply}"
@@ -344,8 +324,6 @@ class SecondOpinions:
         self, items: Mapping[int, GroundingItem], until: float
     ) -> dict[int, Grounding | str]:
         """The judge's answers by place, within a time of the monotonic clock."""
-        if not items:
-            return {}
         answers = self.judge.ground(list(items.values()), until - time.monotonic())
         return dict(zip(items, answers, strict=True))
 
@@ -364,16 +342,16 @@ class SecondOpinions:
         paid[answer] = after
         return True
 
-    def _opinion(
-        self, first: Grounding, support: float, contradiction: float, said: Grounding | str
-    ) -> Opinion:
+    def _opinion(self, doubt: Doubt, said: Grounding | str) -> Opinion | None:
+        if doubt.weighed is None:
+            return None
+        support, contradiction = doubt.weighed
         missing = said if isinstance(said, str) else None
         record = SecondOpinion(
             judge=self.judge.name, support=support, contradiction=contradiction, missing=missing
         )
-        if isinstance(said, str):
-            return Opinion(record, None)
-        return Opinion(record, self.judge.merged(first, said))
+        second = None if isinstance(said, str) else self.judge.merged(doubt.grounding, said)
+        return Opinion(record, second)
 
     def _chosen(self, doubts: Sequence[Doubt], new: Sequence[int]) -> list[int]:
         """Places of those of the new sentences that are asked about."""
@@ -393,9 +371,9 @@ class SecondOpinions:
 
 def _product(first: Grounding, second: Grounding) -> Grounding:
     """The second grounding with probabilities in proportion to the product of both."""
-    labels = ("supported", "unsupported", "contradicted")
-    shares = [max(LEAST, getattr(first, name)) * getattr(second, name) for name in labels]
-    scale = (1.0 - first.no_claim) / max(LEAST**2, sum(shares))
+    labels, least = ("supported", "unsupported", "contradicted"), 1e-4
+    shares = [max(least, getattr(first, name)) * getattr(second, name) for name in labels]
+    scale = (1.0 - first.no_claim) / max(least**2, sum(shares))
     update = {name: share * scale for name, share in zip(labels, shares, strict=True)}
     return second.model_copy(update=update | {"no_claim": first.no_claim})
 
@@ -404,5 +382,5 @@ def _turns_to_supported(doubt: Doubt, second: Grounding) -> bool:
     """True if a second opinion may turn a sentence that is not supported to supported."""
     if doubt.weighed is None or doubt.thresholds.verdict(*doubt.weighed) is Verdict.SUPPORTED:
         return False
-    least = CHECKED_SHARE * doubt.thresholds.support
-    return second.supported > max(doubt.grounding.supported, least)
+    # Below half the threshold no finding of a check makes a sentence pass.
+    return second.supported > max(doubt.grounding.supported, 0.5 * doubt.thresholds.support)

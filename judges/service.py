@@ -35,10 +35,6 @@ __all__ = [
 Item = TypeVar("Item", bound=Hashable)
 Result = TypeVar("Result")
 
-WAIT_S = 0.002
-"""Longest wait for company; a tenth of what eight pairs take on two cores."""
-MAX_BATCH = 512
-"""Most items of a batch."""
 CACHE_SIZE = 65_536
 """Default number of cached results; about 50 MB with short texts."""
 
@@ -132,12 +128,6 @@ class MicroBatcher(Closing, Generic[Item, Result]):
         if worker is not None and worker is not threading.current_thread():
             worker.join(timeout_s)
 
-    @property
-    def waiting(self) -> int:
-        """Items that wait to be computed."""
-        with self._changed:
-            return len(self._queued)
-
     def in_use(self) -> Usage:
         """What waits, what was cached, and how large the batches were."""
         with self._changed:
@@ -184,6 +174,7 @@ class MicroBatcher(Closing, Generic[Item, Result]):
                         del table[item]
 
     def _work(self) -> None:
+        most = 512  # items of a batch
         while True:
             with self._changed:
                 idle = not self._queued
@@ -191,12 +182,13 @@ class MicroBatcher(Closing, Generic[Item, Result]):
                 if self._closed:
                     return
                 if idle:
-                    end = time.monotonic() + WAIT_S
-                    while len(self._queued) < MAX_BATCH and not self._closed:
+                    # The wait for company is a tenth of what eight pairs take on two cores.
+                    end = time.monotonic() + 0.002
+                    while len(self._queued) < most and not self._closed:
                         left = end - time.monotonic()
                         if left <= 0 or not self._changed.wait(left):
                             break
-                size = min(len(self._queued), MAX_BATCH)
+                size = min(len(self._queued), most)
                 batch = [self._queued.popitem(last=False) for _ in range(size)]
                 self._computed = dict(batch)
                 if batch:

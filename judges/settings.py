@@ -14,14 +14,6 @@ __all__ = ["Calibration", "ChatSettings", "SecondJudgeSettings", "Spending", "fi
 LEAST = 1e-6
 """Least probability whose logarithm is taken."""
 
-STEPS = 500
-RATE = 0.5
-PRIOR = 20.0
-"""Strength of the pull towards slope 1 and no bias, in rows: of few labels little is learned."""
-
-SLOPES = (0.02, 5.0)
-"""Bounds of 1 / T."""
-
 
 class Calibration(Value):
     """What makes a verdict's probabilities mean what they say: softmax((logits + bias) / T).
@@ -110,16 +102,17 @@ def fit(probabilities: Sequence[Sequence[float]], labels: Sequence[int]) -> Cali
 
     logs = np.log(np.maximum(LEAST, np.asarray(probabilities, np.float64).reshape(-1, 3)))
     right = np.eye(3)[np.asarray(labels, np.int64)]
-    slope, bias = 1.0, np.zeros(3)
+    slope, bias, rate = 1.0, np.zeros(3), 0.5
+    prior = 20.0  # rows that pull towards slope 1 and no bias: few labels teach little
+    total = len(right) + prior
     scale = max(1.0, float(np.square(logs).sum() / max(1, logs.size)))
-    for _ in range(STEPS):
+    for _ in range(500):
         logits = slope * logs + bias
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))
         off = weights / weights.sum(axis=1, keepdims=True) - right
-        total = len(right) + PRIOR
-        slope -= RATE * ((off * logs).sum() + PRIOR * (slope - 1.0)) / total / scale
-        slope = float(np.clip(slope, *SLOPES))
-        bias -= RATE * (off.sum(axis=0) + PRIOR * bias) / total
+        slope -= rate * ((off * logs).sum() + prior * (slope - 1.0)) / total / scale
+        slope = float(np.clip(slope, 0.02, 5.0))
+        bias -= rate * (off.sum(axis=0) + prior * bias) / total
     bias -= bias.mean()
     return Calibration(
         temperature=round(1.0 / slope, 3),

@@ -26,17 +26,6 @@ __all__ = ["SpanMarker", "marker_prompt"]
 LONGEST = 4_096
 """Tokens of an input, as in training."""
 
-ASKED = (
-    "Briefly answer the following question:\n{question}\nBear in mind that your response should be "
-    "strictly based on the following {count} passages:\n{passages}\nIn case the passages do not "
-    "contain the necessary information to answer the question, please reply with: "
-    '"Unable to answer based on given passages."\noutput:'
-)
-SUMMARISED = "Summarize the following text:\n{passages}\noutput:"
-"""The prompts of RAGTruth, on which the models were trained."""
-
-WORD = re.compile(r"\S+")
-
 
 class _Answer(NamedTuple):
     """An answer, and the characters of each of its tokens."""
@@ -46,7 +35,7 @@ class _Answer(NamedTuple):
 
 
 def marker_prompt(passages: Sequence[str], question: str) -> str:
-    """The text before the answer.
+    """The text before the answer: a prompt of RAGTruth, on which the models were trained.
 
     Args:
         passages: The evidence.
@@ -54,8 +43,13 @@ def marker_prompt(passages: Sequence[str], question: str) -> str:
     """
     numbered = "\n".join(f"passage {i}: {text}" for i, text in enumerate(passages, start=1))
     if not question:
-        return SUMMARISED.format(passages=numbered)
-    return ASKED.format(question=question, count=len(passages), passages=numbered)
+        return f"Summarize the following text:\n{numbered}\noutput:"
+    return (
+        f"Briefly answer the following question:\n{question}\nBear in mind that your response "
+        f"should be strictly based on the following {len(passages)} passages:\n{numbered}\nIn case "
+        "the passages do not contain the necessary information to answer the question, please "
+        'reply with: "Unable to answer based on given passages."\noutput:'
+    )
 
 
 class SpanMarker(TorchModel):
@@ -149,7 +143,7 @@ def _grounding(answer: _Answer, lacking: NDArray[np.float64]) -> Grounding:
     if not len(lacking):
         return NOTHING
     words = []
-    for match in WORD.finditer(answer.text):
+    for match in re.finditer(r"\S+", answer.text):
         inside = [
             chance
             for (start, end), chance in zip(answer.offsets, lacking.tolist(), strict=True)

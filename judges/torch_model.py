@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Options", "Prepared", "TorchModel", "TorchRunner"]
 
-MAX_ROWS = 1024
-"""Most sequences of a batch."""
-
-IN_FLIGHT = 2
-"""Batches handed to the device before the first is read back: it never waits for the host."""
-
 
 @dataclass
 class Prepared:
@@ -108,9 +102,9 @@ class TorchRunner:
         lengths = [len(ids) for ids in sequences]
         with self._lock:
             try:
-                for batch in token_batches(lengths, budget=self._budget, rows=MAX_ROWS):
+                for batch in token_batches(lengths, budget=self._budget, rows=1_024):
                     started.append((batch, self._start(batch, sequences, borders)))
-                    if len(started) >= IN_FLIGHT:
+                    if len(started) > 1:  # the device never waits for the host
                         finish()
                 while started:
                     finish()

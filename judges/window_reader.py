@@ -45,12 +45,6 @@ CACHE_BYTES = 256 * 2**20
 WINDOW, BLOCK, OFFSET = 200, 110, 256
 """Most tokens of a window and of a claim block; position of the first token of a block."""
 
-QUESTION, PREVIOUS = 24, 36
-"""Tokens of the context that are kept at its start (the question) and its end."""
-
-SENTENCE = BLOCK - 5
-"""Most tokens of a sentence in one block; a longer sentence is judged in parts."""
-
 IDS = tuple[int, ...]
 Floats = NDArray[np.float32]
 
@@ -108,9 +102,9 @@ def claims_of(context: Sequence[int], sentence: Sequence[int], *, end: int) -> l
         end: Id of the token that separates the parts.
     """
     before = list(context)
-    if len(before) > QUESTION + PREVIOUS:
-        before = [*before[:QUESTION], *before[-PREVIOUS:]]
-    count = max(1, -(-len(sentence) // SENTENCE))
+    if len(before) > 60:  # the question at its start, and the previous sentence at its end
+        before = [*before[:24], *before[-36:]]
+    count = max(1, -(-len(sentence) // (BLOCK - 5)))
     size = -(-len(sentence) // count)
     claims = []
     for at in range(0, max(1, len(sentence)), max(1, size)):

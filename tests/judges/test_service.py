@@ -58,7 +58,7 @@ def test_requests_that_wait_share_a_batch_and_duplicates_are_computed_once() -> 
         first = threads.submit(service.call, [0])
         until(lambda: run.batches)
         rest = [threads.submit(service.call, [n, 7, 0]) for n in range(1, 6)]
-        until(lambda: service.waiting == 6)
+        until(lambda: service.in_use().queues["judge"] == 6)
         run.gate.set()
         assert first.result() == [0]
         assert [task.result() for task in rest] == [[2 * n, 14, 0] for n in range(1, 6)]
@@ -81,7 +81,7 @@ def test_a_caller_that_gives_up_frees_its_place_and_stalls_nobody() -> None:
         until(lambda: run.batches)
         given_up = threads.submit(service.call, [2, 3], timeout_s=0.2)
         kept = threads.submit(service.call, [3, 4])
-        until(lambda: service.waiting == 3)
+        until(lambda: service.in_use().queues["judge"] == 3)
         with pytest.raises(DeadlineExceededError):
             given_up.result()
         run.gate.set()
@@ -96,7 +96,7 @@ def test_an_error_reaches_only_the_callers_whose_items_caused_it() -> None:
         first = threads.submit(service.call, [0])
         until(lambda: run.batches)
         good, bad = threads.submit(service.call, [1, 2]), threads.submit(service.call, [2, 13])
-        until(lambda: service.waiting == 3)
+        until(lambda: service.in_use().queues["judge"] == 3)
         run.gate.set()
         assert (first.result(), good.result()) == ([0], [2, 4])
         with pytest.raises(JudgeError, match="thirteen"):
@@ -112,7 +112,7 @@ def test_closing_fails_waiting_calls() -> None:
         running = threads.submit(service.call, [1])
         until(lambda: run.batches)
         waiting = threads.submit(service.call, [2])
-        until(lambda: service.waiting == 1)
+        until(lambda: service.in_use().queues["judge"] == 1)
         closing = threads.submit(service.close)
         with pytest.raises(JudgeError, match="closed"):
             waiting.result()
