@@ -11,7 +11,7 @@ import hashlib
 import math
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -19,6 +19,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.names import NO_NAMES, by_words_alone, find_names, words_of_label
+from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.words import Token, content_stems, copy_key, fold
 from guardrail.core.types import Evidence, Triple
 from guardrail.core.workers import stop_if_given_up
@@ -148,6 +149,26 @@ class PreparedEvidence:
             stop_if_given_up()
             for value in (*statement.values, *statement.label_values):
                 found.setdefault(value.kind, []).append(value)
+        return found
+
+    def totals(self, kind: str) -> Iterable[float]:
+        """Sums of all amounts of a kind that a property has, in the first unit of the kind."""
+        return self._totals.get(kind, ())
+
+    @cached_property
+    def _totals(self) -> dict[str, list[float]]:
+        columns: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for statement in self.statements:
+            if statement.fact is None or not statement.is_typed:
+                continue
+            for item in statement.values:
+                if isinstance(item.value, Quantity):
+                    amount = item.value.base(item.value.low)
+                    columns[statement.fact.property, item.kind].append(amount)
+        found: dict[str, list[float]] = defaultdict(list)
+        for (_, kind), amounts in columns.items():
+            if len(amounts) > 2:
+                found[kind].append(sum(amounts))
         return found
 
     @cached_property

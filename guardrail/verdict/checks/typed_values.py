@@ -10,18 +10,19 @@ the answer stated before; what agrees with nothing is missing, unless it is comp
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import combinations
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.dates import ClockTime, names_weekday
-from guardrail.core.text.quantities import Bound, Quantity
+from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.values import WEB, Agreement, TypedValue, compare, find_values
 from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import Effect, Finding
 from guardrail.core.workers import stop_if_given_up
 from guardrail.verdict.checks.base import NAMED, Context, finding, named_share
+from guardrail.verdict.checks.computed import is_computed, is_result
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -34,18 +35,6 @@ NEAR = 60
 
 SURE = 0.5
 """Least probability at which the judge's word on a statement counts."""
-
-FEW = 20
-"""Counts up to this may be counted from the evidence."""
-
-ROUGHLY = 0.05
-"""Relative tolerance of computed values that are stated as round numbers."""
-
-EXACTLY = 0.002
-"""The same where it is not."""
-
-RECKONED = 24
-"""At most this many values of one kind are reckoned with."""
 
 COMPARED = 100
 """Values of one sentence that are compared with all of the evidence's; the rest are missing."""
@@ -86,8 +75,11 @@ class TypedValues:
                 found.append(finding(self.name, Effect.CARRIES, claim, span, because, agreeing))
                 continue
             as_stated = _agrees(claimed, asked) or _agrees(claimed, _all_values(evidence))
-            other = as_stated or _reckonable(claimed, claim, asked, evidence)
+            other = as_stated or is_computed(claimed, claim, asked, evidence)
             rival = _rival(claimed, claim, evidence, told_here, sure=other)
+            stated = [*(value for value in values if value is not claimed), *asked]
+            if rival is not None and is_result(claimed, product([rival.known], stated)):
+                continue  # such as twice the price of one
             if rival is not None:
                 statement = evidence.indexed.statements[rival.number]
                 because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
@@ -220,50 +212,3 @@ def _alignment(
 def _near(text: str, value: TypedValue) -> frozenset[str]:
     before = text[max(0, value.start - NEAR) : value.start]
     return content_stems(f"{before} {text[value.end : value.end + NEAR]}")
-
-
-def _reckonable(
-    claimed: TypedValue, claim: Claim, asked: Sequence[TypedValue], evidence: Premises
-) -> bool:
-    """Whether a value may be reckoned from others: a sum, a difference, a share, a product."""
-    quantity = claimed.value
-    if not isinstance(quantity, Quantity):
-        return False
-    number = abs(quantity.base(quantity.low))
-    if claimed.kind == "number" and number == int(number) and number <= FEW:
-        return True
-    if claimed.kind == "time" and len(evidence.indexed.values.get("date", ())) > 1:
-        return True
-    others = [value for value in claim.values if value is not claimed]
-    told = [v for item in evidence.indexed.statements for v in (*item.values, *item.head_values)]
-    known = [*told, *asked, *others]
-    known = [value for value in known if isinstance(value.value, Quantity)][:RECKONED]
-    slack = 0.5 * quantity.step * (quantity.unit.factor if quantity.unit else 1.0)
-    if quantity.bound is Bound.ABOUT:
-        slack = max(slack, ROUGHLY * number)
-    slack = max(min(slack, ROUGHLY * number), EXACTLY * number)
-    return any(
-        abs(number - result) <= slack
-        for first, second in combinations(known, 2)
-        for result in _results(first, second, claimed.kind)
-    )
-
-
-def _results(first: TypedValue, second: TypedValue, kind: str) -> Iterator[float]:
-    """What two values make of a kind: sums and differences of one kind, shares, products."""
-    assert isinstance(first.value, Quantity)
-    assert isinstance(second.value, Quantity)
-    a, b = (abs(item.value.base(item.value.low)) for item in (first, second))  # type: ignore[union-attr]
-    kinds = {first.kind, second.kind} - {"number"}
-    if kinds <= {kind}:
-        yield a + b
-        yield abs(a - b)
-    if kinds <= {kind} or len(kinds) == 2:
-        yield a * b
-    if a and b:
-        for ratio in (a / b, b / a):
-            if kind == "percent":
-                yield ratio * 100.0
-                yield abs(1.0 - ratio) * 100.0
-            else:
-                yield ratio

@@ -1,0 +1,114 @@
+"""Amounts that are computed from others: sums, differences, products, shares, times and durations.
+
+A computed amount stands in no evidence, so it is neither missing nor in conflict with what it is
+computed from: *Two singles come to €34.40* beside a price of €17.20.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, combinations, islice, product
+from typing import TYPE_CHECKING
+
+from guardrail.core.text.dates import ClockTime
+from guardrail.core.text.quantities import Bound, Quantity
+from guardrail.core.text.values import TypedValue
+
+if TYPE_CHECKING:
+    from guardrail.verdict.checks.base import Premises
+    from guardrail.verdict.claims import Claim
+
+
+def is_computed(
+    claimed: TypedValue, claim: Claim, asked: Sequence[TypedValue], evidence: Premises
+) -> bool:
+    """Whether a value may be computed from others of sentence, question and evidence.
+
+    Args:
+        claimed: The value.
+        claim: Its sentence.
+        asked: Values of the question and the sentences before.
+        evidence: The evidence; what is told of the sentence's subjects and what the judge read
+            goes first, since only some pairs are tried.
+    """
+    number = _amount(claimed)
+    if number is None:
+        return False
+    if claimed.kind == "number" and number == int(number) and number <= 20:
+        return True  # counts may be counted from the evidence
+    if claimed.kind == "time" and len(evidence.indexed.values.get("date", ())) > 1:
+        return True
+    stated = [*(value for value in claim.values if value is not claimed), *asked]
+    told = list(islice(_told(evidence), 400))
+    first = [value for value in (*stated, *told) if _amount(value) is not None][:24]
+    pairs = chain(combinations(first, 2), product(stated[:6], told))
+    return is_result(claimed, pairs) or any(
+        abs(number - total) <= _slack(claimed) for total in evidence.indexed.totals(claimed.kind)
+    )
+
+
+def _told(evidence: Premises) -> Iterator[TypedValue]:
+    """Values of the evidence: of facts about the sentence's subjects, of what was read, of all."""
+    statements = evidence.indexed.statements
+    own = (number for number, _ in evidence.indexed.facts_of(evidence.subjects))
+    for number in dict.fromkeys((*own, *evidence.selection.places, *range(len(statements)))):
+        yield from statements[number].values
+        yield from statements[number].head_values
+
+
+def is_result(claimed: TypedValue, pairs: Iterable[tuple[TypedValue, TypedValue]]) -> bool:
+    """Whether an amount is what some pair of others makes."""
+    number, slack = _amount(claimed), _slack(claimed)
+    return number is not None and any(
+        abs(number - result) <= slack
+        for first, second in pairs
+        for result in _results(first, second, claimed.kind)
+    )
+
+
+def _slack(claimed: TypedValue) -> float:
+    """How far a result may be off: half a step of the stated figure, at most 5 % of it."""
+    quantity, number = claimed.value, _amount(claimed)
+    if not isinstance(quantity, Quantity) or number is None:
+        return 0.0
+    slack = 0.5 * quantity.step * (quantity.unit.factor if quantity.unit else 1.0)
+    if quantity.bound is Bound.ABOUT:
+        slack = max(slack, 0.05 * number)
+    return max(min(slack, 0.05 * number), 0.002 * number)
+
+
+def _amount(item: TypedValue) -> float | None:
+    """An amount in the first unit of what is measured, a time of day in seconds; else None."""
+    if isinstance(item.value, ClockTime):
+        return item.value.minutes * 60.0
+    return abs(item.value.base(item.value.low)) if isinstance(item.value, Quantity) else None
+
+
+def _results(first: TypedValue, second: TypedValue, kind: str) -> Iterator[float]:
+    """What two values make of a kind."""
+    a, b = _amount(first), _amount(second)
+    if a is None or b is None:
+        return
+    kinds = {first.kind, second.kind} - {"number"}
+    if "time of day" in (first.kind, second.kind, kind):
+        if kinds == {kind, "time"} and kind == "time of day":
+            yield (a + b) % 86_400.0
+            yield (a - b if second.kind == "time" else b - a) % 86_400.0
+        elif kind == "time" and first.kind == second.kind:
+            yield abs(a - b)
+        return
+    if kinds == {kind, "percent"}:
+        whole, share = (b, a / 100.0) if first.kind == "percent" else (a, b / 100.0)
+        yield from (whole * share, whole * (1.0 - share), whole * (1.0 + share))
+    if kinds <= {kind} or (kind == "percentage points" and kinds == {"percent"}):
+        yield a + b
+        yield abs(a - b)
+    if kinds <= {kind} or len(kinds) == 2:
+        yield a * b
+    if a and b:
+        for ratio in (a / b, b / a):
+            if kind == "percent":
+                yield ratio * 100.0
+                yield abs(1.0 - ratio) * 100.0
+            else:
+                yield ratio
