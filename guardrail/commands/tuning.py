@@ -195,7 +195,7 @@ def _by_labels(path: Path, settings: GuardrailConfig, false_pass: float | None) 
     with telling() as tell:
         return tune_labelled(
             rows,
-            parts.remembering_grounder(),
+            parts.remembering_grounder(growing=False),
             false_pass=false_pass,
             before=(settings.policy.strictness or settings.strictness).thresholds,
             progress=lambda done, total: tell("tune", done, total),

@@ -200,11 +200,17 @@ class Parts:
         """Grounds answers."""
         return self._grounder(self.grounding)
 
-    def remembering_grounder(self) -> Grounder:
-        """One that asks the judge nothing twice, for one answer that is looked at often."""
+    def remembering_grounder(self, *, growing: bool = True) -> Grounder:
+        """One that asks the judge nothing twice.
+
+        Args:
+            growing: Whether it is for one answer that is looked at while it grows, whose second
+                opinions stand; else for many answers.
+        """
         from judges.service import RememberedGrounding
 
-        return self._grounder(self.grounding and RememberedGrounding(self.grounding), growing=True)
+        remembered = self.grounding and RememberedGrounding(self.grounding)
+        return self._grounder(remembered, growing=growing)
 
     def _grounder(self, judge: GroundingJudge | None, *, growing: bool = False) -> Grounder:
         from judges.second_opinion import SecondOpinions

@@ -1,14 +1,14 @@
 """Thresholds learned from labelled answers, or from readers' feedback in a score log.
 
-The engine judges every labelled answer, checks included, with thresholds that stop nothing. The
-score of an answer is the highest threshold of support at which all of it would pass. Learned
-thresholds are cross-validated, and used only if they classify more rows correctly than the current
-ones.
+The engine judges every labelled answer with the current thresholds, checks and second judge
+included. The score of an answer is the highest threshold of support at which all of it would pass.
+Learned thresholds are cross-validated: the engine judges each fold again with those learned from
+the others. They are used only if more rows are classified correctly than with the current ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import ceil
 from statistics import fmean
@@ -32,7 +32,7 @@ from guardrail.evidence.prepared import prepare
 from guardrail.intervals import Rate, clustered_share
 from guardrail.log.records import SQLiteLog
 from guardrail.markers.grammar import parse
-from guardrail.verdict.claims import GroundingRequest
+from guardrail.verdict.claims import GroundingRequest, claims_of
 from guardrail.verdict.grounder import Grounder
 
 __all__ = [
@@ -59,8 +59,6 @@ FOLDS = 5
 NEARLY = 0.01
 """A smaller difference of balanced accuracy is chance: among thresholds this close to the best, the
 one nearest to the current threshold is chosen."""
-ALL_PASS = VerdictThresholds(support=0.0, contradiction=1.0)
-"""Stops only sentences that a check stops or that are likelier contradicted than supported."""
 FEEDBACK = """SELECT CASE :score WHEN 'overall' THEN overall ELSE
         (SELECT json_extract(value, '$.value') FROM json_each(payload, '$.answer.scorecard.scores')
         WHERE key = :score) END AS score, max(thumb < 0 OR coalesce(correction, '') != ''), id
@@ -110,8 +108,8 @@ class Tuning(Value):
         chosen: The point that passes most right rows; None if too many wrong rows have the highest
             score.
         auc: Probability that a right row scores above a wrong one.
-        curve: By rising threshold.
-        before: Balanced accuracy of labelled rows under the current thresholds.
+        curve: By rising threshold; where a second judge decides now, by its word.
+        before: Balanced accuracy of the engine on labelled rows under the current thresholds.
         after: The same of each fold under the thresholds learned from the other folds.
         settings: The settings of the section by name; empty if nothing useful was learned.
     """
@@ -217,22 +215,28 @@ def tune_labelled(
         false_pass: The share of wrong rows that may pass, in [0, 1]; None for the best balanced
             accuracy.
         before: The current thresholds.
-        progress: Called with the number of judged rows and of all rows.
+        progress: Called with the number of judged rows and of all; each row is judged twice.
 
     Raises:
         InputError: There are too few rows, or all have one label.
         JudgeError: The judge failed.
     """
     require_both(rows)
+    answers = judged(grounder, rows, before, lambda done, _: progress(done, 2 * len(rows)))
     found = [
-        _Row(row.label, row.group, _claims(answer))
-        for row, answer in zip(rows, judged(grounder, rows, ALL_PASS, progress), strict=True)
+        _Row(row.label, row.group, _claims(row, answer, before))
+        for row, answer in zip(rows, answers, strict=True)
     ]
     scored = [row.scored for row in found]
     curve = _labelled_curve(found)
     right = sum(row.right for row in scored)
-    old, called = _outcome([(row, before) for row in found])
-    new, called_now = _outcome(_crossed(found, false_pass, before))
+    crossed: dict[int, AttributedAnswer] = {}
+    for places, thresholds in _crossed(found, false_pass, before):
+        held_out = judged(grounder, [rows[place] for place in places], thresholds)
+        crossed |= zip(places, held_out, strict=True)
+        progress(len(rows) + len(crossed), 2 * len(rows))
+    old, called = _outcome(rows, answers)
+    new, called_now = _outcome(rows, [crossed[place] for place in range(len(rows))])
     learned = _learned(found, false_pass, before)
     helps = false_pass is not None or (new > old and called_now <= called)
     return Tuning(
@@ -283,21 +287,19 @@ def judged(
     """
     answers: list[AttributedAnswer] = []
     for first in range(0, len(rows), TOGETHER):
-        requests = [
-            GroundingRequest(
-                row.question,
-                parse(row.answer, [item for item in row.evidence if isinstance(item, Triple)]),
-                prepare(row.evidence),
-                thresholds=thresholds,
-            )
-            for row in rows[first : first + TOGETHER]
-        ]
+        requests = [_request(row, thresholds) for row in rows[first : first + TOGETHER]]
         found, _, problems = grounder.ground(requests)
         if problems:
             raise JudgeError(problems[0].message)
         answers += found
         progress(len(answers), len(rows))
     return answers
+
+
+def _request(row: LabelledRow, thresholds: VerdictThresholds) -> GroundingRequest:
+    triples = [item for item in row.evidence if isinstance(item, Triple)]
+    answer = parse(row.answer, triples)
+    return GroundingRequest(row.question, answer, prepare(row.evidence), thresholds=thresholds)
 
 
 def folds_of(groups: Sequence[str]) -> list[int]:
@@ -401,25 +403,22 @@ def _contradiction(rows: Sequence[_Row], support: float, before: float) -> float
 
 def _crossed(
     rows: Sequence[_Row], false_pass: float | None, before: VerdictThresholds
-) -> list[tuple[_Row, VerdictThresholds]]:
-    """Each row with the thresholds learned from the other folds, else the current ones."""
+) -> Iterator[tuple[list[int], VerdictThresholds]]:
+    """The places of each fold, with the thresholds learned from the others, else the current."""
     folds = folds_of([row.group for row in rows])
-    found = []
     for fold in range(FOLDS):
         rest = [row for row, of in zip(rows, folds, strict=True) if of != fold]
         both = {row.label is Verdict.SUPPORTED for row in rest} == {True, False}
         learned = _learned(rest, false_pass, before) if both else None
-        held_out = [row for row, of in zip(rows, folds, strict=True) if of == fold]
-        found += [(row, learned or before) for row in held_out]
-    return found
+        yield [place for place, of in enumerate(folds) if of == fold], learned or before
 
 
-def _outcome(rows: Sequence[tuple[_Row, VerdictThresholds]]) -> tuple[float, int]:
+def _outcome(rows: Sequence[LabelledRow], answers: Sequence[AttributedAnswer]) -> tuple[float, int]:
     """Balanced accuracy, and the number of right rows that are called contradicted."""
     passed: dict[bool, list[bool]] = {True: [], False: []}
     called = 0
-    for row, at in rows:
-        verdicts = {at.verdict(*pair) for pair in row.claims}
+    for row, answer in zip(rows, answers, strict=True):
+        verdicts = {sentence.verdict for sentence in answer.sentences} - {Verdict.NO_CLAIM}
         right = row.label is Verdict.SUPPORTED
         passed[right].append(verdicts <= {Verdict.SUPPORTED})
         called += right and Verdict.CONTRADICTED in verdicts
@@ -430,15 +429,29 @@ def _passes_to(support: float, contradiction: float) -> float:
     return support if support >= contradiction else 0.0
 
 
-def _claims(answer: AttributedAnswer) -> tuple[tuple[float, float], ...]:
-    """Support and contradiction of the claims: of one that a finding decides, certain ones."""
+def _claims(
+    row: LabelledRow, answer: AttributedAnswer, at: VerdictThresholds
+) -> tuple[tuple[float, float], ...]:
+    """Support and contradiction of the claims, judged at some thresholds.
+
+    Of a verdict that does not follow from its probabilities, certain ones: no threshold changes it.
+    """
     found = []
+    heads = {claim.place.start for claim in claims_of(_request(row, at)) if claim.head}
     for sentence in answer.sentences:
-        if sentence.verdict is Verdict.NO_CLAIM:
+        said, support, against = sentence.verdict, sentence.support, sentence.contradiction
+        # Unsupported, the head of a table would claim nothing.
+        if said is Verdict.NO_CLAIM or (sentence.start in heads and said is Verdict.SUPPORTED):
             continue
-        if any(finding.decides for finding in sentence.findings):
-            said = sentence.verdict
-            found.append((float(said is Verdict.SUPPORTED), float(said is Verdict.CONTRADICTED)))
-        else:
-            found.append((sentence.support or 0.0, sentence.contradiction or 0.0))
+        settled = any(finding.decides for finding in sentence.findings)
+        if (
+            settled
+            or support is None
+            or against is None
+            or said is not at.verdict(support, against)
+        ):
+            support, against = float(said is Verdict.SUPPORTED), float(said is Verdict.CONTRADICTED)
+        elif support >= against and any(item.check == "unread" for item in sentence.findings):
+            support = against = 0.0
+        found.append((support, against))
     return tuple(found)

@@ -50,6 +50,29 @@ class Percent:
         return [_believed(item.sentence) for item in items]
 
 
+class Unreading(Percent):
+    """Cannot read the first word of a sentence that it is more than half sure of."""
+
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        return [
+            found.model_copy(update={"unread": ((0, 3),)}) if found.supported > 0.5 else found
+            for found in super().ground(items)
+        ]
+
+
+class Deciding(Percent):
+    """A second judge, certain of what the evidence calls true."""
+
+    name = "deciding-1"
+
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        shares = [0.98 if "true" in " ".join(item.statements) else 0.01 for item in items]
+        return [
+            Grounding(supported=share, unsupported=0.99 - share, contradicted=0.01, no_claim=0)
+            for share in shares
+        ]
+
+
 def _believed(sentence: str) -> Grounding:
     first, second = (word for word in sentence.rstrip(".").split() if word.startswith("p"))
     support, against = int(first[1:]) / 100, int(second[1:]) / 100
@@ -83,8 +106,8 @@ def written(path: Path, rows: Sequence[dict[str, str]], delimiter: str = ",") ->
     return path
 
 
-def grounder(off: frozenset[str] = frozenset()) -> Grounder:
-    return Grounder(RememberedGrounding(Percent()), off=off)
+def grounder(off: frozenset[str] = frozenset(), judge: Percent | None = None) -> Grounder:
+    return Grounder(RememberedGrounding(judge or Percent()), off=off)
 
 
 def learned(
@@ -143,6 +166,47 @@ def test_thresholds_are_learned_if_they_help_on_held_out_rows(tmp_path: Path) ->
     good = VerdictThresholds(support=0.25, contradiction=0.6, removal=0.75)
     same = learned(tmp_path, FAR + NEAR, false_pass=None, before=good)
     assert (same.before, same.after, same.settings) == (1.0, 1.0, {})
+
+
+def test_sentences_that_the_judge_cannot_read_are_no_gain(tmp_path: Path) -> None:
+    """No threshold makes them pass, so they separate nothing."""
+    unread = [row(70 + n, "supported", evidence=f"Far {n}.") for n in range(20)]
+    wrong = [row(n // 7, "unsupported", evidence=f"Near {n}.") for n in range(20)]
+    rows = read_labelled(written(tmp_path / "my.csv", unread + wrong))
+    found = tune_labelled(rows, grounder(OFF, Unreading()))
+    assert (found.before, found.after, found.settings) == (0.5, 0.5, {})
+
+
+def test_the_head_of_a_table_passes_at_any_threshold(tmp_path: Path) -> None:
+    """Unsupported, it claims nothing."""
+    table = "| Bike p30 p0 | Range 5 km |\n|---|---|\n| Fjell p90 p0 | far |"
+    right = [{**row(0, "supported", evidence=f"Far {n}."), "sentence": table} for n in range(20)]
+    wrong = [row(40, "unsupported", evidence=f"Near {n}.") for n in range(20)]
+    rows = read_labelled(written(tmp_path / "my.csv", right + wrong))
+    low = VerdictThresholds(support=0.25, contradiction=0.6, removal=0.75)
+    found = tune_labelled(rows, grounder(OFF), before=low)
+    assert (found.before, found.after) == (0.5, 1.0)
+    assert 0.4 < found.settings["support"] < 0.9
+
+
+def test_the_gain_is_the_engine_s_where_a_second_judge_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first judge is unsure of all rows, and the second one right about each."""
+    monkeypatch.setitem(registry._FACTORIES, "deciding", lambda model=None, **options: Deciding())
+    right = [row(45, "supported", evidence=f"Note {n} is true.") for n in range(20)]
+    wrong = [row(45, "unsupported", evidence=f"Note {n} is odd.") for n in range(20)]
+    config = tmp_path / "guardrail.toml"
+    config.write_text('second_judge = "deciding"\nchecks.off = ["typed_values"]\n')
+    labelled = written(tmp_path / "my.csv", right + wrong)
+    done = run("--labelled", labelled, "--judge", "percent", "--config", config, "--json")
+    found = json.loads(done.stdout)
+    assert (found["before"], found["after"], found["settings"]) == (1.0, 1.0, {})
+    settings = GuardrailConfig.from_toml(config).changed(judge="percent")
+    with Guardrail(settings) as guard:
+        for item in right + wrong:
+            answer = guard.check("", item["sentence"], evidence=[Passage(item["evidence"])])
+            assert answer.sentences[0].verdict == item["label"]
 
 
 def test_the_engine_applies_the_learned_threshold(tmp_path: Path) -> None:
