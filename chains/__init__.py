@@ -30,15 +30,16 @@ __all__ = [
     "guard_openai",
 ]
 
-_HOMES = {
-    "chains.evidence.base": "EvidenceMode EvidenceSettings",
-    "chains.chat_model": "GuardedChatModel",
-    "chains.messages": "WithheldError",
-    "chains.middleware": "GuardrailMiddleware",
-    "chains.runnable": "GuardrailRunnable",
-    "chains.options": "MarkerStyle StreamMode",
-    "chains.openai_client": "guard_openai",
-}
-_EXTRAS = {"langchain": "langchain", "langchain_core": "langchain", "langgraph": "langchain"}
-
-__getattr__, __dir__ = loaded_on_use(__name__, _HOMES, _EXTRAS)
+__getattr__, __dir__ = loaded_on_use(
+    __name__,
+    {
+        "chains.evidence.base": "EvidenceMode EvidenceSettings",
+        "chains.chat_model": "GuardedChatModel",
+        "chains.messages": "WithheldError",
+        "chains.middleware": "GuardrailMiddleware",
+        "chains.runnable": "GuardrailRunnable",
+        "chains.options": "MarkerStyle StreamMode",
+        "chains.openai_client": "guard_openai",
+    },
+    dict.fromkeys(("langchain", "langchain_core", "langgraph"), "langchain"),
+)

@@ -15,19 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CallerRights", "NotAllowedError", "wants_json"]
 
-NO_POLICY = Problem(
-    part="caller",
-    message="the request names a policy or a strictness, which callers may not choose here; the "
-    "configured one decided",
-)
-NO_EVIDENCE = Problem(
-    part="caller",
-    message="the request brings evidence, which callers may not hand over here; it was not read",
-)
-TOOL_FIELDS = ("tools", "functions", "web_search_options")
-"""Fields of a request that give the model tools."""
-JSON_FORMATS = frozenset({"json_object", "json_schema"})
-
 
 class NotAllowedError(GuardrailError):
     """A request asks for what its caller may not have."""
@@ -59,14 +46,21 @@ class CallerRights(Value):
         if not field.changes_policy:
             return configured, ()
         if not self.policy:
-            return configured, (NO_POLICY,)
+            message = (
+                "the request names a policy or a strictness, which callers may not choose here; "
+                "the configured one decided"
+            )
+            return configured, (Problem(part="caller", message=message),)
         return field.chosen_policy(configured), ()
 
     def evidence_of(self, found: Found) -> Found:
         """What counts of the evidence in a request."""
         if self.evidence or not found.sources:
             return found
-        return Found(question=found.question, problems=(NO_EVIDENCE,))
+        message = (
+            "the request brings evidence, which callers may not hand over here; it was not read"
+        )
+        return Found(question=found.question, problems=(Problem(part="caller", message=message),))
 
     def places(self, settings: EvidenceSettings) -> EvidenceSettings:
         """The places of evidence that are looked at: no results of tools without the right."""
@@ -79,7 +73,7 @@ class CallerRights(Value):
             NotAllowedError: It does; the message names the field.
         """
         if not self.tools:
-            for name in TOOL_FIELDS:
+            for name in ("tools", "functions", "web_search_options"):
                 if request.get(name):
                     raise NotAllowedError(f"callers may not use tools here; leave {name!r} out")
         if not self.structured_output and wants_json(request):
@@ -94,5 +88,6 @@ def wants_json(request: Mapping[str, object]) -> bool:
         text.get("format") if isinstance(text, Mapping) else None,
     )
     return any(
-        isinstance(found, Mapping) and str(found.get("type")) in JSON_FORMATS for found in formats
+        isinstance(found, Mapping) and found.get("type") in ("json_object", "json_schema")
+        for found in formats
     )

@@ -20,36 +20,23 @@ from guardrail.core.text.words import plain
 
 __all__ = ["Turn", "standalone_question"]
 
-MAX_QUESTION_WORDS = 160
-"""Words of history and question together; later turns come first."""
-MAX_TURNS_BACK = 6
-MAX_TURN_CHARS = 4_000
-"""Characters of an earlier turn that are read: its beginning names what it is about."""
-
-_WORDS = lexicon("function_words")
-LEANS = re.compile(
-    rf"\b(?:{'|'.join([*_WORDS['third_persons'], *_WORDS['backward_pointers']])})\b"
-    rf"|^\s*(?:{'|'.join(_WORDS['continuations'])})\b",
-    re.IGNORECASE,
-)
-"""Words that point back, and openings of a question that is only a continuation."""
 NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+")
 """A capitalised word that does not open a sentence."""
 
 
 class Turn(NamedTuple):
-    """One message of a conversation, as text."""
+    """One message of a conversation, as text; all but users and assistants are ``system``."""
 
-    role: Literal["system", "user", "assistant", "tool"]
+    role: Literal["system", "user", "assistant"]
     text: str
 
 
-def standalone_question(turns: Sequence[Turn], *, max_words: int = MAX_QUESTION_WORDS) -> str:
+def standalone_question(turns: Sequence[Turn], *, max_words: int = 160) -> str:
     """The last user turn, with the turns it leans on before it.
 
     Args:
-        turns: The conversation, oldest first; system and tool turns are passed over.
-        max_words: Budget for the whole; the last turn itself is never cut.
+        turns: The conversation, oldest first; system turns are passed over.
+        max_words: Budget for the whole, later turns first; the last turn itself is never cut.
 
     Returns:
         The question, empty if no user turn has text; without values from the assistant only.
@@ -63,10 +50,10 @@ def standalone_question(turns: Sequence[Turn], *, max_words: int = MAX_QUESTION_
     budget = max_words - len(question.split())
     if not _leans(question):
         return question
-    for turn in reversed(spoken[max(0, last - MAX_TURNS_BACK) : last]):
+    for turn in reversed(spoken[max(0, last - 6) : last]):
         if budget <= 0:
             break
-        begin = turn.text.lstrip()[:MAX_TURN_CHARS]
+        begin = turn.text.lstrip()[:4_000]  # the beginning names what a turn is about
         words = (begin if turn.role == "user" else _without_values(begin)).split()
         parts.append(" ".join(words[:budget]))
         budget -= len(words)
@@ -91,5 +78,12 @@ def _without_values(text: str) -> str:
 
 
 def _leans(text: str) -> bool:
-    """Whether a turn points back to what came before."""
-    return bool(LEANS.search(text)) or (not NAME.search(text) and len(text.split()) < 5)
+    """Whether a turn points back to what came before, or only continues it."""
+    words = lexicon("function_words")
+    leaning = (
+        rf"\b(?:{'|'.join([*words['third_persons'], *words['backward_pointers']])})\b"
+        rf"|^\s*(?:{'|'.join(words['continuations'])})\b"
+    )
+    if re.search(leaning, text, re.IGNORECASE):
+        return True
+    return not NAME.search(text) and len(text.split()) < 5

@@ -42,14 +42,8 @@ __all__ = [
     "trace_checks",
 ]
 
-CHECK = "guardrail_check"
-"""Name of the run of a check in traces."""
 NO_STREAM_TAG = "nostream"
 """LangGraph does not stream the tokens of a model that runs under this tag."""
-VERDICT = {
-    "action", "errors", "evidence_from", "reasons", "scorecard", "sentences", "text", "timings_ms",
-}  # fmt: skip
-"""Fields of a guarded answer in the outputs of that run."""
 
 Output = TypeVar("Output")
 
@@ -189,7 +183,7 @@ async def trace_checks(
     texts: Sequence[str],
     checks: Awaitable[Sequence[GuardedAnswer]],
 ) -> Sequence[GuardedAnswer]:
-    """Await the checks of n texts, each under a run of its own in the config's callbacks.
+    """Await the checks of n texts, each under a run ``guardrail_check`` in the config's callbacks.
 
     Args:
         config: Its callbacks must not stream to a consumer.
@@ -207,7 +201,8 @@ async def trace_checks(
         if case.evidence is not None:
             inputs["evidence"] = [item.model_dump(exclude_none=True) for item in case.evidence]
         for text in texts:
-            started = manager.on_chain_start(None, {**inputs, "answer": text}, name=CHECK)
+            given = {**inputs, "answer": text}
+            started = manager.on_chain_start(None, given, name="guardrail_check")
             runs.append(await started if inspect.isawaitable(started) else started)
     try:
         answers = await checks
@@ -215,8 +210,12 @@ async def trace_checks(
         for run in runs:
             await _awaited(run.on_chain_error(error))
         raise
+    shown = {
+        "action", "errors", "evidence_from", "reasons", "scorecard", "sentences", "text",
+        "timings_ms",
+    }  # fmt: skip
     for run, answer in zip(runs, sorted(answers, key=lambda item: item.index), strict=False):
-        await _awaited(run.on_chain_end(answer.model_dump(mode="json", include=VERDICT)))
+        await _awaited(run.on_chain_end(answer.model_dump(mode="json", include=shown)))
     return answers
 
 

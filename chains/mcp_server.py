@@ -29,13 +29,6 @@ from guardrail.core.types import Action, Category, Correction, Sentence, SpanKin
 
 __all__ = ["mcp_server", "serve_stdio"]
 
-INSTRUCTIONS = (
-    "Check an answer with check_answer before you give it, together with the passages or facts "
-    "behind it. Sentences marked [NA] have no support; leave out what is contradicted."
-)
-MAX_FACTS = 50
-"""Maximum number of facts that find_facts returns."""
-
 
 class _Part(Value):
     """A part of a reply, read from the attributes of a result."""
@@ -173,7 +166,12 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
     """
     own = guard.config.policy
     usual = ANNOTATE.changed(deadline_s=own.deadline_s, dry_run=own.dry_run)
-    server: MCPServer[object] = MCPServer("kg-guardrail", instructions=INSTRUCTIONS)
+    server: MCPServer[object] = MCPServer(
+        "kg-guardrail",
+        instructions="Check an answer with check_answer before you give it, together with the "
+        "passages or facts behind it. Sentences marked [NA] have no support; leave out what is "
+        "contradicted.",
+    )
 
     @server.tool()
     async def check_answer(
@@ -245,6 +243,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
             if known.source == "files"
             else [item for item in known.evidence if isinstance(item, Triple)]
         )
+        most = 50
         return {
             "entities": [
                 {"id": entity.entity.id, "label": entity.entity.label, "url": entity.entity.url}
@@ -252,9 +251,9 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
             ],
             "facts": [
                 {"triple": [triple.subject, triple.property, triple.value]}
-                for triple in triples[:MAX_FACTS]
+                for triple in triples[:most]
             ],
-            "left_out": max(0, len(triples) - MAX_FACTS),
+            "left_out": max(0, len(triples) - most),
         }
 
     return server

@@ -36,21 +36,6 @@ __all__ = [
     "with_judged_data",
 ]
 
-UNJUDGED_METADATA = frozenset(
-    {"citation_metadata", "grounding_metadata", "logprobs", "logprobs_result", "message"}
-)
-"""Metadata fields in which providers repeat the answer, whole or token by token."""
-UNJUDGED_BLOCKS = frozenset({"text", "reasoning", "non_standard"})
-"""Content blocks with model text; the judged text replaces all of them."""
-SERVER_BLOCKS = frozenset({"server_tool_call", "server_tool_result"})
-"""Content blocks of tools that the provider runs itself."""
-REPEATED = frozenset({"tool_calls", "function_call", "parsed"})
-"""Keys of ``additional_kwargs`` in which providers repeat calls and data."""
-
-
-COPIED = ("content", "id", "name", "additional_kwargs", "usage_metadata", "response_metadata")
-"""Fields of a message that its chunk has as well."""
-
 
 class WithheldError(GuardrailError):
     """A Runnable returned data that the policy withholds, or that cannot be judged."""
@@ -92,7 +77,9 @@ def guarded_message(
     }
     if not isinstance(message.content, str):
         block = create_text_block(rendition.text, annotations=annotations or None)  # type: ignore[arg-type]
-        other = [item for item in message.content_blocks if item["type"] not in UNJUDGED_BLOCKS]
+        # The judged text replaces all blocks with text of the model.
+        texts = ("text", "reasoning", "non_standard")
+        other = [item for item in message.content_blocks if item["type"] not in texts]
         changed["content"] = [*other, dict(block)]
         # The content is in the standard form; without this mark, the translator of the message's
         # provider would translate it a second time.
@@ -115,9 +102,12 @@ def _with_text(message: AIMessage, text: str) -> object:
 
 
 def _metadata(message: AIMessage) -> dict[str, object]:
-    """A reply's metadata without the fields that repeat the model's text."""
+    """A reply's metadata without the fields in which providers repeat the text or its tokens."""
+    repeated = (
+        "citation_metadata", "grounding_metadata", "logprobs", "logprobs_result", "message"
+    )  # fmt: skip
     found = message.response_metadata.items()
-    return {name: value for name, value in found if name not in UNJUDGED_METADATA}
+    return {name: value for name, value in found if name not in repeated}
 
 
 def _annotation(citation: PlacedCitation) -> dict[str, object]:
@@ -201,7 +191,8 @@ def message_with(
             response_metadata={**_metadata(message), "guardrail": verdict},
         )
     metadata = {**message.response_metadata, "guardrail": verdict}
-    repeated = REPEATED if policy.structured else ()
+    # Providers repeat calls and data here.
+    repeated = ("tool_calls", "function_call", "parsed") if policy.structured else ()
     other = {key: value for key, value in message.additional_kwargs.items() if key not in repeated}
     return message.model_copy(update={"response_metadata": metadata, "additional_kwargs": other})
 
@@ -213,7 +204,7 @@ def _calls(message: AIMessage) -> list[Document]:
         for call in (*message.tool_calls, *message.invalid_tool_calls)
     ]
     for block in () if isinstance(message.content, str) else message.content_blocks:
-        if block["type"] in SERVER_BLOCKS:
+        if block["type"] in ("server_tool_call", "server_tool_result"):
             fields = dict(block)
             value = fields.get("args", fields.get("output"))
             called.append((fields.get("id"), fields.get("name") or fields["type"], value))
@@ -352,7 +343,8 @@ def as_chunk(output: object, path: Path) -> object:
     said = answer_at(output, path)
     if not isinstance(said, AIMessage) or len(path) > 1:
         return AddableDict(output) if isinstance(output, Mapping) else output
-    fields: dict[str, Any] = {name: getattr(said, name) for name in COPIED}
+    names = ("content", "id", "name", "additional_kwargs", "usage_metadata", "response_metadata")
+    fields: dict[str, Any] = {name: getattr(said, name) for name in names}
     chunk = AIMessageChunk(
         **fields, tool_call_chunks=_tool_call_chunks(said), chunk_position="last"
     )

@@ -37,10 +37,6 @@ __all__ = [
     "with_system_message",
 ]
 
-ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
-QUESTION_KEYS = ("question", "input", "query", "messages")
-"""Usual keys of the question in a chain's input; the first one present counts."""
-
 Messages = list[BaseMessage]
 
 
@@ -131,16 +127,18 @@ def _messages_of(value: object) -> Messages:
 
 
 def _turn(message: BaseMessage, places: EvidenceSettings | None) -> Turn:
-    role = ROLES.get(message.type, "tool")
-    text = str(message.text)
-    if role == "user":
-        text = text_of(visible_parts(message.content))
-        text = text if places is None else without_marked(text, places)
-    return Turn(role, text)  # type: ignore[arg-type]
+    match message.type:
+        case "human":
+            text = text_of(visible_parts(message.content))
+            return Turn("user", text if places is None else without_marked(text, places))
+        case "ai":
+            return Turn("assistant", str(message.text))
+        case _:
+            return Turn("system", str(message.text))
 
 
 def _question_key(value: Mapping[str, object], key: str | None) -> str:
-    keys = QUESTION_KEYS if key is None else (key,)
+    keys = ("question", "input", "query", "messages") if key is None else (key,)
     found = next((name for name in keys if value.get(name)), None)
     if found is not None:
         return found
@@ -154,9 +152,6 @@ def _question_key(value: Mapping[str, object], key: str | None) -> str:
         "the question with the parameter 'question_key'"
     )
 
-
-ANSWER_KEYS = ("answer", "output", "response", "result", "text")
-"""Usual keys of the answer in a chain's output; the first one present counts."""
 
 Path = tuple[str | int, ...]
 """Keys and indexes that lead from an output to its answer; empty for the output itself."""
@@ -190,7 +185,7 @@ def answer_path(output: object, key: str | None, *, guess: bool, data: bool = Fa
             )
         return path
     if guess and isinstance(output, Mapping):
-        for name in ANSWER_KEYS:
+        for name in ("answer", "output", "response", "result", "text"):
             if isinstance(output.get(name), str | AIMessage):
                 return (name,)
     return _last_message(output) or ()

@@ -34,12 +34,6 @@ __all__ = [
 
 PASSAGE = "passage"
 """The property in the citation of a passage."""
-QUOTED = re.compile(r'".*"', re.DOTALL)
-"""What a reason quotes: from the first quotation mark to the last, since the text may hold some."""
-IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
-"""An identifier of a graph without short ones: for machines, and no name to show to a reader."""
-HARD_BREAK = "  \n"
-"""A line break that pages which read Markdown keep."""
 
 
 class PlacedCitation(NamedTuple):
@@ -108,7 +102,7 @@ class Notes:
     def text(self) -> str:
         """The list of notes after the answer; empty if there are none."""
         lines = [f"[{number}] {line}" for number, line in enumerate(self._lines, start=1)]
-        return "\n\n" + HARD_BREAK.join(lines) if lines else ""
+        return "\n\n" + "  \n".join(lines) if lines else ""  # Markdown keeps these line breaks
 
 
 def render(answer: GuardedAnswer, style: MarkerStyle) -> Rendition:
@@ -214,7 +208,8 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, object]
 
 def safe_reasons(answer: GuardedAnswer) -> list[str]:
     """The reasons of a decision, without what they quote of the answer."""
-    return list(dict.fromkeys(QUOTED.sub("…", reason) for reason in answer.reasons))
+    # From the first quotation mark to the last, since the quoted text may hold some.
+    return list(dict.fromkeys(re.sub(r'(?s)".*"', "…", reason) for reason in answer.reasons))
 
 
 def cited(citation: PlacedCitation) -> dict[str, object]:
@@ -253,8 +248,8 @@ class _Evidence:
         return _Cited(citation, citation, title, page, self._triples.get(citation))
 
     def readable(self, citation: Citation) -> Citation:
-        """A citation for readers: the label in place of an IRI."""
-        if not IRI.fullmatch(citation.entity):
+        """A citation for readers: the label in place of an IRI, which is for machines."""
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:\S+", citation.entity):
             return citation
         return citation.model_copy(update={"entity": self._name(citation)})
 

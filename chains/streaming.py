@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Release", "SentenceGate", "StreamMode", "guard_stream", "guard_stream_sync"]
 
-REMOVING = frozenset({Action.FILTER, Action.REGENERATE, Action.REFUSE})
-"""Actions on a failed sentence after which a stream does not release it."""
-
 
 class Release(NamedTuple):
     """Judged text, and at the end the whole verdict.
@@ -204,7 +201,8 @@ class SentenceGate:
         pieces, citations = [], list[PlacedCitation]()
         position = 0
         for sentence in judged.sentences:
-            if self._policy.asks_for(sentence) not in REMOVING:
+            removing = (Action.FILTER, Action.REGENERATE, Action.REFUSE)
+            if self._policy.asks_for(sentence) not in removing:
                 # With the gap before it, unless it opens the answer.
                 start = position if self._sent else max(position, sentence.start)
                 found = render_sentences(

@@ -23,13 +23,6 @@ __all__ = ["Document", "Judged", "Verdicts", "call_name", "judge_documents", "na
 
 log = get_logger(__name__)
 
-PLAIN = str.maketrans("[]\n\r\t", "()   ")
-"""Brackets would be read as markers, and line breaks as ends of sentences."""
-LONGEST_LABEL = 200
-"""Characters of the keys in a label; a longer key is judged as a text of its own."""
-CLAIM_WORDS = 3
-"""Fewest words of a key that may be a claim by itself."""
-
 
 class Document(NamedTuple):
     """JSON to judge.
@@ -184,9 +177,11 @@ def _written(document: Document) -> tuple[str, tuple[tuple[str, int, int], ...]]
     pieces: list[str] = []
     leaves: list[tuple[str, int, int]] = []
     at = 0
+    # Brackets would be read as markers, and line breaks as ends of sentences.
+    plain = str.maketrans("[]\n\r\t", "()   ")
     try:
         for path, label, value in _leaves(document.value, "", document.label):
-            line = clean_text(f"{label}: {value}" if label else value).translate(PLAIN).strip()
+            line = clean_text(f"{label}: {value}" if label else value).translate(plain).strip()
             pieces.append(line)
             leaves.append((path, at, at + len(line)))
             at += len(line) + 2
@@ -200,10 +195,10 @@ def _leaves(
 ) -> Iterator[tuple[str, str, str]]:
     """JSON pointer, label and text of each text, number, truth value and key, in order.
 
-    A key of several words is part of the labels below it (``named``). If there is nothing below
-    it, or it is too long for a label, it is judged by itself.
+    A key of several words is part of the labels below it (``named``). It is judged by itself if it
+    is too long for a label, or has three words or more, as a claim, and nothing below it.
     """
-    leaf = ""
+    leaf, longest_label = "", 200  # characters
     match value:
         case Mapping():
             for number, (name, item) in enumerate(value.items()):
@@ -211,12 +206,12 @@ def _leaves(
                 words = key.split()
                 below = f"{named} {name_in_words(key)}".strip()
                 names = " ".join((named, *words)).strip() if len(words) > 1 else named
-                if long := len(below) > LONGEST_LABEL:
-                    below, names = name_in_words(key)[:LONGEST_LABEL], ""
+                if long := len(below) > longest_label:
+                    below, names = name_in_words(key)[:longest_label], ""
                 # A key of several words may be the model's text: the pointer has its number.
                 token = key.replace("~", "~0").replace("/", "~1")
                 place = f"{path}/{f'#{number}' if len(words) > 1 else token}"
-                alone = long or len(words) >= CLAIM_WORDS
+                alone = long or len(words) >= 3
                 for found in _leaves(item, place, below, names):
                     alone = long
                     yield found

@@ -34,8 +34,6 @@ __all__ = [
     "request_field",
 ]
 
-SHIPPED_GRAPH = "people"
-"""Name of the graph that ships with the package, in the versions of an answer."""
 BY_THE_SHIPPED_GRAPH = Problem(
     part="evidence",
     message="no evidence came with the answer and no graph is configured, so it was judged by the "
@@ -167,7 +165,7 @@ class Case(NamedTuple):
             sources = answer.evidence_from
         elif (
             self.evidence is None
-            and answer.versions.get("graph") == SHIPPED_GRAPH
+            and answer.versions.get("graph") == "people"  # the graph that ships with the package
             and all(isinstance(item, Triple) for item in answer.evidence)  # else of a retriever
         ):
             problems = (*problems, BY_THE_SHIPPED_GRAPH)

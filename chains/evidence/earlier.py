@@ -11,7 +11,6 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
 from chains.conversation import Turn
 from chains.options import MarkerStyle
@@ -22,19 +21,17 @@ from guardrail.markers.grammar import parse
 
 __all__ = ["EarlierAnswers", "grounds_of", "keys_of_answer", "keys_of_turns", "reply_key"]
 
-MOST_ANSWERS: Final = 1_000
-"""Answers in memory, the last used ones."""
-MOST_CHARS: Final = 20_000
-"""Characters of evidence of one answer."""
-
 
 class EarlierAnswers:
     """A bounded, thread-safe memory of the evidence of returned answers.
 
     Each process has its own: another worker judges the next turn without it.
+
+    Args:
+        most: Answers in memory, the last used ones.
     """
 
-    def __init__(self, most: int = MOST_ANSWERS) -> None:
+    def __init__(self, most: int = 1_000) -> None:
         self._most = most
         self._evidence: OrderedDict[bytes, tuple[Evidence, ...]] = OrderedDict()
         self._lock = threading.Lock()
@@ -45,7 +42,7 @@ class EarlierAnswers:
         If answers of two conversations share a key, only their common evidence stays: no caller
         may add evidence to another's conversation by getting the same answer.
         """
-        left, held = MOST_CHARS, []
+        left, held = 20_000, []  # characters of evidence of one answer
         for item in evidence:
             left -= len(item.model_dump_json())
             if left >= 0:

@@ -27,9 +27,6 @@ EvidencePlace = str | Callable[[Any], object]
 """Where to find a chain's evidence: a key or path (``context``, ``retrieved.documents``) of its
 input, output or steps, or a function of its input."""
 
-MESSAGE_KEYS = ("messages", "chat_history", "history")
-"""Keys of a chain's input that hold messages."""
-
 
 def config_field(config: RunnableConfig | None) -> RequestField:
     """Read ``config["metadata"]["guardrail"]`` of a run.
@@ -149,7 +146,8 @@ def _messages_of(value: object) -> list[BaseMessage]:
     if isinstance(value, PromptValue):
         return value.to_messages()
     if isinstance(value, Mapping):
-        found = (_messages_of(value[key]) for key in MESSAGE_KEYS if key in value)
+        keys = ("messages", "chat_history", "history")
+        found = (_messages_of(value[key]) for key in keys if key in value)
         return [message for messages in found for message in messages]
     items = value if isinstance(value, list) else [value]
     return [item for item in items if isinstance(item, BaseMessage)]

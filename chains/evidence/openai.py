@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from chains.conversation import Turn
 from chains.evidence.base import EvidenceSettings, Found, RequestField, Source
 from chains.evidence.tools import ToolResult, evidence_of_tools
+from chains.openai_wire import JSON
 from guardrail.core.types import Evidence, Passage
 from guardrail.sources.tables import few_enough
 
@@ -30,13 +31,6 @@ __all__ = [
     "without_marked",
 ]
 
-JSON = dict[str, object]
-ROLES = {"user": "user", "assistant": "assistant"}
-CALLS = ("tool_calls", "content")
-"""Fields of a message that hold calls of tools: of OpenAI and Anthropic."""
-RESULTS = ("function_call_output", "custom_tool_call_output", "mcp_call")
-"""Items of a responses request that hold the result of a tool."""
-
 
 def request_turns(
     request: JSON, settings: EvidenceSettings, *, responses: bool = False
@@ -45,9 +39,13 @@ def request_turns(
     turns = []
     for message in _messages(_items(request, responses), responses):
         text = text_of(visible_parts(message.get("content")))
-        if message.get("role") == "user":
-            text = without_marked(text, settings)
-        turns.append(Turn(ROLES.get(str(message.get("role")), "system"), text))  # type: ignore[arg-type]
+        match message.get("role"):
+            case "user":
+                turns.append(Turn("user", without_marked(text, settings)))
+            case "assistant":
+                turns.append(Turn("assistant", text))
+            case _:
+                turns.append(Turn("system", text))
     return turns
 
 
@@ -115,7 +113,7 @@ def _called(item: JSON) -> Iterator[tuple[str, str]]:
     else:
         calls = [
             (call.get("id"), tool.get("name"))
-            for field in CALLS
+            for field in ("tool_calls", "content")  # of OpenAI and Anthropic
             for call in _objects(item.get(field))
             for tool in ([call] if call.get("type") == "tool_use" else [call.get("function")])
             if isinstance(tool, dict)
@@ -132,7 +130,7 @@ def _results(item: JSON, names: Mapping[str, str]) -> Iterator[ToolResult]:
         return names.get(id) if isinstance(id, str) else None
 
     kind, content = item.get("type"), item.get("content")
-    if kind in RESULTS:
+    if kind in ("function_call_output", "custom_tool_call_output", "mcp_call"):
         yield ToolResult(item.get("output"), name(item.get("call_id")))
     elif kind == "file_search_call":
         yield ToolResult(None, documents=_search_results(item))

@@ -32,32 +32,12 @@ FIELD_KEYS = {
     "url": ("url", "source", "link", "uri"),
 }
 """Keys of the other fields of a passage."""
-METADATA_KEYS = ("metadata", "attributes")
-"""Keys of a document that hold more of its fields."""
 LIST_KEYS = ("results", "documents", "items", "data", "hits")
 """Keys of a reply that hold a list of results."""
-COLUMNS, ROWS = "columns", ("rows", "data")
-"""Keys of a result's columns, and of its rows with cells in that order."""
-PART_KEYS = frozenset({"type", "text", "id", "index"})
-"""Keys of a content part that describe the part itself, not the subject of its text."""
-PART_TYPES = ("text", "input_text", "output_text")
-RESULT, VALUE = "result", "value"
-"""Subject and property of facts that name none."""
 MOST_RESULTS = 16
 """Tool results of one request that are read, newest first."""
 MOST_RESULT_CHARS = 100_000
 """Characters of all tool results of one request; a longer text is cut."""
-MAX_DEPTH = 4
-"""Nested objects that are read as facts; deeper ones are read as text."""
-LEAST_CHARS = len(Triple(subject="s", property="", value="v").text)
-"""Length of the shortest fact."""
-MAX_LITERAL_CHARS = 200_000
-"""Longer text is not read as rows of Python or Markdown: Python's parser takes a hundred times as
-much memory, and a Markdown table of that length is cut in any case."""
-LITERAL_TYPES: Mapping[str, Callable[..., object]] = {
-    kind.__name__: kind for kind in (Decimal, UUID, date, datetime, timedelta, timezone, ZoneInfo)
-}
-"""Types of values in rows that Python prints, such as ``[('Fjell 3', Decimal('2490.00'))]``."""
 
 Row = TypeVar("Row")
 
@@ -110,7 +90,8 @@ def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings)
         return Found()
     found: list[Evidence] = []
     room, cut, left_out = MOST_RESULT_CHARS, 0, 0
-    limit = _Limit(min(MOST_CELLS, room // LEAST_CHARS + 1))
+    shortest = Triple(subject="s", property="", value="v")
+    limit = _Limit(min(MOST_CELLS, room // len(shortest.text) + 1))
     items = chain.from_iterable(
         chain(result.documents, _result(result.content, result.tool, limit))
         for result in results[: -MOST_RESULTS - 1 : -1]
@@ -155,7 +136,7 @@ def _within(item: Evidence, room: int) -> Evidence | None:
 def _result(content: object, tool: str | None, limit: _Limit) -> Iterator[Evidence]:
     """Read one result: text, JSON or rows as text, content parts, or data.
 
-    The tool is the subject of facts that name none.
+    The tool is the subject of facts that name none, ``value`` their property.
     """
     if isinstance(content, str):
         data = _json(content)
@@ -176,18 +157,19 @@ def _facts(data: object, subject: str | None, depth: int, limit: _Limit) -> Iter
         if data.strip():
             yield Passage(text=data, title=subject)
     elif (value := _cell(data)) is not None:
-        yield Triple(subject=subject or RESULT, property=VALUE, value=value)
+        yield Triple(subject=subject or "result", property="value", value=value)
     elif (table := _table(data, subject, limit)) is not None:
         yield from table
-    elif depth > MAX_DEPTH:
+    elif depth > 4:  # deeper objects are read as text
         if data and (text := cell_text(data)):
             yield Passage(text=text, title=subject)
     elif isinstance(data, list | tuple):
         for item in data:
             yield from _facts(item, subject, depth + 1, limit)
     elif isinstance(data, Mapping):
-        text = _part_text(data)
-        if text and all(key in PART_KEYS or _cell(value) is None for key, value in data.items()):
+        text, own = _part_text(data), ("type", "text", "id", "index")
+        # A content part whose keys describe the part itself, not the subject of its text.
+        if text and all(key in own or _cell(value) is None for key, value in data.items()):
             yield from _result(text, subject, limit)
         else:
             yield from _object(data, subject, depth, limit)
@@ -199,7 +181,7 @@ def _object(
     documents, data = _documents(data)
     yield from documents
     named = next((key for key in SUBJECT_COLUMNS if _cell(data.get(key)) is not None), None)
-    about = (_cell(data[named]) if named else subject) or RESULT
+    about = (_cell(data[named]) if named else subject) or "result"
     read = {name: getattr(documents[0], name) for name in FIELD_KEYS} if documents else {}
     for key, value in data.items():
         known = any(key in FIELD_KEYS[name] and _cell(value) == read[name] for name in read)
@@ -225,7 +207,7 @@ def _documents(data: Mapping[str, object]) -> tuple[list[Passage], Mapping[str, 
         return [], data
     rest: dict[str, object] = {}
     for key, value in data.items():
-        if key in METADATA_KEYS and isinstance(value, Mapping):
+        if key in ("metadata", "attributes") and isinstance(value, Mapping):
             rest = {**value, **rest}
         elif key not in texts:
             rest[key] = value
@@ -239,8 +221,9 @@ def _documents(data: Mapping[str, object]) -> tuple[list[Passage], Mapping[str, 
 def _table(data: object, name: str | None, limit: _Limit) -> Table | None:
     """Data as a table: flat objects with the same keys, or columns and rows. Documents are not."""
     if isinstance(data, Mapping):
-        rows = next((data[key] for key in ROWS if isinstance(data.get(key), list)), None)
-        columns = data.get(COLUMNS)
+        lists = (data[key] for key in ("rows", "data") if isinstance(data.get(key), list))
+        rows = next(lists, None)
+        columns = data.get("columns")
         if not rows or not isinstance(columns, list):
             return None
         # Some drivers give the type of a column next to its name.
@@ -273,7 +256,9 @@ def _listed(
 def _rows_of_text(text: str) -> Sequence[object] | None:
     """The rows in a text as Markdown or Python prints them; None for any other text."""
     text = text.strip()
-    if not text.startswith(("|", "[(", "[{")) or len(text) > MAX_LITERAL_CHARS:
+    # Python's parser takes a hundred times as much memory as the text; a Markdown table of that
+    # length would be cut in any case.
+    if not text.startswith(("|", "[(", "[{")) or len(text) > 200_000:
         return None
     if text.startswith("|"):
         return Table.rows_of_markdown(text)
@@ -288,7 +273,7 @@ def _rows_of_text(text: str) -> Sequence[object] | None:
 
 
 def _literal(node: ast.AST) -> object:
-    """The value of a literal as Python prints it, dates and decimals included.
+    """The value of a literal as Python prints it: ``[('Fjell 3', Decimal('2490.00'))]``.
 
     Raises:
         ValueError: It is something else.
@@ -305,8 +290,10 @@ def _literal(node: ast.AST) -> object:
         case ast.Attribute(attr="utc" | "UTC"):
             return UTC
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            types = (Decimal, UUID, date, datetime, timedelta, timezone, ZoneInfo)
+            kind: Callable[..., object] = {one.__name__: one for one in types}[name]
             named = {word.arg or "": _literal(word.value) for word in node.keywords}
-            return LITERAL_TYPES[name](*map(_literal, node.args), **named)
+            return kind(*map(_literal, node.args), **named)
         case ast.expr():
             return ast.literal_eval(node)
     raise ValueError("not a literal")
@@ -324,7 +311,7 @@ def _json(text: str) -> object | None:
 
 def _part_text(part: object) -> str | None:
     """The text of a content part."""
-    if isinstance(part, Mapping) and part.get("type") in PART_TYPES:
+    if isinstance(part, Mapping) and part.get("type") in ("text", "input_text", "output_text"):
         part = part.get("text")
     return part if isinstance(part, str) else None
 

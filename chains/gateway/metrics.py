@@ -117,7 +117,8 @@ class MetricsMiddleware:
             route = getattr(scope.get("route"), "path", "none")
             caller = state.get("caller")
             tenant, seconds = caller.name if caller else "", time.perf_counter() - begin
-            self._metrics.request(route, status or 499, seconds, tenant)
+            status = status or 499  # the caller went away
+            self._metrics.request(route, status, seconds, tenant)
 
 
 class Metrics:

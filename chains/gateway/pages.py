@@ -75,8 +75,8 @@ async def docs_page(request: Request) -> HTMLResponse:
         for route in request.app.routes
         if isinstance(route, ApiRoute)
     )
-    body = f"""<p>A call may bring evidence for its answer in the field <code>guardrail</code> of its
-body: <code>{{"evidence": [{{"text", "id", "title", "url"}} or {{"triple": [subject, property,
+    body = f"""<p>A call may bring evidence for its answer in the field <code>guardrail</code> of
+its body: <code>{{"evidence": [{{"text", "id", "title", "url"}} or {{"triple": [subject, property,
 value]}}], "policy": "strict"}}</code>. The machine-readable description is
 <a href="openapi.json">openapi.json</a>.</p>
 <table><tr><th>Method</th><th>Path</th><th>What it does</th></tr>
@@ -103,10 +103,11 @@ class Dashboard:
     def record_header(self, answers: Sequence[GuardedAnswer]) -> dict[str, str]:
         """The header with the ids that feedback on these answers names, if they are recorded."""
         ids = [answer.id for answer in answers]
-        # A header of ASCII without white space and commas can hold them as a list.
+        if not ids or self._path is None:
+            return {}
+        # The header is a list with commas: an id must be ASCII without white space and commas.
         listable = all(re.fullmatch(r"[!-+\--~]+", id) for id in ids)
-        recorded = self._path is not None and bool(ids) and listable
-        return {"x-guardrail-record": ", ".join(ids)} if recorded else {}
+        return {"x-guardrail-record": ", ".join(ids)} if listable else {}
 
     async def page(self, request: Request) -> Response:
         """The dashboard of the log as it is now; a tenant sees only its own records."""
