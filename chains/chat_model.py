@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Unpack, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForLLMRun,
+    BaseRunManager,
+    CallbackManagerForLLMRun,
+)
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -21,8 +25,6 @@ from chains.runnable import GuardrailRunnable
 from guardrail import Guardrail
 
 __all__ = ["GuardedChatModel"]
-
-_Manager = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
 
 
 class GuardedChatModel(BaseChatModel, GuardFields):
@@ -166,9 +168,7 @@ def _field(config: RunnableConfig | None) -> dict[str, object]:
     return {FIELD: metadata[FIELD]} if FIELD in metadata else {}
 
 
-def _config(manager: _Manager, kwargs: dict[str, object]) -> RunnableConfig:
+def _config(manager: BaseRunManager | None, kwargs: dict[str, object]) -> RunnableConfig:
     """The caller's metadata, which may hold evidence and policy of the run."""
-    metadata: dict[str, object] = {**(manager.metadata if manager else {})}
-    if FIELD in kwargs:
-        metadata[FIELD] = kwargs.pop(FIELD)
-    return {"metadata": metadata}
+    own = {FIELD: kwargs.pop(FIELD)} if FIELD in kwargs else {}
+    return {"metadata": {**(manager.metadata if manager else {}), **own}}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import Annotated, Self, cast
 
@@ -105,13 +105,13 @@ class CheckReply(_Part):
     @classmethod
     def of(cls, answer: GuardedAnswer) -> Self:
         """The reply to a check."""
-        rendition = render(answer, MarkerStyle.FOOTNOTES)
+        rendered = render(answer, MarkerStyle.FOOTNOTES)
         fields = {
             name: getattr(answer, name) for name in ("action", "would", "sentences", "removed")
         }
         return cls.model_validate(
             fields
-            | {"text": rendition.text, "clean": answer.text, "citations": rendition.citations}
+            | {"text": rendered.text, "clean": answer.text, "citations": rendered.citations}
             | {"reasons": details(answer).get("reasons", ())}
         )
 
@@ -127,35 +127,23 @@ def _tool_errors() -> Iterator[None]:
 
 def serve_stdio(server: MCPServer[object]) -> None:
     """Serve one client over stdin and stdout until it disconnects."""
-    anyio.run(_serve, server)
+
+    async def serve() -> None:
+        lines = cast("anyio.AsyncFile[str]", _requests())
+        async with stdio_server(stdin=lines) as (received, sent):
+            inner = server._lowlevel_server
+            await inner.run(received, sent, inner.create_initialization_options())
+
+    anyio.run(serve)
 
 
-async def _serve(server: MCPServer[object]) -> None:
-    lines = cast("anyio.AsyncFile[str]", _Requests())
-    async with stdio_server(stdin=lines) as (received, sent):
-        inner = server._lowlevel_server
-        await inner.run(received, sent, inner.create_initialization_options())
-
-
-class _Requests:
+async def _requests() -> AsyncIterator[str]:
     """The lines of stdin without lone surrogates, which the server would not answer."""
-
-    def __init__(self) -> None:
-        self._lines = anyio.wrap_file(TextIOWrapper(sys.stdin.buffer, "utf-8", errors="replace"))
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        async for line in self._lines:
-            yield _whole(line)
-
-
-def _whole(line: str) -> str:
-    """A request without lone surrogates, which can only be written as escapes."""
-    if "\\ud" not in line.lower():
-        return line
-    try:
-        return json.dumps(read_clean_json(line)) + "\n"
-    except (ValueError, RecursionError):
-        return line
+    async for line in anyio.wrap_file(TextIOWrapper(sys.stdin.buffer, "utf-8", errors="replace")):
+        if "\\ud" in line.lower():  # they can only be written as escapes
+            with suppress(ValueError, RecursionError):
+                line = json.dumps(read_clean_json(line)) + "\n"
+        yield line
 
 
 def mcp_server(guard: Guardrail) -> MCPServer[object]:

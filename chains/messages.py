@@ -61,22 +61,22 @@ def guarded_message(
     text as well. In a message that calls tools, only the text is replaced (or left out if it was
     refused): the provider needs the rest unchanged, together with the tools' results.
     """
-    rendition = render(answer, style)
-    annotations = [_annotation(citation) for citation in rendition.citations]
+    rendered = render(answer, style)
+    annotations = [_annotation(citation) for citation in rendered.citations]
     verdict = details(answer, reasons=reasons) | {"citations": annotations}
     metadata = _metadata(message) | {"guardrail": verdict}
     if calls_tools(message):
-        text = "" if answer.action is Action.REFUSE else rendition.text
+        text = "" if answer.action is Action.REFUSE else rendered.text
         content = _with_text(message, text)
         return message.model_copy(update={"content": content, "response_metadata": metadata})
     changed: dict[str, object] = {
-        "content": rendition.text,
+        "content": rendered.text,
         "response_metadata": metadata,
         # Providers keep the raw answer here (refusals, parsed output): it was not judged.
         "additional_kwargs": {},
     }
     if not isinstance(message.content, str):
-        block = create_text_block(rendition.text, annotations=annotations or None)  # type: ignore[arg-type]
+        block = create_text_block(rendered.text, annotations=annotations or None)  # type: ignore[arg-type]
         # The judged text replaces all blocks with text of the model.
         texts = ("text", "reasoning", "non_standard")
         other = [item for item in message.content_blocks if item["type"] not in texts]

@@ -37,7 +37,6 @@ __all__ = ["GuardrailMiddleware", "GuardrailState"]
 
 Request: TypeAlias = ModelRequest[Any]
 Response: TypeAlias = ModelResponse[Any]
-SyncHandler = Callable[[Request], Response]
 AsyncHandler = Callable[[Request], Awaitable[Response]]
 
 
@@ -83,7 +82,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         self._policy = guard.require(self._options.policy)
 
     def wrap_model_call(
-        self, request: Request, handler: SyncHandler
+        self, request: Request, handler: Callable[[Request], Response]
     ) -> Response | ExtendedModelResponse:
         """Call the model, judge its answer, and return the guarded one."""
         config = hidden(ensure_config())

@@ -53,8 +53,8 @@ class CompletionCandidates:
     if the policy says ``structured``, judged.
     """
 
-    def __init__(self, asked: GuardedRequest) -> None:
-        self._asked = asked
+    def __init__(self, request: GuardedRequest) -> None:
+        self._request = request
         self._bodies: list[JSON] = []
         self._answers: list[JSON] = []
         self._others: list[JSON] = []
@@ -68,9 +68,9 @@ class CompletionCandidates:
         """
         self._bodies += bodies
         texts = []
-        for choice in (choice for body in bodies for choice in _choices(body, self._asked)):
+        for choice in (choice for body in bodies for choice in _choices(body, self._request)):
             text = choice["message"]["content"] or ""
-            if self._asked.is_answer(text):
+            if self._request.is_answer(text):
                 self._answers.append(choice)
                 texts.append(text)
             else:
@@ -91,16 +91,16 @@ class CompletionCandidates:
         choices, verdicts = [], [*answers]
         for index, (choice, answer) in enumerate(chosen[:count]):
             choices.append(choice | {"index": index})
-            await _guard(self._asked, choices[-1], answer)
-            verdicts += await _judge_data(self._asked, choices[-1])
-        heads = [_head(body, self._asked) for body in self._bodies]
+            await _guard(self._request, choices[-1], answer)
+            verdicts += await _judge_data(self._request, choices[-1])
+        heads = [_head(body, self._request) for body in self._bodies]
         body = heads[0]
         if len(heads) > 1:
             body["usage"] = _summed([head.get("usage") for head in heads])
         return Outcome(body | {"choices": choices}, tuple(verdicts))
 
 
-def _choices(body: JSON, asked: GuardedRequest) -> Iterator[JSON]:
+def _choices(body: JSON, request: GuardedRequest) -> Iterator[JSON]:
     """The choices with only what the protocol names and the request allows; still unjudged."""
     choices = body.get("choices")
     if not isinstance(choices, list) or not all(
@@ -112,7 +112,7 @@ def _choices(body: JSON, asked: GuardedRequest) -> Iterator[JSON]:
     for choice in choices:
         given = choice["message"]
         message: JSON = {"role": "assistant", "content": None} | clean_message(given)
-        message |= asked.tools.of_message(calls_in(given))
+        message |= request.tools.of_message(calls_in(given))
         if message["content"]:
             message["content"] = without_reasoning(message["content"])
         head = {"finish_reason": None} | _ended(clean_choice(choice), message)
@@ -127,15 +127,15 @@ def _ended(choice: JSON, message: JSON) -> JSON:
     return choice | {"finish_reason": "stop"}
 
 
-def _head(body: JSON, asked: GuardedRequest) -> JSON:
+def _head(body: JSON, request: GuardedRequest) -> JSON:
     """A reply, or a chunk of one, without its choices; the model is the requested one."""
     head = clean_completion(body)
-    if "model" in body and "model" in asked.body:
-        head["model"] = asked.body["model"]
+    if "model" in body and "model" in request.body:
+        head["model"] = request.body["model"]
     return head
 
 
-async def _guard(asked: GuardedRequest, choice: JSON, answer: GuardedAnswer | None) -> None:
+async def _guard(request: GuardedRequest, choice: JSON, answer: GuardedAnswer | None) -> None:
     """Write the verdict on a choice into it; None for a choice that is not an answer."""
     message = choice["message"]
     raw = message["content"]
@@ -143,21 +143,21 @@ async def _guard(asked: GuardedRequest, choice: JSON, answer: GuardedAnswer | No
         message.pop("refusal", None)  # a reply is an answer or a refusal, never both
     if answer is not None:
         calls = bool(CALLS & message.keys())
-        await write_answer(asked, message, "content", answer, calls=calls)
+        await write_answer(request, message, "content", answer, calls=calls)
         if message["content"] != raw:
             choice["logprobs"] = None
     if (message.get("refusal") or "").strip():
-        case = await asked.case()
-        message["refusal"] = await asked.guarding.refusal(case, message["refusal"])
+        case = await request.case()
+        message["refusal"] = await request.options.refusal(case, message["refusal"])
 
 
-async def _judge_data(asked: GuardedRequest, choice: JSON) -> tuple[GuardedAnswer, ...]:
+async def _judge_data(request: GuardedRequest, choice: JSON) -> tuple[GuardedAnswer, ...]:
     """Judge JSON and tool calls as the policy says; withhold what fails."""
     message = choice["message"]
     documents = documents_of_calls(message)
-    if asked.data and is_json_document(message["content"] or ""):
+    if request.data and is_json_document(message["content"] or ""):
         documents.append(Document.read("content", "answer", message["content"]))
-    verdicts = await judge_data(asked, message, documents)
+    verdicts = await judge_data(request, message, documents)
     if withheld := verdicts.withheld:
         calls = message.pop("tool_calls", ())
         if left := [call for call in calls if str(call.get("id")) not in withheld]:
@@ -169,7 +169,7 @@ async def _judge_data(asked: GuardedRequest, choice: JSON) -> tuple[GuardedAnswe
         if not left:
             choice["finish_reason"] = "stop"
             if not message["content"]:
-                message["refusal"] = asked.guarding.policy.refusal
+                message["refusal"] = request.options.policy.refusal
     return verdicts.answers
 
 
@@ -189,11 +189,11 @@ def _summed(usages: Sequence[object]) -> JSON | None:
 class ChatStream(ReplyStream):
     """Guards a streamed chat completion; a request that streams through has one choice."""
 
-    def __init__(self, asked: GuardedRequest) -> None:
-        super().__init__(asked)
+    def __init__(self, request: GuardedRequest) -> None:
+        super().__init__(request)
         self._head: JSON = {}
         self._index: int | None = None
-        self._text = gate_of(asked)
+        self._text = gate_of(request)
         self._refusal: list[str] = []
         self._names: dict[object, str] = {}
         self._calls: dict[object, str] = {}
@@ -208,14 +208,11 @@ class ChatStream(ReplyStream):
         self.ended = True
         return [*map(Event, await self._close_all()), Event(DONE)]
 
-    async def _close_all(self) -> list[JSON]:
-        return await self._close(None)
-
     async def _taken(self, data: JSON, name: str | None) -> list[JSON]:
         if data.get("error") or name == "error":
             self.failed = self.ended = True
             return [{"error": clean_error(error_in(data))}]
-        self._head = _head(data, self._asked)
+        self._head = _head(data, self._request)
         usage = self._head.pop("usage", None)
         choices = data.get("choices")
         out: list[JSON] = []
@@ -237,7 +234,7 @@ class ChatStream(ReplyStream):
             return []
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
-        passed = self._asked.tools.of_message(calls_in(delta), self._allows)
+        passed = self._request.tools.of_message(calls_in(delta), self._allows)
         if delta.get("role"):
             passed = {"role": clean_message(delta).get("role", "assistant")} | passed
             if delta.get("content") is not None:
@@ -249,7 +246,7 @@ class ChatStream(ReplyStream):
             out += self._content((await self._text.feed(text)).text)
         if choice.get("finish_reason"):
             ended = _ended(clean_choice(choice), {"tool_calls": ()} if self._calls else {})
-            out += await self._close(ended.get("finish_reason") or "stop")
+            out += await self._close_all(ended.get("finish_reason") or "stop")
         return out
 
     def _allows(self, place: object, piece: object) -> bool:
@@ -257,31 +254,31 @@ class ChatStream(ReplyStream):
         name = self._names.get(place, "")
         if isinstance(piece, str) and piece != name:  # others send the whole name each time
             name = self._names[place] = name + piece
-        if not name or not self._asked.tools.begins(name):
+        if not name or not self._request.tools.begins(name):
             return False
         self._calls[place] = call_name(name)
         return True
 
-    async def _close(self, finish_reason: str | None) -> list[JSON]:
+    async def _close_all(self, finish_reason: str | None = None) -> list[JSON]:
         if self._closed:
             return []
         text, _, answer = await self._text.finish()
         self._closed = True  # not before: after a timeout the verdict is still to come
         out = [] if left_out(answer, calls=bool(self._calls)) else self._content(text)
-        if (refusal := await judged_refusal(self._asked, self._refusal)) is not None:
+        if (refusal := await judged_refusal(self._request, self._refusal)) is not None:
             out.append(self._chunk({"refusal": refusal}))
         last: JSON = {}
         if answer is not None:
             last = {
                 # All in one delta, since clients cannot join such lists.
-                "annotations": [annotation(item, self._asked) for item in self._text.citations],
+                "annotations": [annotation(item, self._request) for item in self._text.citations],
                 "guardrail": await self._report(answer),
             }
-            await asyncio.to_thread(self._asked.remember, [answer], self._head)
+            await asyncio.to_thread(self._request.remember, [answer], self._head)
         # Streams whose documents are judged wait for the whole reply.
         data = ["content"] if self._text.ended_as_data else []
         if unjudged := named_unjudged([*data, *self._calls.values()]):
-            last["guardrail"] = last.get("guardrail", {}) | unjudged
+            last["guardrail"] = last.get("guardrail", {}) | {"unjudged": unjudged}
         if last or finish_reason:
             out.append(self._chunk(last, finish_reason))
         return out

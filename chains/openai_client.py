@@ -103,7 +103,7 @@ def guard_openai(
 
     if not isinstance(client, OpenAI | AsyncOpenAI):
         raise ConfigError(f"{type(client).__name__} is not an OpenAI or AsyncOpenAI client")
-    guarding = GuardSettings(
+    options = GuardSettings(
         guard=guard,
         policy=guard.require(policy_named(policy) if isinstance(policy, str) else policy),
         style=MarkerStyle(style),
@@ -117,7 +117,7 @@ def guard_openai(
     library = _library(inner)
     kind = library.Client if isinstance(client, OpenAI) else library.AsyncClient
     outer = kind(
-        transport=_Transport(guarding, inner, library),
+        transport=_Transport(options, inner, library),
         timeout=inner.timeout,
         headers=inner.headers,
         params=inner.params,
@@ -146,8 +146,8 @@ class _Transport:
     shared.
     """
 
-    def __init__(self, guarding: GuardSettings, inner: Any, library: ModuleType) -> None:
-        self._guarding = guarding
+    def __init__(self, options: GuardSettings, inner: Any, library: ModuleType) -> None:
+        self._options = options
         self._inner = inner
         self._library = library
         self._synchronous = isinstance(inner, library.Client)
@@ -179,7 +179,7 @@ class _Transport:
             body = request_body(content or b"{}")
             if request.url.params.get("stream") == "true":
                 body = body | {"stream": True}
-            return await self._judged(request, Exchange(self._guarding, endpoint, body))
+            return await self._judged(request, Exchange(self._options, endpoint, body))
         except UnreadableReplyError as error:
             return self._error(502, str(error), "bad_upstream_reply")
         except (InputError, ConfigError) as error:
@@ -228,7 +228,7 @@ class _Transport:
         try:
             async for chunk in self._chunks(response):
                 body += chunk
-                few_enough_bytes(len(body), self._guarding.max_reply_bytes)
+                few_enough_bytes(len(body), self._options.max_reply_bytes)
         finally:
             await (asyncio.to_thread(response.close) if self._synchronous else response.aclose())
         return Reply(response.status_code, tuple(response.headers.multi_items()), bytes(body))

@@ -60,7 +60,7 @@ class Exchange(GuardedRequest):
     @property
     def policy(self) -> Policy:
         """The policy that decides on the reply."""
-        return self.guarding.policy
+        return self.options.policy
 
     @property
     def streams(self) -> bool:
@@ -70,7 +70,7 @@ class Exchange(GuardedRequest):
     @property
     def streams_through(self) -> bool:
         """True if the reply can be judged while it streams, rather than as a whole."""
-        return self.streams and self.count == 1 and not self.guarding.whole_only
+        return self.streams and self.count == 1 and not self.options.whole_only
 
     def stream(self) -> ReplyStream:
         """A guard for the server's stream."""
@@ -109,7 +109,7 @@ class Exchange(GuardedRequest):
     ) -> GuardedReply:
         """Run the candidate loop over the replies of each attempt."""
         first = list[Reply]()
-        guard, count = self.guarding.guard, self.count
+        guard, count = self.options.guard, self.count
         candidates = (ResponseCandidates if self.responses else CompletionCandidates)(self)
 
         async def generate(attempt: Attempt) -> list[str]:

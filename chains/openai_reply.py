@@ -54,35 +54,35 @@ class Outcome(NamedTuple):
 
 
 async def write_answer(
-    asked: GuardedRequest, part: JSON, name: str, answer: GuardedAnswer, *, calls: bool
+    request: GuardedRequest, part: JSON, name: str, answer: GuardedAnswer, *, calls: bool
 ) -> None:
     """Write a judged text, its citations and its verdict into a part of a whole reply.
 
     Args:
-        asked: The request.
+        request: The request.
         part: A message of a chat, or a part of a response.
         name: The field of its text.
         answer: The verdict.
         calls: Whether the reply calls tools.
     """
-    guarding = asked.guarding
-    rendition = await asyncio.to_thread(render, answer, guarding.style)
+    options = request.options
+    rendered = await asyncio.to_thread(render, answer, options.style)
     if not answer.dry_run:
-        part[name] = rendition.text
+        part[name] = rendered.text
     if left_out(answer, calls=calls):
-        part[name] = "" if asked.responses else None
-    part["annotations"] = [annotation(item, asked) for item in rendition.citations]
-    part["guardrail"] = await asyncio.to_thread(details, answer, reasons=guarding.reasons)
+        part[name] = "" if request.responses else None
+    part["annotations"] = [annotation(item, request) for item in rendered.citations]
+    part["guardrail"] = await asyncio.to_thread(details, answer, reasons=options.reasons)
 
 
-async def judge_data(asked: GuardedRequest, part: JSON, documents: list[Document]) -> Verdicts:
+async def judge_data(request: GuardedRequest, part: JSON, documents: list[Document]) -> Verdicts:
     """Judge JSON and tool calls if the policy asks for it.
 
     The field ``guardrail`` of the part lists the verdicts as ``structured``, and as ``unjudged``
     the names of what has none.
     """
-    guard, case = asked.guarding.guard, await asked.case()
-    verdicts = await judge_documents(guard, asked.guarding.policy, case, documents)
+    guard, case = request.options.guard, await request.case()
+    verdicts = await judge_documents(guard, request.options.policy, case, documents)
     if report := verdicts.report():
         part["guardrail"] = part.get("guardrail", {}) | report
     return verdicts
@@ -93,7 +93,7 @@ def left_out(answer: GuardedAnswer | None, *, calls: bool) -> bool:
     return calls and answer is not None and answer.action is Action.REFUSE
 
 
-def annotation(citation: PlacedCitation, asked: GuardedRequest) -> JSON:
+def annotation(citation: PlacedCitation, request: GuardedRequest) -> JSON:
     """A citation as the protocol writes it; offsets index the returned text.
 
     Without a page to open the address is empty: the title says what is cited.
@@ -104,27 +104,27 @@ def annotation(citation: PlacedCitation, asked: GuardedRequest) -> JSON:
         "title": citation.title,
         "url": citation.url or "",
     }
-    place = place if asked.responses else {"url_citation": place}
+    place = place if request.responses else {"url_citation": place}
     return {"type": "url_citation", **place, **cited(citation)}
 
 
-def gate_of(asked: GuardedRequest) -> SentenceGate:
+def gate_of(request: GuardedRequest) -> SentenceGate:
     """The gate of a streamed text; a whole JSON document that was requested leaves unjudged."""
-    guarding = asked.guarding
+    options = request.options
     return SentenceGate(
-        guarding.guard,
-        asked.case,
-        policy=guarding.policy,
-        mode=StreamMode.BUFFER if asked.data else guarding.mode,
-        style=guarding.style,
-        is_data=is_json_document if asked.data else None,
+        options.guard,
+        request.case,
+        policy=options.policy,
+        mode=StreamMode.BUFFER if request.data else options.mode,
+        style=options.style,
+        is_data=is_json_document if request.data else None,
     )
 
 
-async def judged_refusal(asked: GuardedRequest, pieces: Sequence[str]) -> str | None:
+async def judged_refusal(request: GuardedRequest, pieces: Sequence[str]) -> str | None:
     """A streamed refusal without what the policy removes; None if there is none."""
     refusal = "".join(pieces)
-    return await asked.guarding.refusal(await asked.case(), refusal) if refusal.strip() else None
+    return await request.options.refusal(await request.case(), refusal) if refusal.strip() else None
 
 
 class ReplyStream(ABC):
@@ -137,8 +137,8 @@ class ReplyStream(ABC):
         ended: Whether the last event has come: an error, or the protocol's end.
     """
 
-    def __init__(self, asked: GuardedRequest) -> None:
-        self._asked = asked
+    def __init__(self, request: GuardedRequest) -> None:
+        self._request = request
         self._decoder = EventDecoder()
         self._bytes = 0
         self._began = False
@@ -153,7 +153,7 @@ class ReplyStream(ABC):
                 its end.
         """
         self._bytes += len(chunk)
-        few_enough_bytes(self._bytes, self._asked.guarding.max_reply_bytes)
+        few_enough_bytes(self._bytes, self._request.options.max_reply_bytes)
         return await self._through(self._decoder.feed(chunk))
 
     async def finish(self) -> bytes:
@@ -226,4 +226,4 @@ class ReplyStream(ABC):
     async def _report(self, answer: GuardedAnswer) -> dict[str, object]:
         """Add a verdict; returns its field ``guardrail``."""
         self.answers.append(answer)
-        return await asyncio.to_thread(details, answer, reasons=self._asked.guarding.reasons)
+        return await asyncio.to_thread(details, answer, reasons=self._request.options.reasons)

@@ -102,12 +102,12 @@ class GuardedRequest:
     """One request.
 
     Args:
-        guarding: How replies are guarded; the request may name another policy.
+        options: How replies are guarded; the request may name another policy.
         endpoint: The kind of request.
         request: The body as the caller sent it.
 
     Attributes:
-        guarding: How this request's replies are guarded.
+        options: How this request's replies are guarded.
         body: The body as the model's server gets it: without the ``guardrail`` field, and with
             the content parts of other gateways as plain text.
         count: Choices to return.
@@ -121,23 +121,23 @@ class GuardedRequest:
         ConfigError: It names an unknown policy or strictness.
     """
 
-    def __init__(self, guarding: GuardSettings, endpoint: Endpoint, request: JSON) -> None:
+    def __init__(self, options: GuardSettings, endpoint: Endpoint, request: JSON) -> None:
         own = request_field(request.get(FIELD))
         given = {key: value for key, value in request.items() if key != FIELD}
-        rights = guarding.rights
+        rights = options.rights
         rights.require(given)
-        policy, problems = rights.policy_of(own, guarding.policy)
-        self.guarding = replace(guarding, policy=policy)
+        policy, problems = rights.policy_of(own, options.policy)
+        self.options = replace(options, policy=policy)
         self.responses = endpoint is Endpoint.RESPONSES
         self.count = 1 if self.responses else _choices(given)
-        settings = rights.places(guarding.evidence)
+        settings = rights.places(options.evidence)
         self._turns = request_turns(given, settings, responses=self.responses)
         self._remembers = settings.earlier > 0
         ids = _ids(given, "previous_response_id") if self.responses and self._remembers else []
-        self._earlier = guarding.earlier.of(
+        self._earlier = options.earlier.of(
             (
-                *(reply_key(guarding.owner, id) for id in ids),
-                *keys_of_turns(guarding.owner, self._turns, settings.earlier),
+                *(reply_key(options.owner, id) for id in ids),
+                *keys_of_turns(options.owner, self._turns, settings.earlier),
             )
         )
         found = rights.evidence_of(request_evidence(given, own, settings, responses=self.responses))
@@ -150,7 +150,7 @@ class GuardedRequest:
         self.tools = AllowedTools(given, allowed=rights.tools)
         self._question = self._found.question or standalone_question(self._turns)
         self.body = plain_body(given)
-        self._injected = guarding.inject is Inject.OFF
+        self._injected = options.inject is Inject.OFF
         self._case: Case | None = None
 
     def is_answer(self, text: str) -> bool:
@@ -159,11 +159,11 @@ class GuardedRequest:
 
     def remember(self, answers: Sequence[GuardedAnswer], reply: JSON) -> None:
         """Store the evidence of returned answers, for the turns that refer to them."""
-        guarding = self.guarding
+        options = self.options
         for answer in answers if self._remembers else ():
-            keys = keys_of_answer(guarding.owner, self._turns, answer, guarding.style)
-            keys |= {reply_key(guarding.owner, id) for id in _ids(reply, "id")}
-            guarding.earlier.keep(keys, (*grounds_of(answer), *self._earlier))
+            keys = keys_of_answer(options.owner, self._turns, answer, options.style)
+            keys |= {reply_key(options.owner, id) for id in _ids(reply, "id")}
+            options.earlier.keep(keys, (*grounds_of(answer), *self._earlier))
 
     async def case(self) -> Case:
         """Question and evidence that the answers are judged against; settled once."""
@@ -171,10 +171,10 @@ class GuardedRequest:
             found = self._found
             try:
                 self._case = await case_of(
-                    self.guarding.guard, self._question, found, self.guarding.evidence.mode
+                    self.options.guard, self._question, found, self.options.evidence.mode
                 )
             except KnowledgeGraphError as error:
-                if not self.guarding.policy.dry_run:
+                if not self.options.policy.dry_run:
                     raise
                 # A dry run returns every reply, whatever fails.
                 problems = (*found.problems, Problem(part="kg", message=str(error)))
@@ -187,8 +187,8 @@ class GuardedRequest:
             return
         self._injected = True
         case = await self.case()
-        guarding, request = self.guarding, self.body
-        text = await injected_prompt(guarding.guard, case.question, case.evidence, guarding.inject)
+        options, request = self.options, self.body
+        text = await injected_prompt(options.guard, case.question, case.evidence, options.inject)
         if not text:
             return
         if self.responses:

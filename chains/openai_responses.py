@@ -52,8 +52,8 @@ TEXTS = {"output_text": "text", "refusal": "refusal"}
 class ResponseCandidates:
     """The responses to one request, each of them a candidate."""
 
-    def __init__(self, asked: GuardedRequest) -> None:
-        self._asked = asked
+    def __init__(self, request: GuardedRequest) -> None:
+        self._request = request
         self._bodies: list[JSON] = []
         self._answers: list[JSON] = []
 
@@ -67,10 +67,12 @@ class ResponseCandidates:
         for body in bodies:
             if not isinstance(body.get("output"), list):
                 raise UnreadableReplyError("the model's server did not answer with a response")
-            response = _clean_reply(body, self._asked)
+            response = _clean_reply(body, self._request)
             self._bodies.append(response)
             parts = _parts(response)
-            if answer := " ".join(part["text"] for part in parts if _is_answer(part, self._asked)):
+            if answer := " ".join(
+                part["text"] for part in parts if _is_answer(part, self._request)
+            ):
                 self._answers.append(response)
                 texts.append(answer)
         return texts
@@ -78,48 +80,48 @@ class ResponseCandidates:
     async def outcome(self, answers: Sequence[GuardedAnswer], count: int) -> Outcome:
         """The response to return; ``answers`` are the verdicts, best first."""
         if not answers:
-            return await _guard(self._asked, self._bodies[0])
-        return await _guard(self._asked, self._answers[answers[0].index], answers[0])
+            return await _guard(self._request, self._bodies[0])
+        return await _guard(self._request, self._answers[answers[0].index], answers[0])
 
 
 async def _guard(
-    asked: GuardedRequest, response: JSON, answer: GuardedAnswer | None = None
+    request: GuardedRequest, response: JSON, answer: GuardedAnswer | None = None
 ) -> Outcome:
     """Guard one response.
 
     Args:
-        asked: The request.
+        request: The request.
         response: As from ``_clean_reply``; it is changed.
         answer: The verdict on all of its text. It is that of the part if there is only one;
             several parts are judged each on its own.
     """
-    case, guarding = await asked.case(), asked.guarding
+    case, options = await request.case(), request.options
     parts = _parts(response)
-    judged = [part for part in parts if _is_answer(part, asked)]
+    judged = [part for part in parts if _is_answer(part, request)]
     if len(judged) > 1:  # the bound of one part alone is that of any answer
         texts = [part["text"] for part in judged]
         count = await asyncio.to_thread(lambda: sum(len(split_sentences(text)) for text in texts))
-        _few_enough_sentences(count, asked)
+        _few_enough_sentences(count, request)
     answers = [answer] if answer is not None else []
     if len(judged) != len(answers):
         checks = [
             CheckRequest(question=case.question, answer=part["text"], evidence=case.evidence)
             for part in judged
         ]
-        checked = await guarding.guard.acheck_batch(
-            checks, policy=guarding.policy.settled(), record=answer is None
+        checked = await options.guard.acheck_batch(
+            checks, policy=options.policy.settled(), record=answer is None
         )
         answers = [case.with_problems(one) for one in checked]
     calls = any(str(item.get("type")).endswith("_call") for item in response["output"])
     for part, verdict in zip(judged, answers, strict=True):
-        await write_answer(asked, part, "text", verdict, calls=calls)
+        await write_answer(request, part, "text", verdict, calls=calls)
     for part in parts:
         if part["type"] == "refusal" and part["refusal"].strip():
-            part["refusal"] = await guarding.refusal(case, part["refusal"])
-    return Outcome(response, (*answers, *await _judge_data(asked, response)))
+            part["refusal"] = await options.refusal(case, part["refusal"])
+    return Outcome(response, (*answers, *await _judge_data(request, response)))
 
 
-async def _judge_data(asked: GuardedRequest, response: JSON) -> tuple[GuardedAnswer, ...]:
+async def _judge_data(request: GuardedRequest, response: JSON) -> tuple[GuardedAnswer, ...]:
     """Judge JSON and tool calls as the policy says; withhold what fails."""
     found: list[tuple[Document, JSON]] = []
     for place, item in enumerate(response["output"]):
@@ -131,14 +133,14 @@ async def _judge_data(asked: GuardedRequest, response: JSON) -> tuple[GuardedAns
             name = str(item.get("name") or item.get("type"))
             found.append((Document(of, name, passed, _called(item)), item))
         for number, part in enumerate(item["content"] if item["type"] == "message" else ()):
-            if asked.data and is_json_document(part.get("text", "")):
+            if request.data and is_json_document(part.get("text", "")):
                 of = f"output {place}, content {number}"
                 found.append((Document.read(of, "answer", part["text"]), part))
-    verdicts = await judge_data(asked, response, [document for document, _ in found])
+    verdicts = await judge_data(request, response, [document for document, _ in found])
     for failed in (held for document, held in found if document.of in verdicts.withheld):
         if failed["type"] == "output_text":
             failed.clear()
-            failed |= {"type": "refusal", "refusal": asked.guarding.policy.refusal}
+            failed |= {"type": "refusal", "refusal": request.options.policy.refusal}
         else:
             response["output"] = [item for item in response["output"] if item is not failed]
     return verdicts.answers
@@ -149,20 +151,20 @@ def _called(item: JSON) -> str:
     return call_name(item.get("name") or item.get("type"))
 
 
-def _clean_reply(body: JSON, asked: GuardedRequest) -> JSON:
+def _clean_reply(body: JSON, request: GuardedRequest) -> JSON:
     """A response with only fields of the protocol and allowed calls; its texts are unjudged.
 
     Raises:
         UnreadableReplyError: Its messages have more parts than ``MAX_PARTS``.
     """
     output = body.get("output")
-    items = [_clean_item(item, asked) for item in (output if isinstance(output, list) else [])]
-    response = clean_response(body, asked.body) | {"output": [item for item in items if item]}
+    items = [_clean_item(item, request) for item in (output if isinstance(output, list) else [])]
+    response = clean_response(body, request.body) | {"output": [item for item in items if item]}
     _few_enough_parts(len(_parts(response)))
     return response
 
 
-def _clean_item(item: object, asked: GuardedRequest) -> JSON | None:
+def _clean_item(item: object, request: GuardedRequest) -> JSON | None:
     """An item of the output with only what may be returned; None if nothing may."""
     if not isinstance(item, dict) or identifier(item.get("type")) is None:
         return None
@@ -172,7 +174,7 @@ def _clean_item(item: object, asked: GuardedRequest) -> JSON | None:
         return clean_message_item(item) | {"content": [part for part in parts if part]}
     if item["type"] == "reasoning":
         return clean_reasoning_item(item) | {"summary": []}
-    if not is_tool_item(item) or not asked.tools.any or asked.tools.is_other(item):
+    if not is_tool_item(item) or not request.tools.any or request.tools.is_other(item):
         return None
     return clean_tool_item(item)
 
@@ -197,8 +199,8 @@ def _parts(response: JSON) -> list[JSON]:
     return [part for item in items if item["type"] == "message" for part in item["content"]]
 
 
-def _is_answer(part: JSON, asked: GuardedRequest) -> bool:
-    return part["type"] == "output_text" and asked.is_answer(part["text"])
+def _is_answer(part: JSON, request: GuardedRequest) -> bool:
+    return part["type"] == "output_text" and request.is_answer(part["text"])
 
 
 def _few_enough_parts(parts: int) -> None:
@@ -206,8 +208,8 @@ def _few_enough_parts(parts: int) -> None:
         raise UnreadableReplyError(f"the model's server sends more than {MAX_PARTS} parts")
 
 
-def _few_enough_sentences(count: int, asked: GuardedRequest) -> None:
-    most = asked.guarding.guard.config.limits.sentences
+def _few_enough_sentences(count: int, request: GuardedRequest) -> None:
+    most = request.options.guard.config.limits.sentences
     if count > most:
         raise UnreadableReplyError(
             f"the parts of one response have more than {most} sentences (limits.sentences)"
@@ -223,9 +225,9 @@ Place = tuple[int, int]
 class _StreamedPart:
     """One part of a message so far."""
 
-    def __init__(self, asked: GuardedRequest, item_id: object) -> None:
+    def __init__(self, request: GuardedRequest, item_id: object) -> None:
         self.item_id = item_id
-        self.text = gate_of(asked)
+        self.text = gate_of(request)
         self.refusal: list[str] = []
         self.shown: list[str] = []
         self.done: JSON | None = None
@@ -238,8 +240,8 @@ class ResponseStream(ReplyStream):
     dropped.
     """
 
-    def __init__(self, asked: GuardedRequest) -> None:
-        super().__init__(asked)
+    def __init__(self, request: GuardedRequest) -> None:
+        super().__init__(request)
         self._parts: dict[Place, _StreamedPart] = {}
         self._calls: dict[int, str] = {}
         self._other_calls: set[int] = set()
@@ -263,17 +265,21 @@ class ResponseStream(ReplyStream):
             error = clean_error(data)
             return [{"type": kind, **{name: error[name] for name in ("code", "message", "param")}}]
         if kind in ("response.created", "response.in_progress", "response.queued"):
-            response = _clean_reply(_object(data, "response"), self._asked)
+            response = _clean_reply(_object(data, "response"), self._request)
             return [{"type": kind, "response": response | {"output": [], "error": None}}]
         if last:
             return await self._end(kind, data)
-        if self._asked.tools.is_other(data.get("item")):
+        if self._request.tools.is_other(data.get("item")):
             self._other_calls.add(index)
         if kind in ("response.output_item.added", "response.output_item.done"):
             return await self._item(kind, index, data)
         if is_tool_event(kind):
-            other = index in self._other_calls or not self._asked.tools.any
-            return [] if other else [self._tool_event(index, data)]
+            if index in self._other_calls or not self._request.tools.any:
+                return []
+            event, passes = clean_tool_event(data)
+            if passes:  # without its item, a call is named by its type
+                self._calls.setdefault(index, _called(event))
+            return [event]
         return await self._text(kind, (index, _index(data, "content_index")), data)
 
     async def _text(self, kind: str, place: Place, data: JSON) -> list[JSON]:
@@ -298,7 +304,7 @@ class ResponseStream(ReplyStream):
         return []
 
     async def _item(self, kind: str, index: int, data: JSON) -> list[JSON]:
-        item = _clean_item(data.get("item"), self._asked)
+        item = _clean_item(data.get("item"), self._request)
         if item is None:
             return []
         out: list[JSON] = []
@@ -314,7 +320,7 @@ class ResponseStream(ReplyStream):
     async def _end(self, kind: str, data: JSON) -> list[JSON]:
         out = await self._close_all()
         streamed = {index for index, _ in self._parts}
-        response = _clean_reply(_object(data, "response"), self._asked)
+        response = _clean_reply(_object(data, "response"), self._request)
         documents = [
             f"output {index}, content {number}"
             for (index, number), part in sorted(self._parts.items())
@@ -326,23 +332,16 @@ class ResponseStream(ReplyStream):
             if item["type"] == "message" and index in streamed:
                 item["content"] = self._contents(index)
             elif item["type"] == "message":
-                alone = await _guard(self._asked, {"output": [item]})
+                alone = await _guard(self._request, {"output": [item]})
                 self.answers += alone.answers
                 self._sentences += _sentences(alone.answers)
-                _few_enough_sentences(self._sentences, self._asked)
+                _few_enough_sentences(self._sentences, self._request)
                 names = alone.body.get("guardrail", {}).get("unjudged", ())
                 documents += [name.replace("output 0", f"output {index}", 1) for name in names]
         if unjudged := named_unjudged([*documents, *self._calls.values()]):
-            response["guardrail"] = unjudged
-        await asyncio.to_thread(self._asked.remember, self.answers, response)
+            response["guardrail"] = {"unjudged": unjudged}
+        await asyncio.to_thread(self._request.remember, self.answers, response)
         return [*out, {"type": kind, "response": response}]
-
-    def _tool_event(self, index: int, data: JSON) -> JSON:
-        """An event of a tool; without its item, it is named by its type."""
-        event, passes = clean_tool_event(data)
-        if passes:
-            self._calls.setdefault(index, _called(event))
-        return event
 
     def _contents(self, index: int) -> list[JSON | None]:
         return [part.done for (output, _), part in sorted(self._parts.items()) if output == index]
@@ -356,7 +355,7 @@ class ResponseStream(ReplyStream):
         part = self._parts.get(place)
         if part is None or part.done is not None:
             return []
-        if (refusal := await judged_refusal(self._asked, part.refusal)) is not None:
+        if (refusal := await judged_refusal(self._request, part.refusal)) is not None:
             part.done = _part_of("refusal", refusal)
             return [
                 self._placed("response.refusal.delta", place, delta=refusal),
@@ -365,7 +364,7 @@ class ResponseStream(ReplyStream):
         last, _, answer = await part.text.finish()
         out = self._delta(place, last)
         part.done = _part_of("output_text", "".join(part.shown))
-        part.done["annotations"] = [annotation(one, self._asked) for one in part.text.citations]
+        part.done["annotations"] = [annotation(one, self._request) for one in part.text.citations]
         if answer is not None:
             part.done["guardrail"] = await self._report(answer)
             self._sentences += _sentences([answer])
@@ -380,8 +379,8 @@ class ResponseStream(ReplyStream):
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
             _few_enough_parts(len(self._parts) + 1)
-            _few_enough_sentences(self._sentences, self._asked)
-            self._parts[place] = _StreamedPart(self._asked, unspaced(data.get("item_id")))
+            _few_enough_sentences(self._sentences, self._request)
+            self._parts[place] = _StreamedPart(self._request, unspaced(data.get("item_id")))
         return self._parts[place]
 
     def _delta(self, place: Place, text: str) -> list[JSON]:

@@ -24,7 +24,7 @@ __all__ = [
     "MarkerStyle",
     "Notes",
     "PlacedCitation",
-    "Rendition",
+    "Rendering",
     "cited",
     "details",
     "render",
@@ -58,7 +58,7 @@ class PlacedCitation(NamedTuple):
     note: int | None = None
 
 
-class Rendition(NamedTuple):
+class Rendering(NamedTuple):
     """Text for the host and the citations that belong to it."""
 
     text: str
@@ -105,13 +105,13 @@ class Notes:
         return "\n\n" + "  \n".join(lines) if lines else ""  # Markdown keeps these line breaks
 
 
-def render(answer: GuardedAnswer, style: MarkerStyle) -> Rendition:
+def render(answer: GuardedAnswer, style: MarkerStyle) -> Rendering:
     """Render a whole answer with its list of notes; in a dry run, as the model wrote it."""
     if answer.dry_run:
-        return Rendition(answer.text if answer.original is None else answer.original, ())
+        return Rendering(answer.text if answer.original is None else answer.original, ())
     notes = Notes()
-    rendition = render_sentences(answer, answer.sentences, style, notes)
-    return rendition._replace(text=rendition.text + notes.text())
+    rendered = render_sentences(answer, answer.sentences, style, notes)
+    return rendered._replace(text=rendered.text + notes.text())
 
 
 def render_sentences(
@@ -121,7 +121,7 @@ def render_sentences(
     notes: Notes,
     start: int = 0,
     end: int | None = None,
-) -> Rendition:
+) -> Rendering:
     """Render a part of an answer.
 
     Args:
@@ -158,7 +158,7 @@ def render_sentences(
             # Several sentences of one passage are one citation to a reader.
             key = (first, last, found.key)
             placed.setdefault(key, PlacedCitation(first, last, *found[1:], notes.known(found)))
-    return Rendition("".join(pieces), tuple(placed.values()))
+    return Rendering("".join(pieces), tuple(placed.values()))
 
 
 def _moved(

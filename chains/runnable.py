@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForChainRun,
+    BaseCallbackManager,
+    CallbackManagerForChainRun,
+)
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
@@ -48,8 +52,6 @@ from guardrail.candidates import Attempt
 from guardrail.core.workers import run_sync
 
 __all__ = ["GuardrailRunnable"]
-
-_Manager = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         config: RunnableConfig,
         **kwargs: object,
     ) -> Output:
-        run = self._run(config, run_manager, kwargs)
+        run = self._run(config, run_manager.get_child(), kwargs)
         value = run_sync(self._prepared(value, run))
         return self._sync_guarded(value, run)
 
@@ -170,14 +172,16 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         config: RunnableConfig,
         **kwargs: object,
     ) -> Output:
-        run = self._run(config, run_manager, kwargs)
+        run = self._run(config, run_manager.get_child(), kwargs)
         value = await self._prepared(value, run)
         return await self._guarded(value, run, self._aoutputs)
 
-    def _run(self, config: RunnableConfig, run: _Manager, kwargs: dict[str, object]) -> _Run:
+    def _run(
+        self, config: RunnableConfig, callbacks: BaseCallbackManager, kwargs: dict[str, object]
+    ) -> _Run:
         field = config_field(config)
         path = self.evidence if isinstance(self.evidence, str) else None
-        inner = hidden(config, run.get_child())
+        inner = hidden(config, callbacks)
         return _Run(field, field.chosen_policy(self.policy), inner, StepsSeen(path), kwargs)
 
     async def _prepared(self, value: Input, run: _Run) -> Input:
@@ -303,7 +307,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         config: RunnableConfig,
         **kwargs: object,
     ) -> Iterator[Output]:
-        run = self._run(config, run_manager, kwargs)
+        run = self._run(config, run_manager.get_child(), kwargs)
         value = run_sync(self._prepared(next(pieces), run))
         if run.policy.resamples:
             output = self._sync_guarded(value, run)
@@ -325,7 +329,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         config: RunnableConfig,
         **kwargs: object,
     ) -> AsyncIterator[Output]:
-        run = self._run(config, run_manager, kwargs)
+        run = self._run(config, run_manager.get_child(), kwargs)
         value = await self._prepared(await anext(pieces), run)
         if run.policy.resamples:
             output = await self._guarded(value, run, self._aoutputs)

@@ -151,20 +151,19 @@ async def judge_documents(
             found.append(Judged(document.of, answer, leaves))
         else:
             left.append(document.name or document.of)
-    return Verdicts(tuple(found), tuple(named_unjudged(left).get("unjudged", ())))
+    return Verdicts(tuple(found), tuple(named_unjudged(left)))
 
 
-def named_unjudged(names: Iterable[str]) -> JSON:
-    """The part of the field ``guardrail`` on what leaves without a verdict; logged as well.
+def named_unjudged(names: Iterable[str]) -> list[str]:
+    """Log the names of what leaves without a verdict; returns them without duplicates.
 
     Args:
-        names: ``content``, ``output 0, content 1``, ``tool call NAME``; duplicates are removed.
+        names: ``content``, ``output 0, content 1``, ``tool call NAME``.
     """
     unjudged = list(dict.fromkeys(names))
-    if not unjudged:
-        return {}
-    log.info("left without a verdict: %r", unjudged)
-    return {"unjudged": unjudged}
+    if unjudged:
+        log.info("left without a verdict: %r", unjudged)
+    return unjudged
 
 
 def call_name(name: object) -> str:

@@ -76,8 +76,8 @@ def grounds_of(answer: GuardedAnswer) -> tuple[Evidence, ...]:
         for item in answer.sentences
         if item.category is Category.SUPPORTIVE and not item.na and item.citations
     ]
-    rendition = render_sentences(answer, supported, MarkerStyle.NONE, Notes())
-    cited = dict.fromkeys(item.evidence for item in rendition.citations if item.evidence)
+    rendered = render_sentences(answer, supported, MarkerStyle.NONE, Notes())
+    cited = dict.fromkeys(item.evidence for item in rendered.citations if item.evidence)
     again = answer.evidence_from == ("graph",)
     return tuple(item for item in cited if isinstance(item, Passage) or not again)
 

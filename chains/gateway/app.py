@@ -297,9 +297,9 @@ class _Gateway:
         if (azure := getattr(request.state, "azure", None)) is not None and azure.name:
             body.setdefault("model", azure.name)
         path = self._upstream.path_of(request)
-        guarding = self._call_settings.of(request, body.get("model"))
-        begun(request, "output", guarding.policy)
-        exchange = await in_reader_thread(Exchange, guarding, endpoint, body)
+        options = self._call_settings.of(request, body.get("model"))
+        begun(request, "output", options.policy)
+        exchange = await in_reader_thread(Exchange, options, endpoint, body)
         phase = "stream" if exchange.streams_through else "output"
         judging = begun(request, phase, exchange.policy)
         await self.loaded()
@@ -399,12 +399,12 @@ class _Gateway:
     async def _texts(
         self, request: Request, phase: str, kind: type[CheckBody] | type[RankBody]
     ) -> Response:
-        guarding = self._call_settings.of(request)
-        policy = guarding.checks_policy
+        options = self._call_settings.of(request)
+        policy = options.checks_policy
         judging = begun(request, phase, policy)
         body = await read_model(request, kind)
         await self.loaded()
-        reply, answers = await self._waited_for(request, body.judge(guarding))
+        reply, answers = await self._waited_for(request, body.judge(options))
         self.metrics.answers(answers, judging)
         content = await asyncio.to_thread(reply.model_dump_json)
         return Response(content, media_type=JSON_TYPE, headers=self._headers(policy, answers))
@@ -414,11 +414,11 @@ class _Gateway:
         protocol = self.protocols[request.scope["route"].path]
         body = await read_json(request)
         model = await protocol.model_of(body, caller_of(request).owner)
-        guarding = self._call_settings.of(request, model)
-        policy = guarding.checks_policy if protocol.texts else guarding.policy
+        options = self._call_settings.of(request, model)
+        policy = options.checks_policy if protocol.texts else options.policy
         judging = begun(request, "protocol", policy)
         await self.loaded()
-        reply, answers = await self._waited_for(request, protocol.answer(body, guarding))
+        reply, answers = await self._waited_for(request, protocol.answer(body, options))
         if answers:  # calls before a request bring nothing to judge
             self.metrics.answers(answers, judging)
         headers = self._headers(policy, answers)

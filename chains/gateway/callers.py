@@ -171,14 +171,14 @@ class CallSettings:
         return replace(self._by_pair[id(route), id(caller.tenant)], owner=caller.owner)
 
 
-def _overridden(guarding: GuardSettings, *overrides: Override | None) -> GuardSettings:
+def _overridden(options: GuardSettings, *overrides: Override | None) -> GuardSettings:
     """The options with overrides, in order; callers choose the policy of checks themselves."""
     for override in filter(None, overrides):
-        policy, checks = override.applied_to(guarding.policy), guarding.checks_policy
+        policy, checks = override.applied_to(options.policy), options.checks_policy
         if override.strictness:
             checks = checks.changed(strictness=override.strictness)
         checks = checks.changed(dry_run=policy.dry_run)
-        guarding = replace(guarding, policy=policy, checks_policy=checks)
+        options = replace(options, policy=policy, checks_policy=checks)
         if isinstance(override, Tenant) and override.caller is not None:
-            guarding = replace(guarding, rights=override.caller)
-    return guarding
+            options = replace(options, rights=override.caller)
+    return options

@@ -54,18 +54,18 @@ class LiteLLMGuardrail:
         stored = await asyncio.to_thread(self._pending.get, call) if call else None
         return stored[2] if stored else None
 
-    async def __call__(self, body: JSON, guarding: GuardSettings) -> ProtocolReply:
+    async def __call__(self, body: JSON, options: GuardSettings) -> ProtocolReply:
         """Answer a request or a response of the proxy.
 
         Raises:
             InputError: It is neither, or its evidence cannot be read.
             GuardrailError: A part cannot be used, or the request cannot be stored.
         """
-        call, model = _call(body, guarding.owner), body.get("model")
+        call, model = _call(body, options.owner), body.get("model")
         known = object_at(body, "additional_provider_specific_params") or {}
         given = {key: known[key] for key in RequestField.model_fields if key in known}
         field = await in_reader_thread(request_field, given)
-        question, found = await in_reader_thread(_read, body, field, guarding)
+        question, found = await in_reader_thread(_read, body, field, options)
         kind = body.get("input_type")
         if kind == "request":
             if call is not None:
@@ -74,7 +74,7 @@ class LiteLLMGuardrail:
             return {"action": "NONE"}, ()
         if kind != "response":
             raise InputError(f"input_type must be 'request' or 'response', not {kind!r}")
-        if body.get("tool_calls") and not guarding.rights.tools:
+        if body.get("tool_calls") and not options.rights.tools:
             # The proxy accepts only texts: a call leaves unchanged, or the reply does not.
             return _blocked("the model calls a tool, which callers may not use here"), ()
         stored = await asyncio.to_thread(self._pending.get, call) if call else None
@@ -88,15 +88,15 @@ class LiteLLMGuardrail:
                 "smaller requests at once",
             )
             found = found._replace(problems=(problem,))
-        policy, problems = guarding.rights.policy_of(field, guarding.policy)
-        guarding = replace(guarding, policy=policy)
-        case = await case_of(guarding.guard, question, found, guarding.evidence.mode)
+        policy, problems = options.rights.policy_of(field, options.policy)
+        options = replace(options, policy=policy)
+        case = await case_of(options.guard, question, found, options.evidence.mode)
         case = case._replace(problems=(*case.problems, *problems))
-        return await _judged_response(body, guarding, case)
+        return await _judged_response(body, options, case)
 
 
-async def _judged_response(body: JSON, guarding: GuardSettings, case: Case) -> ProtocolReply:
-    texts, policy = _texts(body), guarding.policy
+async def _judged_response(body: JSON, options: GuardSettings, case: Case) -> ProtocolReply:
+    texts, policy = _texts(body), options.policy
     if len(texts) > MAX_CHOICES:
         raise InputError(f"a response has at most {MAX_CHOICES} texts, not {len(texts)}")
     calls = await in_reader_thread(calls_in, body)
@@ -111,7 +111,7 @@ async def _judged_response(body: JSON, guarding: GuardSettings, case: Case) -> P
             for place, text in enumerate(texts)
             if is_json_document(text)
         ]
-    verdicts = await judge_documents(guarding.guard, policy, case, documents)
+    verdicts = await judge_documents(options.guard, policy, case, documents)
     answers = [*verdicts.answers]
     if verdicts.withheld:
         return _blocked(policy.refusal), tuple(answers)
@@ -122,13 +122,13 @@ async def _judged_response(body: JSON, guarding: GuardSettings, case: Case) -> P
     for place, text in enumerate(texts):
         shown, held = text, 0
         if text.strip() and f"text {place}" not in judged:
-            answer = await case.check(guarding.guard, text, policy.settled())
+            answer = await case.check(options.guard, text, policy.settled())
             answers.append(answer)
             ends = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
             growing = not text.rstrip().endswith(ends)
             if answer.action is Action.REFUSE and not growing:
-                return _blocked(refusal_text(answer, guarding)), tuple(answers)
-            shown, held = await asyncio.to_thread(_shown, answer, text, guarding.style)
+                return _blocked(refusal_text(answer, options)), tuple(answers)
+            shown, held = await asyncio.to_thread(_shown, answer, text, options.style)
         returned.append(shown)
         held_back.append(held)
     if returned == texts:
@@ -147,14 +147,14 @@ def _call(body: JSON, owner: str) -> str | None:
     return f"{owner} {call}".strip() if isinstance(call, str) else None
 
 
-def _read(body: JSON, field: RequestField, guarding: GuardSettings) -> tuple[str, Found]:
+def _read(body: JSON, field: RequestField, options: GuardSettings) -> tuple[str, Found]:
     """The question and the evidence of a call."""
     request = {"messages": body.get("structured_messages")}
-    settings = guarding.rights.places(guarding.evidence)
+    settings = options.rights.places(options.evidence)
     question = standalone_question(request_turns(request, settings))
     if not question and body.get("input_type") == "request":
         question = next((text for text in reversed(_texts(body)) if text.strip()), "")
-    return question, guarding.rights.evidence_of(request_evidence(request, field, settings))
+    return question, options.rights.evidence_of(request_evidence(request, field, settings))
 
 
 def _texts(body: JSON) -> list[str]:

@@ -70,7 +70,7 @@ async def start_page(request: Request) -> HTMLResponse:
 async def docs_page(request: Request) -> HTMLResponse:
     """The calls that the gateway serves, each with what it does."""
     rows = "\n".join(
-        f"<tr><td>{' '.join(route.verbs)}</td><td><code>{escape(route.path)}"
+        f"<tr><td>{route.verb}</td><td><code>{escape(route.path)}"
         f"</code></td><td>{escape(route.summary)}</td></tr>"
         for route in request.app.routes
         if isinstance(route, ApiRoute)

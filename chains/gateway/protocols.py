@@ -48,9 +48,9 @@ class Protocol(NamedTuple):
         return await self.stored_model(body, owner)
 
 
-def refusal_text(answer: GuardedAnswer, guarding: GuardSettings) -> str:
-    """The policy's text for a refused answer, with reasons if ``guarding`` gives them."""
-    reasons = "; ".join(safe_reasons(answer)) if guarding.reasons else ""
+def refusal_text(answer: GuardedAnswer, options: GuardSettings) -> str:
+    """The policy's text for a refused answer, with reasons if ``options`` gives them."""
+    reasons = "; ".join(safe_reasons(answer)) if options.reasons else ""
     return f"{answer.text} ({reasons})" if reasons else answer.text
 
 
@@ -62,7 +62,7 @@ def object_at(body: object, *path: str) -> JSON | None:
 
 
 async def _judge_exchange(
-    guarding: GuardSettings, request: JSON, reply: JSON
+    options: GuardSettings, request: JSON, reply: JSON
 ) -> tuple[JSON, tuple[GuardedAnswer, ...], GuardedAnswer | None]:
     """Judge a reply by the evidence in its request, as the gateway judges its upstream's.
 
@@ -80,7 +80,7 @@ async def _judge_exchange(
     count = min(max(1, len(choices)), MOST_CANDIDATES) if isinstance(choices, list) else 1
     exchange = await in_reader_thread(
         Exchange,
-        guarding,
+        options,
         Endpoint.RESPONSES if responses else Endpoint.CHAT,
         # The reply exists already, however many choices were requested.
         {**request, "stream": False, "n": count},
@@ -91,7 +91,7 @@ async def _judge_exchange(
     return json.loads(guarded.reply.body), answers, refused
 
 
-async def _portkey(body: JSON, guarding: GuardSettings) -> ProtocolReply:
+async def _portkey(body: JSON, options: GuardSettings) -> ProtocolReply:
     """Portkey's ``default.webhook``, whose ``transformedData`` is the guarded reply."""
     event = body.get("eventType")
     if event == "beforeRequestHook":
@@ -101,15 +101,15 @@ async def _portkey(body: JSON, guarding: GuardSettings) -> ProtocolReply:
     request, reply = object_at(body, "request", "json"), object_at(body, "response", "json")
     if request is None or reply is None:
         raise InputError("the webhook needs request.json and response.json")
-    guarded, answers, refused = await _judge_exchange(guarding, request, reply)
+    guarded, answers, refused = await _judge_exchange(options, request, reply)
     return {
         "verdict": refused is None,
-        "data": {"answers": [details(answer, reasons=guarding.reasons) for answer in answers]},
+        "data": {"answers": [details(answer, reasons=options.reasons) for answer in answers]},
         "transformedData": {"response": {"json": guarded}},
     }, answers
 
 
-async def _truefoundry(body: JSON, guarding: GuardSettings) -> ProtocolReply:
+async def _truefoundry(body: JSON, options: GuardSettings) -> ProtocolReply:
     """TrueFoundry's custom guardrail: ``{"requestBody", "responseBody", "config", "context"}``.
 
     The host uses ``result`` only if the guardrail mutates, and only ``config`` says whether it
@@ -124,20 +124,20 @@ async def _truefoundry(body: JSON, guarding: GuardSettings) -> ProtocolReply:
     if reply is None:
         raise InputError("responseBody must be the model's reply")
     mutates = (object_at(body, "config") or {}).get("operation") == "mutate"
-    if not mutates and not guarding.policy.dry_run:
+    if not mutates and not options.policy.dry_run:
         message = (
             "this guardrail rewrites replies, which one that validates cannot: in TrueFoundry set "
             'its Operation to Mutate, and its Config to {"operation": "mutate"}'
         )
         return {"verdict": False, "message": message}, ()
-    guarded, answers, refused = await _judge_exchange(guarding, request, reply)
+    guarded, answers, refused = await _judge_exchange(options, request, reply)
     if refused is not None:
-        return {"verdict": False, "message": refusal_text(refused, guarding)}, answers
+        return {"verdict": False, "message": refusal_text(refused, options)}, answers
     changed = {"transformed": True, "result": guarded} if mutates else {}
     return {"verdict": True, **changed}, answers
 
 
-async def _fms(body: JSON, guarding: GuardSettings) -> ProtocolReply:
+async def _fms(body: JSON, options: GuardSettings) -> ProtocolReply:
     """A detector of the FMS orchestrator, with one detection per unsupported sentence.
 
     The call is ``{"content", "context_type": "docs", "context": [...]}``.
@@ -154,9 +154,9 @@ async def _fms(body: JSON, guarding: GuardSettings) -> ProtocolReply:
     parameters = object_at(body, "detector_params") or {}
     question = str(parameters.get("question") or body.get("prompt") or "")
     documents = Found.of(Source.CALLER, [Passage(text=text) for text in context])
-    found = guarding.rights.evidence_of(documents)
-    case = await case_of(guarding.guard, question, found, guarding.evidence.mode)
-    answer = await case.check(guarding.guard, content, guarding.checks_policy.settled())
+    found = options.rights.evidence_of(documents)
+    case = await case_of(options.guard, question, found, options.evidence.mode)
+    answer = await case.check(options.guard, content, options.checks_policy.settled())
     detections = []
     for sentence in () if answer.dry_run else answer.sentences:
         contradicted = sentence.category is Category.CONTRADICTORY

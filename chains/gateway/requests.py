@@ -267,22 +267,22 @@ class _TextBody(Value):
     def _id(self) -> str | None:
         return None if self.id is None else str(self.id)
 
-    async def _case(self, guarding: GuardSettings) -> tuple[Case, Policy]:
+    async def _case(self, options: GuardSettings) -> tuple[Case, Policy]:
         """What is judged against what, and the policy: ``annotate`` unless the body names one."""
-        found = await in_reader_thread(self._found, guarding)
+        found = await in_reader_thread(self._found, options)
         field = RequestField(policy=self.policy, strictness=self.strictness)
-        policy, problems = guarding.rights.policy_of(field, guarding.checks_policy)
+        policy, problems = options.rights.policy_of(field, options.checks_policy)
         found |= Found(problems=tuple(problems))
-        mode = guarding.evidence.mode
-        return await case_of(guarding.guard, self.question, found, mode), policy
+        mode = options.evidence.mode
+        return await case_of(options.guard, self.question, found, mode), policy
 
-    def _found(self, guarding: GuardSettings) -> Found:
+    def _found(self, options: GuardSettings) -> Found:
         inline = inline_evidence(self.triples, self.passages)
         if inline is None and self.evidence is None:
             return Found()
         few_enough(len(self.evidence or ()) + len(inline or ()), "the request")
         together = dict.fromkeys((*(self.evidence or ()), *(inline or ())))
-        return guarding.rights.evidence_of(Found.of(Source.CALLER, together))
+        return options.rights.evidence_of(Found.of(Source.CALLER, together))
 
 
 class CheckBody(_TextBody):
@@ -302,10 +302,10 @@ class CheckBody(_TextBody):
 
     answer: str
 
-    async def judge(self, guarding: GuardSettings) -> tuple[GuardedAnswer, list[GuardedAnswer]]:
+    async def judge(self, options: GuardSettings) -> tuple[GuardedAnswer, list[GuardedAnswer]]:
         """The reply, and the verdicts in it."""
-        case, policy = await self._case(guarding)
-        answer = await case.check(guarding.guard, self.answer, policy, id=self._id)
+        case, policy = await self._case(options)
+        answer = await case.check(options.guard, self.answer, policy, id=self._id)
         return answer, [answer]
 
 
@@ -335,10 +335,10 @@ class RankBody(_TextBody):
     # As many as a policy's candidates.
     answers: Annotated[tuple[str, ...], FailFast()] = Field(min_length=1, max_length=64)
 
-    async def judge(self, guarding: GuardSettings) -> tuple[Ranking, list[GuardedAnswer]]:
+    async def judge(self, options: GuardSettings) -> tuple[Ranking, list[GuardedAnswer]]:
         """The reply, and the verdicts in it, best first."""
-        case, policy = await self._case(guarding)
-        answers = await case.rank(guarding.guard, self.answers, policy, id=self._id)
+        case, policy = await self._case(options)
+        answers = await case.rank(options.guard, self.answers, policy, id=self._id)
         ranked = tuple(
             RankedAnswer(
                 index=answer.index,
@@ -355,7 +355,7 @@ class ApiRoute(Route):
     """A documented call.
 
     Args:
-        methods: HTTP methods, separated by spaces.
+        verb: HTTP method.
         path: As in Starlette.
         endpoint: Serves it; its docstring is the description.
         body: Model of the body; None for an object of another protocol.
@@ -363,13 +363,13 @@ class ApiRoute(Route):
 
     def __init__(
         self,
-        methods: str,
+        verb: str,
         path: str,
         endpoint: Callable[[Request], Awaitable[Response]],
         body: type[BaseModel] | None = None,
     ) -> None:
-        self.verbs = methods.split()
-        super().__init__(path, endpoint, methods=self.verbs)
+        super().__init__(path, endpoint, methods=[verb])
+        self.verb = verb
         self.body = body
         self.summary = (getdoc(endpoint) or "").split("\n\n")[0]
 
@@ -392,14 +392,13 @@ def openapi(routes: Sequence[BaseRoute]) -> dict[str, object]:
             schema = {"$ref": reference.format(model=route.body.__name__)}
         body = {"required": True, "content": {JSON_TYPE: {"schema": schema}}}
         calls = paths.setdefault(route.path.replace(":path}", "}"), {})
-        for method in route.verbs:
-            calls[method.lower()] = {
-                "summary": route.summary,
-                "parameters": [
-                    {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-                    for name in route.param_convertors
-                ],
-                "responses": {"200": {"description": "Success"}},
-            } | ({"requestBody": body} if method == "POST" else {})
+        calls[route.verb.lower()] = {
+            "summary": route.summary,
+            "parameters": [
+                {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+                for name in route.param_convertors
+            ],
+            "responses": {"200": {"description": "Success"}},
+        } | ({"requestBody": body} if route.verb == "POST" else {})
     info = {"title": "kg-guardrail gateway", "version": version("kg-guardrail")}
     return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas}}

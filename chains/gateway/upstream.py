@@ -159,8 +159,8 @@ class Upstream:
         def without_text(reply: Reply) -> Reply:
             if (failed := failed_reply(reply)) is not None:
                 return failed
-            kept = _without_text(reply_body(reply), depth=8)
-            return reply._replace(body=json.dumps(kept).encode())
+            numbers = _without_text(reply_body(reply), depth=8)
+            return reply._replace(body=json.dumps(numbers).encode())
 
         reply = await unless_gone(request.receive, exchange())
         return response_of(await asyncio.to_thread(without_text, reply), JSON_TYPE)
