@@ -23,7 +23,7 @@ from guardrail.core.types import (
     Triple,
     Value,
 )
-from guardrail.log.entries import HASHES, Record, fingerprints
+from guardrail.log.entries import Record, changed_hashes, fingerprints
 from guardrail.log.records import open_log
 from guardrail.policy import ANNOTATE
 
@@ -148,9 +148,7 @@ def replay_log(
 def flips(record: Record, after: GuardedAnswer) -> Iterator[Flip]:
     """Compare a record with the same answer judged now, sentence by sentence."""
     before = record.answer
-    changed = tuple(
-        name for name in HASHES if before.versions.get(name) != after.versions.get(name)
-    )
+    changed = changed_hashes(before.versions, after.versions)
     for old, new in _pairs(before, after):
         if _verdict(old) != _verdict(new):
             yield Flip(

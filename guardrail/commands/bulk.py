@@ -126,9 +126,9 @@ def replay(
 
     Each flip is {id, created, sentence, before, after, was, now, because, changed}: before and
     after are verdicts, was and now the cited facts, changed the hashes that differ (graph_snapshot,
-    judge_hash, policy_hash). Answers that came with evidence are judged against the part of it that
-    the log holds. Answers that cannot be judged or compared are {id, created, error}. A second run
-    continues, with the records added since.
+    judge_hash, policy_hash, evidence:FILE). Answers that came with evidence are judged against the
+    part of it that the log holds. Answers that cannot be judged or compared are {id, created,
+    error}. A second run continues, with the records added since.
     """
     from guardrail.bulk.replay import Unjudged, replay_log
 

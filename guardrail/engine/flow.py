@@ -366,7 +366,7 @@ class Engine:
                 **names,
                 "policy": policy.name,
                 "strictness": str(policy.strictness or self.config.strictness),
-                **fingerprints(names, self.parts.made("graph"), policy, judge),
+                **fingerprints(names, self.parts.made("graph"), policy, judge, known.files),
             },
             timings_ms={**(checked.timings_ms if checked else {}), "total": spent},
             errors=tuple(dict.fromkeys([*problems, *notes])),

@@ -102,15 +102,17 @@ class Parts:
             ConfigError: A file cannot be read, or holds nothing.
             MissingExtraError: It takes the extra ``documents``.
         """
-        from guardrail.sources.items import evidence_of_files
+        from guardrail.sources.items import evidence_of_files, hashes_of_files
 
-        if not self._config.evidence:
+        files = self._config.evidence
+        if not files:
             return None
         try:
-            found = evidence_of_files(self._config.evidence, self._config.evidence_links) or ()
+            found = evidence_of_files(files, self._config.evidence_links) or ()
+            hashes = hashes_of_files(files)
         except InputError as error:
             raise ConfigError(f"evidence: {error}") from error
-        return given(found, self._config.limits)._replace(source="files")
+        return given(found, self._config.limits)._replace(source="files", files=hashes)
 
     @_Part
     def linker(self) -> EntityLinker | None:

@@ -19,7 +19,7 @@ from guardrail.evaluation.assertion import Requirement, assess, whole_answer_pol
 from guardrail.evaluation.rows import EvalRow
 from guardrail.intervals import Rate, clustered_share, paired_difference
 from guardrail.lines import ROWS_PER_CALL, LineJob
-from guardrail.log.entries import HASHES
+from guardrail.log.entries import EVIDENCE, changed_hashes
 
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
@@ -55,7 +55,7 @@ class EvalResult(Value):
         contradicted: Share of contradicted claims.
         failures: What is not as expected, one line each.
         sentences: The verdict on every sentence, by its text.
-        versions: Hashes of judge, graph and policy.
+        versions: Names and hashes of judge, graph, policy and evidence files of the settings.
         error: Why nothing could be checked.
     """
 
@@ -84,7 +84,7 @@ class Turn(Value):
         before: The verdict of the last run; None if nothing could be checked.
         after: The verdict now.
         changed: What differs: ``answer``, ``evidence``, ``expected``, ``judge``, ``policy``,
-            ``graph``.
+            ``graph``, or the name of an evidence file of the settings.
         sentences: Sentences of both answers whose verdict changed, before and after.
     """
 
@@ -297,9 +297,8 @@ def _turn(old: EvalResult, new: EvalResult) -> Turn:
     fields = {"answer": "answer", "evidence_hash": "evidence", "expected": "expected"}
     changed = [name for field, name in fields.items() if getattr(old, field) != getattr(new, field)]
     changed += [
-        name.partition("_")[0]
-        for name in HASHES
-        if old.versions.get(name) != new.versions.get(name)
+        name.removeprefix(EVIDENCE) if name.startswith(EVIDENCE) else name.partition("_")[0]
+        for name in changed_hashes(old.versions, new.versions)
     ]
     return Turn(
         id=new.id,

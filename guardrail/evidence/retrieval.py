@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
@@ -48,6 +49,7 @@ class Knowledge(NamedTuple):
         wider: Names of the places that hold a triple's value, by its id, nearest first.
         source: ``graph``, ``retriever``, ``files`` of the settings, or ``caller`` where the
             evidence came with the call.
+        files: Hashes of the contents of the files of the settings, by file name.
     """
 
     entities: tuple[LinkedEntity, ...] = ()
@@ -57,6 +59,7 @@ class Knowledge(NamedTuple):
     left_out: int = 0
     wider: Mapping[str, tuple[str, ...]] = NO_NAMES
     source: str = "graph"
+    files: Mapping[str, str] = MappingProxyType({})
 
     @property
     def other_names(self) -> dict[str, tuple[str, ...]]:

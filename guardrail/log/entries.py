@@ -31,6 +31,7 @@ __all__ = [
     "RecordFilter",
     "Redact",
     "ScoreBound",
+    "changed_hashes",
     "fingerprints",
     "from_json",
     "record_of",
@@ -41,6 +42,8 @@ __all__ = [
 
 HASHES = ("graph_snapshot", "judge_hash", "policy_hash")
 """Names of the hashes among an answer's versions."""
+EVIDENCE = "evidence:"
+"""Precedes the names of evidence files among an answer's versions; the values are hashes."""
 BOUND = re.compile(r"\s*(?P<name>[\w.]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>[-+.\deE]+)\s*")
 
 LOST: Mapping[str, str] = MappingProxyType({"candidate": "lost"})
@@ -222,9 +225,13 @@ def tagged_lost() -> bool:
 
 
 def fingerprints(
-    versions: Mapping[str, str], graph: object, policy: Policy, judge: object = None
+    versions: Mapping[str, str],
+    graph: object,
+    policy: Policy,
+    judge: object = None,
+    files: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Short hashes of the graph, judge and policy that gave a verdict; every record has them.
+    """Short hashes of graph, judge, policy and files that gave a verdict; every record has them.
 
     Args:
         versions: Names of the parts.
@@ -233,14 +240,26 @@ def fingerprints(
         policy: The policy.
         judge: The judge. One without ``snapshot``, such as a language model behind an address, is
             distinguished from others only by its name.
+        files: Hashes of the evidence files of the settings, by name.
     """
-    found = {"policy_hash": _hash(policy.model_dump_json())}
+    found = {f"{EVIDENCE}{name}": content for name, content in files.items()}
+    found["policy_hash"] = _hash(policy.model_dump_json())
     if name := versions.get("judge"):
         second = versions.get("second_judge")
         found["judge_hash"] = _hash(f"{name} {_snapshot(judge)}{f' {second}' if second else ''}")
     if state := _snapshot(graph):
         found["graph_snapshot"] = state
     return found
+
+
+def changed_hashes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the hashes that differ between the versions of two answers.
+
+    Evidence files are compared if both answers were judged by some.
+    """
+    files = [[name for name in one if name.startswith(EVIDENCE)] for one in (before, after)]
+    names = (*HASHES, *(sorted({*files[0], *files[1]}) if all(files) else ()))
+    return tuple(name for name in names if before.get(name) != after.get(name))
 
 
 def _snapshot(part: object) -> str:

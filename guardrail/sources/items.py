@@ -6,7 +6,9 @@ never print more than 80 characters of a value.
 
 from __future__ import annotations
 
+import hashlib
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -23,7 +25,7 @@ from guardrail.sources.tables import MOST_CELLS, Table, few_enough, within_cells
 
 __all__ = [
     "ShortPassages", "ShortTriples", "as_evidence", "evidence_items", "evidence_of_bytes",
-    "evidence_of_files", "evidence_of_item", "inline_evidence",
+    "evidence_of_files", "evidence_of_item", "hashes_of_files", "inline_evidence",
 ]  # fmt: skip
 
 ShortTriples = Annotated[
@@ -162,6 +164,24 @@ def evidence_of_files(
                 cells[path] = _linked(cells[path], column, rows)
     found = (cells[path] if path in cells else Passage.from_file(path) for path in paths)
     return tuple(chain.from_iterable(found)) if paths else None
+
+
+def hashes_of_files(files: Sequence[Path]) -> dict[str, str]:
+    """Short hashes of the contents of files, by name; by path where two have the same name.
+
+    Raises:
+        InputError: A file cannot be read.
+    """
+    names = Counter(path.name for path in files)
+    found = {}
+    for path in files:
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from error
+        found[path.name if names[path.name] == 1 else path.as_posix()] = digest[:16]
+    return found
 
 
 def evidence_of_bytes(data: bytes, name: str) -> tuple[Evidence, ...]:

@@ -77,6 +77,17 @@ def test_changes_since_the_last_run_are_printed() -> None:
     assert evaluate([GOOD, AWARD], *files).exit_code == 0
 
 
+def test_a_changed_evidence_file_of_the_settings_is_named_as_the_cause() -> None:
+    Path("settings.toml").write_text('evidence = ["bikes.csv", "notes.md"]', "utf-8")
+    Path("notes.md").write_text("Riders love it.", "utf-8")
+    row = {"id": "price", "answer": "The Fjell 3 costs 2,490 euros."}
+    files = ("--output", "run.jsonl", "--against", "run.jsonl", "--config", "settings.toml")
+    for price in (2490, 2190):
+        Path("bikes.csv").write_text(f"name,price_eur\nFjell 3,{price}\n", "utf-8")
+        done = evaluate([row], *files)
+    assert "price: supported -> contradicted (changed: bikes.csv)" in done.stdout
+
+
 def test_what_cannot_be_read_is_not_checked_and_does_not_pass() -> None:
     rows = [GOOD, {"id": "odd", "answer": "x", "evidence": [3]}, "{", {"answer": "x", "label": "?"}]
     done = evaluate(rows, "--junit", "eval.xml", "--fail-under", "0.5")
