@@ -27,35 +27,15 @@ from judges.pretrained import libraries
 if TYPE_CHECKING:
     import torch
     from openai import OpenAI
-    from openai.types.completion_choice import Logprobs
     from transformers import Cache, PreTrainedTokenizerBase
 
 __all__ = ["LlamaServerCausalLM", "OpenAICausalLM", "TransformersCausalLM", "create_causal_lm"]
 
-FORCING_BIAS = 1000.0
-"""Logit bias that makes llama.cpp sample a token; reported likelihoods stay unbiased."""
-
-TIMEOUT_S = 60.0
-"""Seconds allowed for one request to a llama.cpp server."""
-
-CONTEXT = 4096
+CONTEXT = 4_096
 """Most tokens of one text, if the model allows as many; the middle of a longer one is cut."""
-CUT_STEP = 256
-"""A prefix is cut by multiples of this, so that texts with one start keep sharing it."""
-PADDING_ON_CPU = 64
-"""Most padding tokens of a batch on a CPU, where more would cost more than another batch."""
-PADDING_SHARE = 0.1
-"""Share of a batch that may be padding in any case."""
-LOGITS_BUDGET_BYTES = 512 * 1024 * 1024
-"""Most memory that the logits of one batch may take; large vocabularies make it bind."""
-TOKEN_BUDGET = 4096
+TOKEN_BUDGET = 4_096
 """Most tokens, padding and repeated starts included, in one batch."""
-CACHED_ROWS = 4
-"""Positions that a CPU normalises at once: few enough for its cache, which saves two thirds."""
-MIN_SHARED = 64
-"""A shorter shared start is cheaper to read again than to keep."""
 
-Pair = tuple[str, str]
 Progress = Callable[[int, int], None]
 
 
@@ -79,12 +59,13 @@ def create_causal_lm(
         ConfigError: The name has no known scheme.
     """
     scheme, _, rest = name.partition(":")
-    if scheme == "transformers" and rest:
-        return TransformersCausalLM(rest, dtype=dtype, progress=progress)
-    if scheme == "openai" and rest:
-        return OpenAICausalLM(rest, base_url=base_url)
-    if scheme == "llama" and rest:
-        return LlamaServerCausalLM(rest)
+    match scheme if rest else "":
+        case "transformers":
+            return TransformersCausalLM(rest, dtype=dtype, progress=progress)
+        case "openai":
+            return OpenAICausalLM(rest, base_url=base_url)
+        case "llama":
+            return LlamaServerCausalLM(rest)
     raise ConfigError(
         f"unknown causal language model {name!r}; use transformers:<model>, openai:<model> "
         "or llama:<server url>"
@@ -121,23 +102,21 @@ class OpenAICausalLM:
         )
         if not reply.choices:
             raise JudgeError(f"{self.name} returned no completion")
-        return self._continuation(reply.choices[0].logprobs, len(prefix))
-
-    def _continuation(self, logprobs: Logprobs | None, prefix_length: int) -> TokenLikelihoods:
-        offsets = logprobs.text_offset if logprobs else None
-        if not logprobs or not offsets or not logprobs.tokens or not logprobs.token_logprobs:
-            raise JudgeError(f"{self.name} returned no log-probabilities of the prompt")
+        found = reply.choices[0].logprobs
+        missing = JudgeError(f"{self.name} returned no log-probabilities of the prompt")
+        if found is None or not (found.tokens and found.token_logprobs and found.text_offset):
+            raise missing
         try:
             # The very first token of a text has no likelihood at such endpoints.
             kept = [
                 (str(token), value)
                 for token, value, offset in zip(
-                    logprobs.tokens, logprobs.token_logprobs, offsets, strict=True
+                    found.tokens, found.token_logprobs, found.text_offset, strict=True
                 )
-                if offset >= prefix_length and value is not None
+                if offset >= len(prefix) and value is not None
             ]
         except (TypeError, ValueError) as error:
-            raise JudgeError(f"{self.name} returned no log-probabilities of the prompt") from error
+            raise missing from error
         values = tuple(_likelihood(self.name, value) for _, value in kept)
         return TokenLikelihoods(tuple(token for token, _ in kept), values)
 
@@ -173,7 +152,8 @@ class LlamaServerCausalLM:
                     "temperature": 0.0,
                     "n_probs": 1,
                     "cache_prompt": True,
-                    "logit_bias": [[token, FORCING_BIAS]],
+                    # Makes it sample the token; reported likelihoods stay unbiased.
+                    "logit_bias": [[token, 1_000.0]],
                 },
             )
             try:
@@ -200,7 +180,7 @@ class LlamaServerCausalLM:
             headers={"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
+            with urllib.request.urlopen(request, timeout=60.0) as reply:
                 return finite_json(reply.read())
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise JudgeError(f"{self.name}: {error}") from error
@@ -275,10 +255,22 @@ class TransformersCausalLM:
             JudgeError: The model cannot be loaded.
         """
         with self._lock:
-            if self._model is None:
-                self._load()
+            if self._model is not None:
+                return
+            torch, transformers = libraries()
+            device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
+            dtype = getattr(torch, self._dtype or _fastest(device))
+            kind = transformers.AutoModelForCausalLM
+            try:
+                self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._model_id)
+                model = kind.from_pretrained(self._model_id, dtype=dtype)
+            except (OSError, ValueError, ImportError) as error:
+                raise JudgeError(
+                    f"cannot load causal language model {self._model_id}: {error}"
+                ) from error
+            self._model = model.to(device).eval()
 
-    def loglikelihoods(self, pairs: Sequence[Pair]) -> list[TokenLikelihoods]:
+    def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
         """Likelihoods of n continuations, each given its prefix; see ``CausalLM``.
 
         Equal pairs are scored once. Prefix and continuation are tokenised apart, so that the
@@ -300,38 +292,20 @@ class TransformersCausalLM:
                     self._progress(done, len(rows))
         return [found[place] for place in inverse]
 
-    def _load(self) -> None:
-        torch, transformers = libraries()
-        device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
-        dtype = self._dtype or _fastest(device)
-        where = self._model_id
-        try:
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(where)
-            kind = transformers.AutoModelForCausalLM
-            model = kind.from_pretrained(where, dtype=getattr(torch, dtype))
-        except (OSError, ValueError, ImportError) as error:
-            raise JudgeError(
-                f"cannot load causal language model {self._model_id}: {error}"
-            ) from error
-        self._model = model.to(device).eval()
-
-    def _encode(self, pairs: Sequence[Pair]) -> list[_Row]:
+    def _encode(self, pairs: Sequence[tuple[str, str]]) -> list[_Row]:
         texts, inverse = distinct([text for pair in pairs for text in pair])
         ids = self._tokenizer(texts, add_special_tokens=False).input_ids if texts else []
         own = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
         limit = min(CONTEXT, own or CONTEXT)
-        start = self._start_token()
+        # The token that opens a text gives even the first word a likelihood.
+        begin, end = self._tokenizer.bos_token_id, self._tokenizer.eos_token_id
+        start = end if begin is None else begin
+        if start is None:
+            raise JudgeError(f"{self._model_id} has neither a begin nor an end of text token")
         return [
-            _fit((start, *ids[inverse[place]]), tuple(ids[inverse[place + 1]]), limit)
+            _fit((int(start), *ids[inverse[place]]), tuple(ids[inverse[place + 1]]), limit)
             for place in range(0, len(inverse), 2)
         ]
-
-    def _start_token(self) -> int:
-        """The token that opens a text, so that even the first word has a likelihood."""
-        for token in (self._tokenizer.bos_token_id, self._tokenizer.eos_token_id):
-            if token is not None:
-                return int(token)
-        raise JudgeError(f"{self._model_id} has neither a begin nor an end of text token")
 
     def _group(
         self, rows: Sequence[_Row], shared: int, places: Sequence[int]
@@ -346,8 +320,10 @@ class TransformersCausalLM:
                 past = self._model.base_model(input_ids=start, use_cache=True).past_key_values
         item = 2 if self._model.dtype.itemsize == 2 else 4
         vocabulary = int(self._model.config.get_text_config().vocab_size)
-        most_kept = max(1, LOGITS_BUDGET_BYTES // (item * vocabulary))
-        most_padding = PADDING_ON_CPU if self._model.device.type == "cpu" else TOKEN_BUDGET
+        # The logits of a batch take at most 512 MiB; large vocabularies make that bind.
+        most_kept = max(1, 512 * 2**20 // (item * vocabulary))
+        # On a CPU more padding would cost more than another batch.
+        most_padding = 64 if self._model.device.type == "cpu" else TOKEN_BUDGET
         for batch in _batches(rows, places, most_kept, most_padding):
             rests = [_Row(rows[p].prefix[shared:], rows[p].continuation) for p in batch]
             yield batch, self._score(rests, past)
@@ -399,7 +375,8 @@ def _chosen_likelihoods(logits: torch.Tensor, targets: torch.Tensor) -> torch.Te
     import torch
 
     chosen = logits.gather(1, targets[:, None])[:, 0].float()
-    step = CACHED_ROWS if logits.device.type == "cpu" else max(1, len(logits))
+    # Few positions fit into the cache of a CPU, which saves two thirds of the time.
+    step = 4 if logits.device.type == "cpu" else max(1, len(logits))
     for at in range(0, len(logits), step):
         part = logits[at : at + step]
         highest = part.amax(-1, keepdim=True).float()
@@ -432,7 +409,7 @@ def _shared_starts(rows: Sequence[_Row], places: Sequence[int]) -> list[tuple[in
         if groups:
             shared, members = groups[-1]
             common = _common(rows[members[0]].prefix[:shared], own)
-            if common >= max(MIN_SHARED, shared / 2):
+            if common >= max(64, shared / 2):  # shorter starts are cheaper to read again
                 groups[-1] = (common, [*members, place])
                 continue
         groups.append((len(own), [place]))
@@ -457,7 +434,7 @@ def _batches(
         tokens = (len(batch) + 1) * length
         padding = tokens - length - filled
         full = tokens > TOKEN_BUDGET or kept + own > most_kept
-        if batch and (full or padding > max(most_padding, PADDING_SHARE * tokens)):
+        if batch and (full or padding > max(most_padding, 0.1 * tokens)):
             yield batch
             batch, kept, filled = [], 0, 0
         batch.append(place)
@@ -475,7 +452,8 @@ def _fit(prefix: tuple[int, ...], continuation: tuple[int, ...], limit: int) -> 
     continuation = continuation[: limit - 1]
     over = len(prefix) + len(continuation) - limit
     if over > 0:
-        step = min(CUT_STEP, max(1, limit // 4))
+        # Cut by multiples of a step, so that texts with one start keep sharing it.
+        step = min(256, max(1, limit // 4))
         cut = min(len(prefix) - 1, -(-over // step) * step)
         prefix = (prefix[0], *prefix[1 + cut :])
     return _Row(prefix, continuation)

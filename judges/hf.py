@@ -46,26 +46,7 @@ __all__ = [
     "t5_true",
 ]
 
-ALL_CHARS = 1_000_000
-"""Characters of evidence, read in chunks: more than is ever chosen for a sentence."""
-
-DEFAULT_LENGTH = 512
-"""Tokens, for models whose configuration names no limit."""
-
-CHUNK = 4_096
-"""Pairs that are tokenised while the device computes earlier ones."""
-
-WORDS_AND_SIGNS = re.compile(r"\w+|[^\w\s]")
-CLASSIFIER = partial(load_pretrained, kind="AutoModelForSequenceClassification")
 SEQ2SEQ = partial(load_pretrained, kind="AutoModelForSeq2SeqLM")
-
-_LABELS: Mapping[str, str] = {
-    "neither": r"not?[\s_-]*entail|non[\s_-]*entail",
-    "entailment": r"entail|support",
-    "neutral": r"neutral|not[\s_-]*enough|nei\b|unrelated",
-    "contradiction": r"contra|refut",
-}
-"""Patterns of labels; the first that matches counts."""
 
 
 class InputForm(NamedTuple):
@@ -92,10 +73,10 @@ class InputForm(NamedTuple):
     template: str = ""
     chunk: int = 0
     counted: Literal["tokens", "words", "words and signs"] = "words"
-    longest: int = DEFAULT_LENGTH
+    longest: int = 512
     joint: str | None = None
     even: bool = False
-    load: Loader = CLASSIFIER
+    load: Loader = partial(load_pretrained, kind="AutoModelForSequenceClassification")
     answer: Literal["labels", "first token", "next token"] = "labels"
     support: int = 1
     budget: int = 16_384
@@ -122,16 +103,6 @@ FORMS: Mapping[str, InputForm] = {
     ),
 }  # fmt: skip
 """Forms by the last part of a model's id. HHEM's own code reads any document at once."""
-
-_ALIGNSCORE = InputForm(
-    "{document}{end}{end}{claim}", 350, "words", 512, even=True, support=0, budget=32_768
-)
-"""AlignScore as its mode ``nli_sp`` (section 3.3): the first of three labels is *aligned*."""
-
-_TRUE = InputForm(
-    "premise: {document} hypothesis: {claim}", 1_500, "words", 2_048, load=SEQ2SEQ,
-    answer="next token", evidence_chars=None,
-)  # fmt: skip
 
 _NLI = InputForm(budget=32_768, evidence_chars=None)
 """The budget fills a large GPU and takes under 2 GB for roberta-large."""
@@ -171,7 +142,7 @@ class HFJudge(TorchModel):
         self._form = form
         self._labels = labels
         self._inspect = inspect
-        self._columns: dict[str, int] = {} if form is _NLI else {"entailment": form.support}
+        self._columns: dict[str, int] = {"entailment": form.support} if form.template else {}
         self._longest = form.longest
         self._segments = False
         self._prefix: Sequence[int] = ()
@@ -180,11 +151,11 @@ class HFJudge(TorchModel):
     @property
     def traits(self) -> NLITraits:
         """Its abilities; those of a classifier are known once it is loaded."""
-        chars = self._form.evidence_chars
-        if chars is not None:
-            return NLITraits(ALL_CHARS, tells_contradiction=False, evidence_chars=chars)
-        two = "neither" in self._columns
-        return NLITraits(tells_contradiction=self._form is _NLI and not two)
+        form, two_labels = self._form, "neither" in self._columns
+        if form.evidence_chars is None:
+            return NLITraits(tells_contradiction=not form.template and not two_labels)
+        # Premises of any length are read in chunks.
+        return NLITraits(1_000_000, tells_contradiction=False, evidence_chars=form.evidence_chars)
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; see ``NLIJudge``."""
@@ -199,7 +170,7 @@ class HFJudge(TorchModel):
         if self._inspect:
             _refuse(self._id, own_labels=self._labels is not None)
         model, tokenizer = self._form.load(self._id, device=device, dtype=dtype)
-        if self._form is _NLI:
+        if not self._form.template:
             known = cast("dict[int, str]", model.config.id2label or {})
             self._columns = label_columns(dict(enumerate(self._labels)) if self._labels else known)
             self._longest = _longest(model.config, tokenizer)
@@ -210,17 +181,24 @@ class HFJudge(TorchModel):
 
     def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         if self._form.answer == "next token":
-            return _next_logits(model, inputs, self._prefix)[:, list(self._answers)]
+            import torch
+
+            said = [model.config.decoder_start_token_id, *self._prefix]
+            start = torch.tensor([said], device=inputs["input_ids"].device)
+            inputs["decoder_input_ids"] = start.expand(len(inputs["input_ids"]), -1)
+            spoken: Tensor = model(**inputs, use_cache=False).logits[:, -1]
+            return spoken[:, list(self._answers)]
         logits: Tensor = model(**inputs).logits
         return logits[:, 0, :2] if self._form.answer == "first token" else logits
 
     def _prepared(self, pairs: Sequence[Pair]) -> Iterator[Prepared]:
         """Chunks of pairs as token sequences, tokenised in another thread one chunk ahead."""
         prepare = self._documents if self._form.template else self._windows
+        size = 4_096
         with ThreadPoolExecutor(1, thread_name_prefix="tokenize") as pool:
             waiting: deque[Future[Prepared]] = deque()
-            for start in range(0, len(pairs), CHUNK):
-                waiting.append(pool.submit(prepare, pairs[start : start + CHUNK]))
+            for start in range(0, len(pairs), size):
+                waiting.append(pool.submit(prepare, pairs[start : start + size]))
                 if len(waiting) > 1:
                     yield waiting.popleft().result()
             while waiting:
@@ -236,16 +214,13 @@ class HFJudge(TorchModel):
                 neutral=values.get("neutral", values.get("neither", 1 - entailed)),
                 contradiction=values.get("contradiction", 0.0),
             )
-            if owner not in best or self._decided(found) > self._decided(best[owner]):
+            if owner not in best or found.neutral < best[owner].neutral:
                 best[owner] = found
         weakest: dict[int, NLIScores] = {}
         for (number, _), found in best.items():
             if number not in weakest or found.entailment < weakest[number].entailment:
                 weakest[number] = found
         return [weakest[number] for number in range(chunk.count)]
-
-    def _decided(self, scores: NLIScores) -> float:
-        return scores.entailment if self._form.template else -scores.neutral
 
     # --- Pairs in windows ---
 
@@ -299,7 +274,7 @@ class HFJudge(TorchModel):
             return [len(ids) for ids in self._ids(sentences)]
         if self._form.counted == "words":
             return [len(text.split()) for text in sentences]
-        return [len(WORDS_AND_SIGNS.findall(text)) for text in sentences]
+        return [len(re.findall(r"\w+|[^\w\s]", text)) for text in sentences]
 
     def _readings(self, document: str, claim: str) -> list[list[int]]:
         """Token ids of a chunk with a claim; in halves of the chunk if they are too long.
@@ -321,13 +296,19 @@ class HFJudge(TorchModel):
 
 
 def alignscore(model: str, **options: Unpack[Options]) -> HFJudge:
-    """AlignScore, whose two checkpoints share a repository: a name may end in the size."""
-    size = "base" if model.lower().endswith("alignscore-base") else "large"
-    if model.lower().endswith(f"alignscore-{size}"):
-        model = model[: -len(size) - 1]
-    form = _ALIGNSCORE._replace(load=partial(load_alignscore, size=size))
-    judge = HFJudge(model, form, **options)
-    judge.name += f"-{size}"
+    """AlignScore in its mode ``nli_sp`` (section 3.3), whose first label is *aligned*.
+
+    Two checkpoints share a repository: a name may end in the size.
+    """
+    repository, _, size = model.rpartition("-")
+    if not repository.lower().endswith("alignscore"):
+        repository, size = model, "large"
+    form = InputForm(
+        "{document}{end}{end}{claim}", 350, even=True, support=0, budget=32_768,
+        load=partial(load_alignscore, size=size.lower()),
+    )  # fmt: skip
+    judge = HFJudge(repository, form, **options)
+    judge.name += f"-{size.lower()}"
     return judge
 
 
@@ -342,7 +323,11 @@ def t5_true(model: str, **options: Unpack[Options]) -> HFJudge:
     The papers generate text with an 11B T5, one pair at a time. One decoder step gives the same
     answer: the logits of "1" and "0" as first token.
     """
-    return HFJudge(model, _TRUE, kind="t5-true", **options)
+    form = InputForm(
+        "premise: {document} hypothesis: {claim}", 1_500, "words", 2_048, load=SEQ2SEQ,
+        answer="next token", evidence_chars=None,
+    )  # fmt: skip
+    return HFJudge(model, form, kind="t5-true", **options)
 
 
 KNOWN: Mapping[str, Callable[..., TorchModel]] = {
@@ -378,9 +363,15 @@ def label_columns(id2label: Mapping[int, str]) -> dict[str, int]:
     Raises:
         JudgeError: The labels are not those of an NLI model.
     """
+    patterns = {  # the first that matches counts
+        "neither": r"not?[\s_-]*entail|non[\s_-]*entail",
+        "entailment": r"entail|support",
+        "neutral": r"neutral|not[\s_-]*enough|nei\b|unrelated",
+        "contradiction": r"contra|refut",
+    }
     columns: dict[str, int] = {}
     for column, label in id2label.items():
-        matching = (name for name, pattern in _LABELS.items() if re.search(pattern, label, re.I))
+        matching = (name for name, pattern in patterns.items() if re.search(pattern, label, re.I))
         if (name := next(matching, None)) is not None:
             if name in columns:
                 raise JudgeError(f"two labels of {dict(id2label)} mean {name}")
@@ -412,19 +403,6 @@ def answer_tokens(
     return list(zero[:place]), (zero[place], one[place])
 
 
-def _next_logits(
-    model: PreTrainedModel, inputs: dict[str, Tensor], prefix: Sequence[int]
-) -> Tensor:
-    """Logits of the token that a T5 model says after a prefix, over its vocabulary, [n, v]."""
-    import torch
-
-    device = inputs["input_ids"].device
-    start = torch.tensor([[model.config.decoder_start_token_id, *prefix]], device=device)
-    start = start.expand(len(inputs["input_ids"]), -1)
-    logits: Tensor = model(**inputs, decoder_input_ids=start, use_cache=False).logits
-    return logits[:, -1]
-
-
 def _find(whole: Sequence[int], part: Sequence[int], start: int) -> int:
     for place in range(start, len(whole) - len(part) + 1):
         if list(whole[place : place + len(part)]) == list(part):
@@ -440,17 +418,7 @@ def _longest(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> in
         # RoBERTa's position table begins after the padding id and holds that many less.
         shifted = "roberta" in getattr(config, "model_type", "")
         limits.append(int(positions) - (config.pad_token_id + 1 if shifted else 0))
-    return min([limit for limit in limits if limit < 1_000_000] or [DEFAULT_LENGTH])
-
-
-_REFUSED = {
-    "ForTokenClassification": "marks words; of such models those of LettuceDetect are known",
-    "ForCausalLM": "is a language model; serve it behind an OpenAI-compatible endpoint and write "
-    "chat:MODEL",
-    "ForConditionalGeneration": "writes text; if it was trained to say 1 for entailment and 0 "
-    "otherwise, write t5-true:MODEL",
-}
-"""Models with other heads, by the end of their architecture's name."""
+    return min((limit for limit in limits if limit < 1_000_000), default=512)
 
 
 def _refuse(model: str, *, own_labels: bool) -> None:
@@ -466,7 +434,14 @@ def _refuse(model: str, *, own_labels: bool) -> None:
         model.rpartition("/")[2].casefold(), _BY_FOLDED, n=1, cutoff=0.8
     )
     near = f"; did you mean {_BY_FOLDED[close[0]]!r}?" if close else ""
-    for end, reason in _REFUSED.items():
+    other_heads = {
+        "ForTokenClassification": "marks words; of such models those of LettuceDetect are known",
+        "ForCausalLM": "is a language model; serve it behind an OpenAI-compatible endpoint and "
+        "write chat:MODEL",
+        "ForConditionalGeneration": "writes text; if it was trained to say 1 for entailment and 0 "
+        "otherwise, write t5-true:MODEL",
+    }
+    for end, reason in other_heads.items():
         if head.endswith(end):
             raise JudgeError(f"{model!r} ({head}) {reason}{near}")
     if config.get("auto_map"):

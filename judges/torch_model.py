@@ -138,6 +138,8 @@ class TorchRunner:
     def _inputs(
         self, batch: Sequence[int], sequences: Sequence[Sequence[int]], borders: Sequence[int]
     ) -> dict[str, Tensor]:
+        import torch
+
         width = max(len(sequences[i]) for i in batch)
         ids = np.full((len(batch), width), self._pad, np.int64)
         mask = np.zeros_like(ids)
@@ -150,15 +152,11 @@ class TorchRunner:
         arrays = {"input_ids": ids, "attention_mask": mask}
         if borders:
             arrays["token_type_ids"] = types
-        return {name: self._to_device(array) for name, array in arrays.items()}
-
-    def _to_device(self, array: NDArray[np.int64]) -> Tensor:
-        import torch
-
-        tensor = torch.from_numpy(array)
-        if self._device.type != "cuda":
-            return tensor.to(self._device)
-        return tensor.pin_memory().to(self._device, non_blocking=True)
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        on_gpu = self._device.type == "cuda"
+        if on_gpu:
+            tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
+        return {name: t.to(self._device, non_blocking=on_gpu) for name, t in tensors.items()}
 
 
 class Options(TypedDict, total=False):
