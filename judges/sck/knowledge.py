@@ -37,18 +37,7 @@ __all__ = [
     "verified",
 ]
 
-DESCRIPTION_FACTS = 5
-"""Facts that describe an entity without a description in the graph."""
-
-MAX_TRIPLES = 8
-"""Triples in the premise of a sentence."""
-
-MAX_PASSAGE_SENTENCES = 3
-"""Sentences of passages in the premise of a sentence."""
-
 UNSUPPORTED = "the evidence supports no claim of the answer"
-
-_WORD = re.compile(r"\w+")
 
 
 class DescribedEntity(NamedTuple):
@@ -90,7 +79,7 @@ def verified(names: Sequence[Name], evidence: Sequence[Evidence]) -> tuple[Named
 def described(item: SCKInput, names: Sequence[Name]) -> list[DescribedEntity]:
     """The linked entities among an answer's names, with the graph's description of each.
 
-    An entity without a description is described by its first facts; one without facts is left
+    An entity without a description is described by its first five facts; one without facts is left
     out.
     """
     wanted = {name.entity_id for name in names if name.entity_id}
@@ -105,7 +94,7 @@ def described(item: SCKInput, names: Sequence[Name]) -> list[DescribedEntity]:
             if isinstance(entry, Triple)
             and (entry.subject_id == entity.id or fold(entry.subject) == fold(entity.label))
         ]
-        about = entity.description or ", ".join(facts[:DESCRIPTION_FACTS])
+        about = entity.description or ", ".join(facts[:5])
         if about:
             found[entity.id] = DescribedEntity(entity.id, entity.label, f"{entity.label}, {about}")
     return list(found.values())
@@ -113,7 +102,7 @@ def described(item: SCKInput, names: Sequence[Name]) -> list[DescribedEntity]:
 
 def jaccard(left: str, right: str) -> float:
     """Shared words over all words, case folded; 0 where neither has a word."""
-    first, second = (set(_WORD.findall(text.casefold())) for text in (left, right))
+    first, second = (set(re.findall(r"\w+", text.casefold())) for text in (left, right))
     return len(first & second) / len(first | second) if first | second else 0.0
 
 
@@ -211,13 +200,6 @@ def _attribution(item: SCKInput, verdicts: tuple[SentenceVerdict, ...]) -> tuple
 
 # --- KG-AttrScore (SCK 2.1.3) -------------------------------------------------------------------
 
-VALUES = {
-    Category.SUPPORTIVE: 1,
-    Category.PARTIALLY_SUPPORTIVE: 0,
-    Category.IRRELEVANT: 0,
-    Category.CONTRADICTORY: -1,
-}
-SUPPORT = {Category.SUPPORTIVE: 1.0, Category.PARTIALLY_SUPPORTIVE: 0.5}
 NAMES = {1: "attributable", 0: "extrapolatory", -1: "contradictory"}
 
 
@@ -233,7 +215,12 @@ def _verdict(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVerdic
     if sentence.category is None:
         none = "extrapolatory: it makes no claim to check"
         return SentenceVerdict(text=sentence.text, value=0, support=None, rationale=none)
-    value = VALUES[sentence.category]
+    value, support = {
+        Category.SUPPORTIVE: (1, 1.0),
+        Category.PARTIALLY_SUPPORTIVE: (0, 0.5),
+        Category.IRRELEVANT: (0, 0.0),
+        Category.CONTRADICTORY: (-1, 0.0),
+    }[sentence.category]
     cited = set(sentence.citations)
     triples = [item for item in evidence if isinstance(item, Triple) and item.citation in cited]
     against = [
@@ -252,7 +239,7 @@ def _verdict(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVerdic
     return SentenceVerdict(
         text=sentence.text,
         value=value,
-        support=SUPPORT.get(sentence.category, 0.0),
+        support=support,
         rationale=f"{NAMES[value]}: {why}",
         triples=named,
     )

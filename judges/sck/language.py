@@ -29,21 +29,6 @@ __all__ = [
     "score_content",
 ]
 
-OPENING_CHARS = 1_000
-"""Characters in which verbs and pronouns are counted; their shares hardly change beyond."""
-
-MAX_CHARS = 20_000
-"""Characters in which names are recognised."""
-
-NOT_NAMES = frozenset({"CARDINAL", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
-"""Entity types of the tagger that are never nodes of a graph."""
-
-MOST_SUBJECTS = 10
-"""Most subjects of the evidence that count as key entities."""
-
-_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
-_SPACE = re.compile(r"\s+")
-
 
 class Reading(NamedTuple):
     """Counts over one text.
@@ -68,6 +53,8 @@ class Reading(NamedTuple):
 def read(texts: Sequence[str]) -> list[Reading]:
     """Read n texts (plain or Markdown) with spaCy's small English tagger and entity recogniser.
 
+    Names are recognised in the first 20,000 characters.
+
     Raises:
         JudgeError: The English pipeline is not installed.
     """
@@ -75,7 +62,7 @@ def read(texts: Sequence[str]) -> list[Reading]:
         pipeline = load_english("parser", "lemmatizer", "attribute_ruler")
     except ConfigError as error:
         raise JudgeError(str(error)) from None
-    docs = run_pipeline(pipeline, [text[:MAX_CHARS] for text in texts])
+    docs = run_pipeline(pipeline, [text[:20_000] for text in texts])
     return [reading_of(text, doc) for text, doc in zip(texts, docs, strict=True)]
 
 
@@ -84,7 +71,7 @@ def reading_of(text: str, doc: Doc) -> Reading:
     tenses: Counter[str] = Counter()
     persons: Counter[str] = Counter()
     for token in doc:
-        if token.idx >= OPENING_CHARS:
+        if token.idx >= 1_000:  # the shares of tenses and persons hardly change beyond
             break
         if _imperative(token):
             tenses["present"] += 1
@@ -98,12 +85,13 @@ def reading_of(text: str, doc: Doc) -> Reading:
             first, second = _words("first_persons"), _words("second_persons")
             low = token.lower_
             persons["1st" if low in first else "2nd" if low in second else "3rd"] += 1
+    never_nodes = ("CARDINAL", "ORDINAL", "PERCENT", "QUANTITY", "TIME")
     names = tuple(
         Mention(text=span.text, start=span.start_char, end=span.end_char, ner=span.label_)
         for span in doc.ents
-        if span.label_ not in NOT_NAMES and any(letter.isalpha() for letter in span.text)
+        if span.label_ not in never_nodes and any(letter.isalpha() for letter in span.text)
     )
-    words = len(_WORD.findall(text))
+    words = len(re.findall(r"[^\W_]+(?:['’.-][^\W_]+)*", text))
     return Reading(words, dict(tenses), dict(persons), names, in_english(text))
 
 
@@ -146,7 +134,7 @@ class Name(NamedTuple):
 
 def fold(text: str) -> str:
     """Fold case and white space; drop a leading article and a trailing ``'s``."""
-    return _edges().sub("", _SPACE.sub(" ", text.strip()).casefold())
+    return _edges().sub("", re.sub(r"\s+", " ", text.strip()).casefold())
 
 
 @cache
@@ -220,7 +208,7 @@ def key_names(
     names = [
         name for name in names if name.entity_id is not None or not any(map(name.same_as, found))
     ]
-    if names or found or not 1 <= len(subjects) <= MOST_SUBJECTS:
+    if names or found or not 1 <= len(subjects) <= 10:
         return [*names, *found], "question"
     return list(subjects.values()), "evidence"
 

@@ -41,11 +41,6 @@ __all__ = ["SCKScorer", "total"]
 ANSWER_CHARS = 250
 """The opening of an answer shows its intent; reading no more bounds the time."""
 
-ROWS_PER_PASS = 256
-"""Answers encoded together: enough for all cores, few enough for the encoder's memory."""
-
-NO_INTENT: Mapping[str, float] = {Intent.NONE.value: 1.0}
-
 
 class SCKScorer:
     """Scores answers by structure, content and knowledge (SCK eq. 5).
@@ -97,8 +92,9 @@ class SCKScorer:
             JudgeError: The encoder failed, or the English pipeline is missing.
         """
         reports: list[SCKReport] = []
-        for first in range(0, len(batch), ROWS_PER_PASS):
-            reports += self._pass(batch[first : first + ROWS_PER_PASS], docs or {})
+        size = 256  # enough for all cores, few enough for the encoder's memory
+        for first in range(0, len(batch), size):
+            reports += self._pass(batch[first : first + size], docs or {})
         return reports
 
     def _pass(self, batch: Sequence[SCKInput], docs: Mapping[str, Doc]) -> list[SCKReport]:
@@ -123,7 +119,7 @@ class SCKScorer:
             structure = score_structure(
                 item.answer,
                 reading,
-                asked.get(item.question, NO_INTENT),
+                asked.get(item.question, {Intent.NONE: 1.0}),
                 answered[row],
                 self._settings.features,
             )

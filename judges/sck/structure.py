@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
@@ -62,53 +63,52 @@ class Expectation(NamedTuple):
     format_name: str
 
 
-SHORT, MODERATE, LONG = 15, 60, 400
-"""Least words of a short and of a moderate answer, and most words of a long one. The paper gives
-no numbers; these are a sentence, a paragraph and a page."""
-
-MODERATE_END = 200
-"""Most words of a moderate answer: about two paragraphs."""
-
 ENOUGH_KEYWORDS = 2
 """Distinct keywords for the full score."""
 
-LAYOUT_SCORES: Mapping[Intent, tuple[float, ...]] = {
-    Intent.INSTRUCTION: (1.0, 0.7, 0.3, 0.3, 0.5, 0.4, 0.4, 0.5),
-    Intent.REASON: (0.5, 0.5, 0.5, 0.5, 0.7, 1.0, 1.0, 0.2),
-    Intent.EVIDENCE: (0.5, 0.5, 0.5, 0.5, 0.9, 1.0, 0.6, 0.2),
-    Intent.COMPARISON: (0.3, 0.7, 1.0, 0.6, 0.5, 0.4, 0.3, 0.2),
-    Intent.EXPERIENCE: (0.3, 0.4, 0.5, 0.5, 1.0, 0.9, 0.6, 0.2),
-    Intent.DEBATE: (0.1, 0.4, 0.6, 1.0, 0.7, 0.5, 0.3, 0.2),
-    Intent.FACTOID: (0.3, 0.5, 0.5, 0.5, 0.5, 0.8, 1.0, 0.2),
-    Intent.NONE: (0.8, 0.8, 0.8, 0.8, 1.0, 1.0, 1.0, 0.5),
-}
-"""Score of each layout by intent, in the order of ``Format``: steps, list, sides, points,
-paragraphs, one paragraph, sentences, code. Broken and empty layouts score 0."""
 
-_BRIEF, _FULL = (SHORT, MODERATE_END), (MODERATE, LONG)
-_NOW_OR_PAST = ("present", "past")
-_FORMS: Mapping[Intent, tuple[tuple[int, int], tuple[str, ...], tuple[str, ...], str]] = {
-    Intent.INSTRUCTION: (_BRIEF, ("present", "future"), ("2nd",), "step-by-step list"),
-    Intent.REASON: (_BRIEF, _NOW_OR_PAST, ("3rd", "2nd"), "sentences, short paragraph"),
-    Intent.EVIDENCE: (_FULL, ("past",), ("3rd",), "paragraph"),
-    Intent.COMPARISON: ((MODERATE, MODERATE_END), _NOW_OR_PAST, ("3rd",), "side-by-side list"),
-    Intent.EXPERIENCE: (_FULL, ("past",), ("1st",), "paragraphs"),
-    Intent.DEBATE: (_FULL, _NOW_OR_PAST, ("1st", "3rd"), "point-counterpoint paragraphs"),
-    Intent.FACTOID: ((1, MODERATE), _NOW_OR_PAST, ("3rd",), "sentences"),
-    Intent.NONE: ((1, LONG), (*_NOW_OR_PAST, "future"), ("1st", "2nd", "3rd"), "any, unbroken"),
-}
-"""Length, tenses, persons and layout of Table 2, with two more rows: factoid, and no intent."""
-
-
-def _expectation(intent: Intent) -> Expectation:
-    length, tenses, persons, layout = _FORMS[intent]
+def _expectation(
+    intent: Intent,
+    length: tuple[int, int],
+    tenses: str,
+    persons: str,
+    layout: str,
+    scores: tuple[float, ...],
+) -> Expectation:
     keywords = tuple(lexicon("intent_words").get(intent.value, ()))
-    scores = dict(zip(Format, (*LAYOUT_SCORES[intent], 0.0, 0.0), strict=True))
-    return Expectation(length, tenses, keywords, persons, scores, layout)
+    formats = dict(zip(Format, (*scores, 0.0, 0.0), strict=True))
+    words = (tuple(tenses.split()), keywords, tuple(persons.split()))
+    return Expectation(length, *words, formats, layout)
 
 
-EXPECTATIONS: Mapping[Intent, Expectation] = {intent: _expectation(intent) for intent in Intent}
-"""Table 2 with graded layouts and the keywords of the lexicon."""
+EXPECTATIONS: Mapping[Intent, Expectation] = {
+    row[0]: _expectation(*row)
+    for row in (
+        (Intent.INSTRUCTION, (15, 200), "present future", "2nd", "step-by-step list",
+         (1.0, 0.7, 0.3, 0.3, 0.5, 0.4, 0.4, 0.5)),
+        (Intent.REASON, (15, 200), "present past", "3rd 2nd", "sentences, short paragraph",
+         (0.5, 0.5, 0.5, 0.5, 0.7, 1.0, 1.0, 0.2)),
+        (Intent.EVIDENCE, (60, 400), "past", "3rd", "paragraph",
+         (0.5, 0.5, 0.5, 0.5, 0.9, 1.0, 0.6, 0.2)),
+        (Intent.COMPARISON, (60, 200), "present past", "3rd", "side-by-side list",
+         (0.3, 0.7, 1.0, 0.6, 0.5, 0.4, 0.3, 0.2)),
+        (Intent.EXPERIENCE, (60, 400), "past", "1st", "paragraphs",
+         (0.3, 0.4, 0.5, 0.5, 1.0, 0.9, 0.6, 0.2)),
+        (Intent.DEBATE, (60, 400), "present past", "1st 3rd", "point-counterpoint paragraphs",
+         (0.1, 0.4, 0.6, 1.0, 0.7, 0.5, 0.3, 0.2)),
+        (Intent.FACTOID, (1, 60), "present past", "3rd", "sentences",
+         (0.3, 0.5, 0.5, 0.5, 0.5, 0.8, 1.0, 0.2)),
+        (Intent.NONE, (1, 400), "present past future", "1st 2nd 3rd", "any, unbroken",
+         (0.8, 0.8, 0.8, 0.8, 1.0, 1.0, 1.0, 0.5)),
+    )
+}  # fmt: skip
+"""Table 2 with the keywords of the lexicon and two more rows: factoid, and no intent.
+
+Each row has least and most words, tenses, persons, and the layout with a score for each ``Format``
+but broken and empty ones, which score 0. The paper gives no numbers of words: a short answer starts
+at 15 (a sentence), a moderate one has 60 to 200 (a paragraph or two), a long one at most 400 (a
+page).
+"""
 
 
 class _Row(NamedTuple):
@@ -239,27 +239,19 @@ class Layout(NamedTuple):
     signs: tuple[str, ...]
 
 
-class _Line(NamedTuple):
-    """A line by its marker: ``number``, ``bullet``, ``row``, ``heading``, ``text``."""
-
-    kind: str
-    number: int
-    text: str
-
-
-FEW_SENTENCES = 2
-"""Most sentences of a text that is not yet a paragraph."""
-
-_FENCES = ("```", "~~~")
-_NUMBER = re.compile(
-    r"\s*(?:\*\*)?(?:step\s+)?\(?(\d{1,3})(?:[.):](?:\*\*)?|\*\*[.):]?)\s+", re.IGNORECASE
+_MARKERS = (
+    ("rule", re.compile(r"\s*\|([\s|:=_*-]*)\|\s*$")),
+    ("row", re.compile(r"(\s*\|.*\|\s*)$")),
+    (
+        "number",
+        re.compile(r"(?i)\s*(?:\*\*)?(?:step\s+)?\(?(\d{1,3})(?:[.):](?:\*\*)?|\*\*[.):]?)\s+"),
+    ),
+    ("nested bullet", re.compile(r"\s{2,}[-*+•‣◦–]\s+(.*)")),
+    ("bullet", re.compile(r"\s*[-*+•‣◦–]\s+(.*)")),
+    ("rule", re.compile(r"([\s|:=_*-]*)$")),
+    ("heading", re.compile(r"(\s*#{1,6}\s+|\s*\*\*[^*]+\*\*:?\s*$|[^.!?]{1,60}:\s*$)")),
 )
-_BULLET = re.compile(r"\s*[-*+•‣◦–]\s+")
-_ROW = re.compile(r"\s*\|.*\|\s*$")
-_RULE = re.compile(r"[\s|:=_*-]*$")
-_HEADING = re.compile(r"\s*#{1,6}\s+|\s*\*\*[^*]+\*\*:?\s*$|[^.!?]{1,60}:\s*$")
-_LABEL = re.compile(r"(?:\*\*)?([A-Z0-9][^:*]{0,40}?)(?:\*\*)?:(?:\*\*)?\s+\S")
-_SENTENCE = re.compile(r"[.!?][\"”’')*_]*(?=\s|$)")
+"""Kinds of lines by their markers, with what is read of each; the first that matches counts."""
 
 
 def detect(answer: str) -> Layout:
@@ -271,7 +263,7 @@ def detect(answer: str) -> Layout:
     prose = _without_code(answer)
     if not prose.strip():
         return Layout(Format.CODE, ("only code",)) if answer.strip() else Layout(Format.EMPTY, ())
-    listed = _list_layout(prose, [_line(line) for line in prose.splitlines() if line.strip()])
+    listed = _list_layout(prose)
     if listed is not None:
         return listed
     first, second = _cue("points_for").search(prose), _cue("points_against").search(prose)
@@ -283,43 +275,34 @@ def detect(answer: str) -> Layout:
             return Layout(Format.POINT_COUNTERPOINT, (f"a paragraph opens with {counter[0]!r}",))
     if len(paragraphs) > 1:
         return Layout(Format.PARAGRAPHS, (f"{len(paragraphs)} paragraphs",))
-    sentences = max(1, len(_SENTENCE.findall(prose)))
-    kind = Format.SENTENCES if sentences <= FEW_SENTENCES else Format.PARAGRAPH
+    sentences = max(1, len(re.findall(r"[.!?][\"”’')*_]*(?=\s|$)", prose)))
+    kind = Format.SENTENCES if sentences <= 2 else Format.PARAGRAPH
     return Layout(kind, (f"{sentences} sentences in one paragraph",))
 
 
 def _without_code(answer: str) -> str:
     """Replace each block of code by a blank line; an unclosed block extends to the end."""
     kept: list[str] = []
-    inside = False
+    inside, fences = False, ("```", "~~~")
     for line in answer.split("\n"):
         if inside:
-            inside = line.strip() not in _FENCES
+            inside = line.strip() not in fences
             continue
-        inside = line.lstrip().startswith(_FENCES)
+        inside = line.lstrip().startswith(fences)
         kept.append("" if inside else line)
     return "\n".join(kept)
 
 
-def _line(line: str) -> _Line:
-    if _ROW.match(line):
-        return _Line("rule" if _RULE.match(line) else "row", 0, line)
-    if number := _NUMBER.match(line):
-        return _Line("number", int(number[1]), line[number.end() :])
-    if bullet := _BULLET.match(line):
-        indent = len(line) - len(line.lstrip())
-        return _Line("nested" if indent >= 2 else "bullet", 0, line[bullet.end() :])
-    if _RULE.match(line):
-        return _Line("rule", 0, line)
-    return _Line("heading" if _HEADING.match(line) else "text", 0, line)
-
-
-def _list_layout(prose: str, lines: list[_Line]) -> Layout | None:
-    rows = [line.text for line in lines if line.kind == "row"]
+def _list_layout(prose: str) -> Layout | None:
+    lines: defaultdict[str, list[str]] = defaultdict(list)
+    for line in filter(str.strip, prose.splitlines()):
+        matches = ((kind, pattern.match(line)) for kind, pattern in _MARKERS)
+        kind, text = next(((kind, match[1]) for kind, match in matches if match), ("text", line))
+        lines[kind].append(text)
+    rows = lines["row"]
     if len(rows) >= 2 and all(row.count("|") >= 3 for row in rows):
         return Layout(Format.SIDE_BY_SIDE, (f"a table of {len(rows)} rows",))
-    numbers = [line.number for line in lines if line.kind == "number"]
-    items = [line.text for line in lines if line.kind == "bullet"]
+    numbers, items = list(map(int, lines["number"])), lines["bullet"]
     if numbers and items:
         return Layout(Format.BROKEN, ("numbers and bullets mixed at one level",))
     # Numbers ascend one by one from 0 or 1; a new list may start again at 1.
@@ -332,10 +315,11 @@ def _list_layout(prose: str, lines: list[_Line]) -> Layout | None:
         return Layout(Format.POINT_COUNTERPOINT, ("a list of points for and against",))
     if numbers:
         return Layout(Format.STEP_LIST, (f"{len(numbers)} numbered lines in order",))
-    labels = {match[1] for item in items if (match := _LABEL.match(item))}
-    headings = sum(line.kind == "heading" for line in lines)
-    if len(labels) >= 2 or headings >= 2:
-        return Layout(Format.SIDE_BY_SIDE, (f"{max(len(labels), headings)} labelled sides",))
+    label = re.compile(r"(?:\*\*)?([A-Z0-9][^:*]{0,40}?)(?:\*\*)?:(?:\*\*)?\s+\S")
+    labels = {match[1] for match in map(label.match, items) if match}
+    sides = max(len(labels), len(lines["heading"]))
+    if sides >= 2:
+        return Layout(Format.SIDE_BY_SIDE, (f"{sides} labelled sides",))
     return Layout(Format.BULLET_LIST, (f"{len(items)} bullets",))
 
 
