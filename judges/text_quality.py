@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import FiniteFloat
 
@@ -33,9 +33,6 @@ __all__ = [
     "quality_prompt",
     "rate_quality",
 ]
-
-CONCURRENCY = 4
-"""Requests under way at once."""
 
 
 class Quality(StrEnum):
@@ -91,65 +88,56 @@ class Rater(Protocol):
         ...
 
 
-_TASK = (
-    "You will be given one question and answer. Your task is to rate the answer on one metric. "
-    "Please make sure you read and understand these instructions carefully. Please keep this "
-    "document open while reviewing, and refer to it as needed."
-)
-
-
-class _Instruction(NamedTuple):
-    criterion: str
-    steps: str
-
-
 _INSTRUCTIONS = {
-    Quality.COHERENCE: _Instruction(
+    Quality.COHERENCE: (
         "the collective quality of all sentences. We align this dimension with the DUC quality "
         "question of structure and coherence whereby the answer should be well-structured and "
         "well-organized. The answer should not just be a heap of related information, but should "
-        "build from sentence to sentence to a coherent body of information about a topic.",
+        "build from sentence to sentence to a coherent body of information about a topic.\n\n"
+        "Evaluation Steps:\n"
         "1. Read the question carefully and identify the main topic and key points.\n"
         "2. Read the answer and compare it to the question. Check if the answer covers the main "
         "topic and key points of the question, and if it presents them in a clear and logical "
-        "order.",
+        "order."
     ),
-    Quality.CONSISTENCY: _Instruction(
+    Quality.CONSISTENCY: (
         "the answer should be consistent with the given knowledge. The answer should also be "
-        "self-consistent, without any contradiction to itself.",
-        "1. Read the question and knowledge carefully.\n"
+        "self-consistent, without any contradiction to itself.\n\n"
+        "Evaluation Steps:\n1. Read the question and knowledge carefully.\n"
         "2. Read the answer and compare it to the knowledge. Check if the answer is consistent "
-        "with the given knowledge.",
+        "with the given knowledge."
     ),
-    Quality.FLUENCY: _Instruction(
+    Quality.FLUENCY: (
         "the answer should be written in fluent language. The answer should use appropriate "
         "vocabulary, grammar, and sentence structures that enable readers or listeners to "
-        "comprehend the content effortlessly.",
-        "1. Read the question carefully.\n"
-        "2. Read the answer and check if the language in the answer is fluent.",
+        "comprehend the content effortlessly.\n\n"
+        "Evaluation Steps:\n1. Read the question carefully.\n"
+        "2. Read the answer and check if the language in the answer is fluent."
     ),
-    Quality.RELEVANCE: _Instruction(
+    Quality.RELEVANCE: (
         "the answer should be relevant to the question. The answer should directly answer the "
-        "question, without providing any irrelevant information.",
-        "1. Read the question carefully.\n"
+        "question, without providing any irrelevant information.\n\n"
+        "Evaluation Steps:\n1. Read the question carefully.\n"
         "2. Read the answer and compare it with the question to check if it fully answers the "
-        "question and has no redundancies.",
+        "question and has no redundancies."
     ),
 }
+"""Criterion and steps of each quality (KaLMA, Tables 11–14)."""
 
 
 def quality_prompt(quality: Quality, item: QualityItem) -> str:
     """The instruction of Tables 11–14 for one quality, with the item to rate."""
-    criterion, steps = _INSTRUCTIONS[quality]
     last = (
         f"3. Assign a score for {quality} on a scale of 1 to 5, where 1 is the lowest and 5 is the "
         "highest based on the Evaluation Criteria."
     )
     knowledge = f"Knowledge: {item.knowledge}\n" if quality is Quality.CONSISTENCY else ""
     return (
-        f"Instruction: {_TASK}\n\nEvaluation Criteria:\n{quality.capitalize()} (1-5) - "
-        f"{criterion}\n\nEvaluation Steps:\n{steps}\n{last}\n\n{knowledge}"
-        f"Question: {item.question}\nAnswer: {item.answer}\n\n"
+        "Instruction: You will be given one question and answer. Your task is to rate the answer "
+        "on one metric. Please make sure you read and understand these instructions carefully. "
+        "Please keep this document open while reviewing, and refer to it as needed.\n\n"
+        f"Evaluation Criteria:\n{quality.capitalize()} (1-5) - {_INSTRUCTIONS[quality]}\n{last}\n\n"
+        f"{knowledge}Question: {item.question}\nAnswer: {item.answer}\n\n"
         f"{quality.capitalize()} score, one digit:"
     )
 
@@ -190,7 +178,7 @@ class OpenAIRater:
         with (
             openai_errors(f"rating model {self._model!r}", JudgeError),
             open_client(self._base_url, self._api_key) as client,
-            ThreadPoolExecutor(CONCURRENCY) as pool,
+            ThreadPoolExecutor(4) as pool,
         ):
             return list(pool.map(lambda prompt: self._rate(client, prompt), prompts))
 

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["aggregate", "choose_evidence", "refers_back", "sentence_factuality", "stated"]
 
-CERTAIN = NLIScores(entailment=1.0, neutral=0.0, contradiction=0.0)
-WORD = re.compile(r"[^\W_]+")
-
 Texts = Sequence[tuple[Sequence[str], Sequence[str]]]
 """For each text its sentences and its evidence."""
 Stated = Sequence[Sequence[str | None]]
@@ -65,8 +62,9 @@ def sentence_factuality(
     for text in found:
         judged = []
         for sentence, pieces, piece in text:
+            certain = NLIScores(entailment=1.0, neutral=0.0, contradiction=0.0)
             read = (
-                [(next(scores), item) for item in pieces] if piece is None else [(CERTAIN, piece)]
+                [(next(scores), item) for item in pieces] if piece is None else [(certain, piece)]
             )
             if read:
                 best, chosen = max(read, key=lambda pair: pair[0].entailment)
@@ -178,7 +176,7 @@ def refers_back(sentence: str) -> bool:
     pronouns = lexicon_set("function_words", "third_persons") - pointers
     nameless = calendar_words() | lexicon_set("function_words", "speakers")
     connectives = lexicon_set("function_words", "connectives")
-    words = WORD.findall(sentence)
+    words = re.findall(r"[^\W_]+", sentence)
     folded = [word.casefold() for word in words]
     names = [
         place

@@ -22,10 +22,6 @@ __all__ = [
 ]
 
 
-SPAN_WORDS = 10
-"""Longest answer, in words, that counts as a span; 99 % of CONNER's NQ answers are shorter."""
-
-
 class Aggregation(StrEnum):
     """Aggregation of sentence factuality over a text (eq. 1)."""
 
@@ -113,11 +109,14 @@ class ConnerInput(Value):
 
     @property
     def kind(self) -> Literal["span", "open"]:
-        """``span`` if answer and reference are both at most ten words long."""
+        """``span`` if answer and reference are both at most ten words long.
+
+        99 % of CONNER's NQ answers are shorter.
+        """
         if self.answer_kind != "auto":
             return self.answer_kind
         texts = (self.answer or "", self.reference or "")
-        short = bool(texts[1].strip()) and all(len(text.split()) <= SPAN_WORDS for text in texts)
+        short = bool(texts[1].strip()) and all(len(text.split()) <= 10 for text in texts)
         return "span" if short else "open"
 
 

@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ConnerModels", "ConnerScorer"]
 
-ROWS_PER_CALL = 512
-"""Rows whose texts go to the causal model together; so many share irrelevant texts."""
-ROWS_PER_BLOCK = 64
-"""Rows whose inputs go to the other models together."""
-
 FACTUAL = ("factuality", "non_verified", "factual_inconsistent")
 
 Progress = Callable[[int, int], None]
@@ -76,21 +71,23 @@ class ConnerScorer:
         self.irrelevant_pool = tuple(irrelevant_pool)
 
     def score(
-        self, rows: Rows, progress: Progress | None = None, *, rows_per_call: int = ROWS_PER_CALL
+        self, rows: Rows, progress: Progress | None = None, *, rows_per_call: int = 512
     ) -> list[ConnerReport]:
         """Score n rows; a model that fails gives its perspectives a reason in place of a value.
 
         Args:
             rows: What to score.
             progress: Called with (rows done, rows in all) after each block of at most 64 rows.
-            rows_per_call: Rows whose texts go to the causal model together.
+            rows_per_call: Rows whose texts go to the causal model together; by default enough to
+                share irrelevant texts.
         """
         reports: list[ConnerReport] = []
+        block = 64
         for start in range(0, len(rows), rows_per_call):
             together = rows[start : start + rows_per_call]
             likelihood = self._likelihood(together)
-            for at in range(0, len(together), ROWS_PER_BLOCK):
-                part = slice(at, at + ROWS_PER_BLOCK)
+            for at in range(0, len(together), block):
+                part = slice(at, at + block)
                 reports += self._block(together[part], likelihood[part])
                 if progress is not None:
                     progress(len(reports), len(rows))
