@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,6 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
     def __init__(self, folder: Path | str | None = None) -> None:
         place = SHIPPED_ENCODER if folder is None else Path(folder)
         super().__init__(place, EncoderCard)
-        self._discourse: InferenceSession | None = None
         self._batches: MicroBatcher[str, Outputs] = MicroBatcher(
             self._computed,
             key=lambda: self._what,
@@ -124,11 +124,12 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         scores = np.clip(cosines, 0.0, 1.0).tolist()
         return [scores[i] for i in inverse]
 
+    @cached_property
+    def _discourse(self) -> InferenceSession:
+        return open_session(self._folder / "discourse.onnx")
+
     def _text_logit(self, states: NDArray[np.float64]) -> float:
         """Log-odds that sentences with these states [s, d] make a text in this order."""
-        with self._lock:
-            if self._discourse is None:
-                self._discourse = open_session(self._folder / "discourse.onnx")
         feed = {"states": states.astype(np.float32)}
         logit = float(self._discourse.run(["logit"], feed)[0][0])
         if not np.isfinite(logit):
@@ -160,7 +161,6 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         return np.stack([found[output] for found in self._batches.call(texts)])
 
     def _computed(self, texts: Sequence[str]) -> list[Outputs]:
-        self.warm_up()
         room = self.card.max_length - 2  # [CLS] and [SEP]
         windows = [
             (i, ids[start:end])

@@ -8,6 +8,7 @@ the probes, read what the network gives for a claim; ``python -m training publis
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -92,19 +93,31 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
 
     def __init__(self, folder: Path | str, *, threads: int | None = None) -> None:
         super().__init__(Path(folder), JudgeCard, threads=threads)
-        self._probes: dict[str, Probe] | None = None
 
     @property
     def weighing(self) -> Weighing | None:
         """How much its probabilities and the findings of checks weigh in a verdict."""
         return self.card.weighing
 
-    @property
+    @cached_property
     def probes(self) -> dict[str, Probe]:
-        """Its small heads by name."""
-        if self._probes is None:
-            self._probes = _read_probes(self._folder)
-        return self._probes
+        """Its small heads by name, as far as its folder has them.
+
+        Raises:
+            JudgeError: The file cannot be read.
+        """
+        path = self._folder / PROBES_FILE
+        if not path.is_file():
+            return {}
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                return {
+                    name: Probe(*(stored[f"{name}.{part}"] for part in Probe._fields))
+                    for name in PROBES
+                    if f"{name}.mean" in stored
+                }
+        except (OSError, ValueError, KeyError) as error:
+            raise JudgeError(f"{path} cannot be read: {error}") from error
 
     def warm_up(self) -> None:
         """Load the model and its small heads; later calls do nothing."""
@@ -122,7 +135,6 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; see ``NLIJudge``."""
-        self.warm_up()
         wanted, inverse = distinct(pairs)
         rows = self._read_pairs(wanted)
         found = [NEUTRAL if row is None else nli_scores(row[0]) for row in rows]
@@ -134,7 +146,6 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         Raises:
             JudgeError: The folder has no probes for attribution, or the model failed.
         """
-        self.warm_up()
         probe, complexity = self.probes.get("attribution"), self.probes.get("complexity")
         if probe is None:
             raise JudgeError(f"the judge in {self._folder} has no probe for attribution")
@@ -162,7 +173,6 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
 
     def plan(self, items: Sequence[GroundingItem]) -> list[tuple[_Plan, list[Reading]]]:
         """What is read for n sentences and what the network gives, to fit probes on."""
-        self.warm_up()
         ids = self._model.ids(
             text for item in items for text in (*item.statements, item.sentence, item.context)
         )
@@ -177,7 +187,6 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
 
     def features(self, pairs: Sequence[Pair]) -> list[Reading | None]:
         """What the network gives for n pairs, to fit probes on; None for a blank text."""
-        self.warm_up()
         return [None if row is None else row[1] for row in self._read_pairs(pairs)]
 
     def _readings(self, plans: Sequence[_Plan]) -> list[list[Reading]]:
@@ -353,26 +362,6 @@ def statement_features(reading: Reading, spans: Sequence[tuple[int, int]]) -> Ar
 def word_features(reading: Reading, claim: Claim) -> Array:
     """Features of the tokens of a sentence, [n, width]."""
     return reading.states[claim.start : claim.start + claim.length]
-
-
-def _read_probes(folder: Path) -> dict[str, Probe]:
-    """The probes of a judge's folder; empty if it has none.
-
-    Raises:
-        JudgeError: The file cannot be read.
-    """
-    path = folder / PROBES_FILE
-    if not path.is_file():
-        return {}
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {
-                name: Probe(*(stored[f"{name}.{part}"] for part in Probe._fields))
-                for name in PROBES
-                if f"{name}.mean" in stored
-            }
-    except (OSError, ValueError, KeyError) as error:
-        raise JudgeError(f"{path} cannot be read: {error}") from error
 
 
 def write_probes(folder: Path, probes: Mapping[str, Probe]) -> None:

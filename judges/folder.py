@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Hashable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar, cast
 
@@ -116,20 +115,15 @@ class OnnxFolder(Generic[CardKind]):
         self._folder = folder
         self._kind = card
         self._model = _shared_model(cast("Hashable", self._text_model), folder.resolve(), threads)
-        self._lock = threading.Lock()
-        self._card: CardKind | None = None
 
-    @property
+    @cached_property
     def card(self) -> CardKind:
         """The model's description.
 
         Raises:
             JudgeError: The file is missing or malformed.
         """
-        with self._lock:
-            if self._card is None:
-                self._card = self._read_card(self._folder / f"{self._what}.json")
-        return self._card
+        return self._read_card(self._folder / f"{self._what}.json")
 
     @property
     def name(self) -> str:

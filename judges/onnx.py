@@ -126,8 +126,8 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
 
     def lengths(self, pairs: Sequence[Pair]) -> list[int]:
         """Tokens of n pairs, special ones included; longer than ``max_length`` means windows."""
-        ids = self._model.tokenize([text for pair in pairs for text in pair])
-        return [len(ids[i]) + len(ids[i + 1]) + SPECIAL_TOKENS for i in range(0, len(ids), 2)]
+        ids = self._model.ids(text for pair in pairs for text in pair)
+        return [len(ids[left]) + len(ids[right]) + SPECIAL_TOKENS for left, right in pairs]
 
     def read(self, items: Sequence[AttributionItem]) -> list[AttributionItem]:
         """What is read of n items: of long evidence the sentences that bear on the answer.
@@ -165,7 +165,6 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
 
         Pairs with a blank text give None.
         """
-        self.warm_up()
         started = [
             self._start(pairs[first : first + CHUNK]) for first in range(0, len(pairs), CHUNK)
         ]
