@@ -7,14 +7,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from guardrail.core.text import sentences as parsed
 from guardrail.core.text.lexicon import lexicon
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 __all__ = [
     "PairWindow",
     "choose",
+    "deciding_windows",
     "distinct",
     "even_chunks",
     "pair_windows",
@@ -106,6 +111,30 @@ def pair_windows(
         for low, high in spans(len(premise), capacity - len(piece)):
             windows.append(PairWindow(premise[low:high], piece, part))
     return windows
+
+
+def deciding_windows(
+    owners: Sequence[tuple[int, int]], undecided: NDArray[np.float64], support: NDArray[np.float64]
+) -> dict[int, int]:
+    """Index of the window that decides each pair, by the number of the pair.
+
+    For each part of the hypothesis it is the premise window that leaves least undecided; over the
+    parts, the one with the least support, since a text holds only if all of it does.
+
+    Args:
+        owners: Pair and part of its hypothesis of each window.
+        undecided: Probability that a window decides nothing, [n].
+        support: Probability that a window supports the hypothesis, [n].
+    """
+    best: dict[tuple[int, int], int] = {}
+    for window, owner in enumerate(owners):
+        if owner not in best or undecided[window] < undecided[best[owner]]:
+            best[owner] = window
+    found: dict[int, int] = {}
+    for (pair, _), window in best.items():
+        if pair not in found or support[window] < support[found[pair]]:
+            found[pair] = window
+    return found
 
 
 def sentence_chunks(

@@ -22,8 +22,15 @@ from numpy.typing import NDArray
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import NLIScores
 from judges.base import NLITraits, Pair
-from judges.batching import distinct, even_chunks, pair_windows, sentence_chunks
+from judges.batching import (
+    deciding_windows,
+    distinct,
+    even_chunks,
+    pair_windows,
+    sentence_chunks,
+)
 from judges.letters import readable
+from judges.lifting import nli_scores
 from judges.pretrained import config_of, load_alignscore, load_hhem, load_pretrained
 from judges.session import softmax
 from judges.span_marker import SpanMarker
@@ -205,22 +212,14 @@ class HFJudge(TorchModel):
                 yield waiting.popleft().result()
 
     def _scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
-        best: dict[tuple[int, int], NLIScores] = {}
-        for owner, row in zip(chunk.owners, softmax(rows, self._temperature), strict=True):
-            values = {name: float(row[column]) for name, column in self._columns.items()}
-            entailed = values["entailment"]
-            found = NLIScores(
-                entailment=entailed,
-                neutral=values.get("neutral", values.get("neither", 1 - entailed)),
-                contradiction=values.get("contradiction", 0.0),
-            )
-            if owner not in best or found.neutral < best[owner].neutral:
-                best[owner] = found
-        weakest: dict[int, NLIScores] = {}
-        for (number, _), found in best.items():
-            if number not in weakest or found.entailment < weakest[number].entailment:
-                weakest[number] = found
-        return [weakest[number] for number in range(chunk.count)]
+        chances = softmax(rows, self._temperature)
+        columns = {name: chances[:, column] for name, column in self._columns.items()}
+        entailed = columns["entailment"]
+        neutral = columns.get("neutral", columns.get("neither", 1 - entailed))
+        against = columns.get("contradiction", np.zeros_like(entailed))
+        scores = np.stack([entailed, neutral, against], axis=1)
+        windows = deciding_windows(chunk.owners, neutral, entailed)
+        return [nli_scores(scores[windows[number]]) for number in range(chunk.count)]
 
     # --- Pairs in windows ---
 

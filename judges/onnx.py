@@ -8,8 +8,8 @@ smaller one alone (``benchmarks/RESULTS.md``).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import Grounding, Judgement, NLIScores
 from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, Pair
-from judges.batching import choose, distinct, pair_windows, split_sentences
+from judges.batching import choose, deciding_windows, distinct, pair_windows, split_sentences
 from judges.evidence_judge import EvidenceJudge
 from judges.folder import HEADS, TOKEN_HEADS, JudgeCard, OnnxFolder
 from judges.grounding_pass import GroundingPasses
@@ -179,11 +179,12 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
                 for name in also
                 if name in outputs and name in self.card.labels
             }
-            for pair, group in groupby(range(len(owners)), key=lambda k: owners[k][0]):
-                places = list(group)
-                best = _deciding(main, places, [owners[k][1] for k in places], HEADS[head])
-                there = {name: values[best] for name, values in others.items()}
-                rows[number * CHUNK + pair] = _Row(main[best], there, len(places))
+            undecided = HEADS[head].index("neutral" if head == "nli" else "irrelevant")
+            windows = Counter(pair for pair, _ in owners)
+            best = deciding_windows(owners, main[:, undecided], main[:, 0])
+            for pair, window in best.items():
+                there = {name: values[window] for name, values in others.items()}
+                rows[number * CHUNK + pair] = _Row(main[window], there, windows[pair])
         return rows
 
     def _calibrated(
@@ -222,22 +223,6 @@ class _Row(NamedTuple):
     main: NDArray[np.float64]
     also: Mapping[str, NDArray[np.float64]]
     windows: int
-
-
-def _deciding(
-    rows: NDArray[np.float64], places: Sequence[int], parts: Sequence[int], labels: Sequence[str]
-) -> int:
-    """Choose the window that speaks for a pair.
-
-    Per part of the hypothesis that is the premise window which leaves least open; over the
-    parts, the one with the least support, as a text holds only where all of it does.
-    """
-    undecided = labels.index("neutral" if "neutral" in labels else "irrelevant")
-    best: dict[int, int] = {}
-    for place, part in zip(places, parts, strict=True):
-        if part not in best or rows[place, undecided] < rows[best[part], undecided]:
-            best[part] = place
-    return min(best.values(), key=lambda place: float(rows[place, 0]))
 
 
 class EnsembleJudge(OnnxJudge):

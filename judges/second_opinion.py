@@ -1,11 +1,11 @@
-"""A second judge for the sentences that the first one is not sure of.
+"""A second judge for the sentences that the first one is unsure of.
 
-Its verdict replaces the first one's. Where it has no answer in time or within its budget, the first
-verdict stands and says why; nothing is asked again.
+Its verdict replaces the first one's. If it does not answer in time or within its budget, the first
+verdict stands with the reason; there is no retry.
 
-A chat model follows instructions, also those hidden in a sentence or in the evidence. Before such a
-judge may turn a sentence to supported, two controls are asked: the same sentence without evidence,
-and a sentence that no evidence supports. If it supports either, the first verdict stands.
+A chat model also follows instructions that are hidden in a sentence or in the evidence. Before such
+a judge may change a verdict to supported, it judges two controls: the same sentence without
+evidence, and a sentence that no evidence supports. If it supports either, the first verdict stands.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class AnswersEach(Protocol):
     """A judge that may answer some of n sentences and fail on others, within the time left."""
 
     def answers(self, items: Sequence[GroundingItem]) -> list[Grounding | JudgeError]:
-        """Judge n sentences; an error for each that has no answer."""
+        """Judge n sentences; an error for each without an answer."""
         ...
 
     def estimate(self, items: Sequence[GroundingItem]) -> tuple[float, float]:
-        """Calls and tokens that the sentences of one answer are going to cost."""
+        """Estimated calls and tokens for the sentences of one answer."""
         ...
 
 
@@ -59,8 +59,8 @@ class Doubt(NamedTuple):
 
     Attributes:
         answer: Number of its answer.
-        item: What the judge was asked.
-        grounding: Its reply.
+        item: Input of the first judge.
+        grounding: Output of the first judge.
         weighed: The probabilities of the verdict; None where there is no claim.
         thresholds: Thresholds of the verdict.
     """
@@ -73,7 +73,7 @@ class Doubt(NamedTuple):
 
     @property
     def distance(self) -> float | None:
-        """How far the probabilities are from another verdict; None where there is no claim."""
+        """Distance of the probabilities from another verdict; None if there is no claim."""
         return None if self.weighed is None else self.thresholds.distance(*self.weighed)
 
 
@@ -81,8 +81,8 @@ class Opinion(NamedTuple):
     """The second opinion on a sentence.
 
     Attributes:
-        record: For the sentence's record.
-        grounding: Replaces the first judge's; None where there is no answer.
+        record: Record for the answer.
+        grounding: Replaces the first judge's; None without an answer.
     """
 
     record: SecondOpinion
@@ -90,12 +90,12 @@ class Opinion(NamedTuple):
 
 
 def nearest(distances: Sequence[float | None], *, band: float, most: int) -> list[int]:
-    """Places of the sentences to ask about again, the least sure first.
+    """Indices of the sentences for the second judge, the least sure first.
 
     Args:
-        distances: Of each sentence; None where it is not to be asked about.
-        band: Greatest distance.
-        most: Most sentences.
+        distances: Distance of each sentence from another verdict; None to leave it out.
+        band: Maximum distance.
+        most: Maximum number of sentences.
     """
     near = [
         (distance, place)
@@ -106,7 +106,7 @@ def nearest(distances: Sequence[float | None], *, band: float, most: int) -> lis
 
 
 def unheard(sentences: Iterable[Sentence]) -> tuple[Problem, ...]:
-    """The problems of an answer on which the second judge gave no opinion."""
+    """Problems for the sentences that the second judge did not answer, by reason."""
     missing = Counter(
         (second.judge, second.missing)
         for sentence in sentences
@@ -127,8 +127,8 @@ class SecondJudge:
 
     Args:
         judge: The judge; loaded on first use.
-        named: Its name in the settings, for a judge that cannot be loaded.
-        cache_size: Verdicts to cache, of a judge that does not do so itself.
+        named: Its name in the settings, used if it cannot be loaded.
+        cache_size: Number of cached verdicts, for a judge without a cache of its own.
     """
 
     def __init__(self, judge: NLIJudge, named: str, *, cache_size: int = CACHED) -> None:
@@ -144,19 +144,19 @@ class SecondJudge:
         """Name and version, for the score log."""
         try:
             return self._judge.name
-        except GuardrailError:  # reported when it is asked
+        except GuardrailError:  # reported by the first call
             return self._named
 
     @cached_property
     def weighing(self) -> Weighing:
-        """How much its probabilities and the findings of checks weigh in a verdict."""
+        """Weights of its probabilities and of the checks in a verdict."""
         return getattr(self._judge, "weighing", None) or Weighing()
 
     @cached_property
     def grounding(self) -> GroundingJudge:
-        """The judge itself if it grounds, else a wrapper that judges one pair a sentence.
+        """The judge itself if it grounds, else a wrapper that judges one pair per sentence.
 
-        Words and statements would take further pairs; the first judge has found them already.
+        The scores of words and statements, which take more pairs, are the first judge's.
         """
         return as_grounding(self._judge, verdict_alone=True)
 
@@ -165,7 +165,7 @@ class SecondJudge:
         self._judge.warm_up()
 
     def close(self) -> None:
-        """Release the judge; the thread of one that hangs ends with the process."""
+        """Release the judge; a thread that hangs ends with the process."""
         self._batcher.close(timeout_s=1.0)
         close = getattr(self._judge, "close", None)
         if callable(close):
@@ -181,19 +181,19 @@ class SecondJudge:
         return traits_of(self._judge).evidence_chars
 
     def in_use(self) -> Usage:
-        """What waits for it, and what it used so far."""
+        """Its queue, and its usage so far."""
         inner = [self._judge.in_use()] if isinstance(self._judge, Used) else []
         return Usage.together([self._batcher.in_use(), *inner])
 
     def estimate(self, items: Sequence[GroundingItem]) -> tuple[float, float]:
-        """Calls and tokens that sentences of one answer cost; a local judge costs calls alone."""
+        """Estimated calls and tokens for sentences of one answer; a local judge uses no tokens."""
         judge = self._judge
         return judge.estimate(items) if isinstance(judge, AnswersEach) else (len(items), 0.0)
 
     def ground(self, items: Sequence[GroundingItem], seconds: float) -> list[Grounding | str]:
-        """Judge n sentences within some seconds, or give the reason why one has no answer."""
+        """Judge n sentences within a time limit; the reason for each without an answer."""
         now = time.monotonic()
-        # Asked again after a minute, which is longer than one answer takes.
+        # Failures count for a minute, which is longer than one answer takes.
         recent = {key: at for key, at in self._failed.items() if now - at[0] < 60.0}
         found: dict[GroundingItem, Grounding | str] = {
             item: recent[item][1] for item in items if item in recent
@@ -219,7 +219,7 @@ class SecondJudge:
             return [str(error) or type(error).__name__] * len(items)
 
     def controls(self, item: GroundingItem) -> dict[str, GroundingItem]:
-        """What must not be supported if its support of a sentence is to count, by the reason."""
+        """Inputs that it must not support if its support of a sentence is to count, by reason."""
         if not self._follows_instructions:
             return {}
         bare = item._replace(statements=(), priority=(), evidence=())
@@ -234,9 +234,9 @@ class SecondJudge:
     def merged(self, first: Grounding, second: Grounding) -> Grounding:
         """The second judge's grounding, completed by the first judge's.
 
-        The first may supply words, statements, and the share of contradiction in what is not
-        supported. A chat model's probabilities are multiplied with the first judge's, so that a
-        model that knows nothing changes nothing, and it cannot decide that nothing is claimed.
+        Missing words, statements and the share of contradiction are taken from the first. The
+        probabilities of a chat model are multiplied with the first judge's, so that an undecided
+        model changes nothing, and it cannot decide that a sentence makes no claim.
         """
         if self._follows_instructions:
             second = _product(first, second)
@@ -254,13 +254,14 @@ class SecondJudge:
 
 
 class SecondOpinions:
-    """Chooses the sentences of each answer that are asked about again, and asks.
+    """Selects the sentences of each answer for the second judge, and has them judged.
 
     Args:
         judge: The second judge.
-        bounds: Which sentences it is asked about, within which time and budget.
-        growing: Whether all sentences are of one answer that is looked at again and again. Then
-            what was decided of a sentence stands, and the share counts those seen so far.
+        bounds: Selection of sentences, time limit and budget.
+        growing: Whether all sentences belong to one answer that is judged repeatedly while it
+            grows. Decisions about a sentence are then final, and the share is that of all
+            sentences so far.
     """
 
     def __init__(
@@ -273,21 +274,23 @@ class SecondOpinions:
         self._decided: dict[GroundingItem, Grounding | str | None] = {}
 
     def on(self, doubts: Sequence[Doubt]) -> list[Opinion | None]:
-        """Ask about the least sure of n sentences in one batch; None for those not asked about."""
+        """Judge the least sure of n sentences in one batch; None for the others."""
         decided = self._decided if self._growing else {}
         new = [place for place, doubt in enumerate(doubts) if doubt.item not in decided]
         found = [decided.get(doubt.item) for doubt in doubts]
-        for place, second in self._asked(doubts, self._chosen(doubts, new)).items():
+        for place, second in self._answers(doubts, self._chosen(doubts, new)).items():
             found[place] = second
         if self._growing:
             decided.update((doubts[place].item, found[place]) for place in new)
         return [
-            None if said is None else self._opinion(doubt, said)
-            for doubt, said in zip(doubts, found, strict=True)
+            None if second is None else self._opinion(doubt, second)
+            for doubt, second in zip(doubts, found, strict=True)
         ]
 
-    def _asked(self, doubts: Sequence[Doubt], chosen: Sequence[int]) -> dict[int, Grounding | str]:
-        """The judge's answers on chosen sentences, as far as the budget goes."""
+    def _answers(
+        self, doubts: Sequence[Doubt], chosen: Sequence[int]
+    ) -> dict[int, Grounding | str]:
+        """Answers or reasons for the chosen sentences, within the budget."""
         not_afforded = "the budget of this answer is spent"
         found: dict[int, Grounding | str] = dict.fromkeys(chosen, not_afforded)
         paid: dict[int, list[GroundingItem]] = {}
@@ -304,11 +307,11 @@ class SecondOpinions:
         for place, second in found.items():
             doubt = doubts[place]
             if isinstance(second, Grounding) and _turns_to_supported(doubt, second):
-                asked = self.judge.controls(doubt.item)
-                if not self._affords(paid, doubt.answer, list(asked.values())):
+                own = self.judge.controls(doubt.item)
+                if not self._affords(paid, doubt.answer, list(own.values())):
                     found[place] = not_afforded
                     continue
-                for why, item in asked.items():
+                for why, item in own.items():
                     controls.setdefault(why, {})[place] = item
         for why, control in controls.items():
             for place, reply in self._ground(control, until).items():
@@ -323,7 +326,7 @@ class SecondOpinions:
     def _ground(
         self, items: Mapping[int, GroundingItem], until: float
     ) -> dict[int, Grounding | str]:
-        """The judge's answers by place, within a time of the monotonic clock."""
+        """Answers or reasons by index, until a time of the monotonic clock."""
         answers = self.judge.ground(list(items.values()), until - time.monotonic())
         return dict(zip(items, answers, strict=True))
 
@@ -333,7 +336,7 @@ class SecondOpinions:
         answer: int,
         items: Sequence[GroundingItem],
     ) -> bool:
-        """Add sentences to those paid for an answer if the budget allows."""
+        """Charge sentences to the budget of an answer; False if it does not allow them."""
         before = paid.setdefault(answer, list(self._paid))
         after = list(dict.fromkeys([*before, *items]))
         limit = self._bounds.per_answer
@@ -342,24 +345,25 @@ class SecondOpinions:
         paid[answer] = after
         return True
 
-    def _opinion(self, doubt: Doubt, said: Grounding | str) -> Opinion | None:
+    def _opinion(self, doubt: Doubt, second: Grounding | str) -> Opinion | None:
         if doubt.weighed is None:
             return None
         support, contradiction = doubt.weighed
-        missing = said if isinstance(said, str) else None
+        missing = second if isinstance(second, str) else None
         record = SecondOpinion(
             judge=self.judge.name, support=support, contradiction=contradiction, missing=missing
         )
-        second = None if isinstance(said, str) else self.judge.merged(doubt.grounding, said)
-        return Opinion(record, second)
+        if isinstance(second, str):
+            return Opinion(record, None)
+        return Opinion(record, self.judge.merged(doubt.grounding, second))
 
     def _chosen(self, doubts: Sequence[Doubt], new: Sequence[int]) -> list[int]:
-        """Places of those of the new sentences that are asked about."""
+        """Indices of the new sentences that the second judge gets."""
         answers: dict[int, list[int]] = {}
         for place in new:
             answers.setdefault(doubts[place].answer, []).append(place)
         seen = len(self._decided)
-        spent = sum(said is not None for said in self._decided.values())
+        spent = sum(second is not None for second in self._decided.values())
         chosen: list[int] = []
         for places in answers.values():
             # Rounded before it is rounded up: 0.1 * 30 is a little more than 3.
@@ -370,7 +374,7 @@ class SecondOpinions:
 
 
 def _product(first: Grounding, second: Grounding) -> Grounding:
-    """The second grounding with probabilities in proportion to the product of both."""
+    """The second grounding, with probabilities proportional to the product of both."""
     labels, least = ("supported", "unsupported", "contradicted"), 1e-4
     shares = [max(least, getattr(first, name)) * getattr(second, name) for name in labels]
     scale = (1.0 - first.no_claim) / max(least**2, sum(shares))
@@ -379,8 +383,8 @@ def _product(first: Grounding, second: Grounding) -> Grounding:
 
 
 def _turns_to_supported(doubt: Doubt, second: Grounding) -> bool:
-    """True if a second opinion may turn a sentence that is not supported to supported."""
+    """True if a second opinion may change another verdict to supported."""
     if doubt.weighed is None or doubt.thresholds.verdict(*doubt.weighed) is Verdict.SUPPORTED:
         return False
-    # Below half the threshold no finding of a check makes a sentence pass.
+    # Below half of the threshold no check makes a sentence pass.
     return second.supported > max(doubt.grounding.supported, 0.5 * doubt.thresholds.support)
