@@ -1,4 +1,4 @@
-"""Texts and tokens in pieces: sentences, chunks of long evidence, windows of tokens, batches."""
+"""Splits texts and tokens: sentences, chunks of long evidence, windows of tokens, batches."""
 
 from __future__ import annotations
 
@@ -198,9 +198,9 @@ def choose(
 ) -> tuple[int, ...]:
     """Choose the sentences of long evidence that are about a claim, so that they are read together.
 
-    A judge with a short window sees long evidence piece by piece; if a claim's parts are stated far
-    from each other, no piece holds them all. Until the room is full, each time the sentence is
-    chosen that has most of the claim's words that the chosen ones lack, rare words first.
+    A judge with a short window reads long evidence piece by piece; if the parts of a claim are
+    stated far from each other, no piece holds them all. Until the room is full, the sentence is
+    chosen next that has most of the claim's words that are not covered yet, weighted by rarity.
 
     Args:
         sentences: All sentences of the evidence.

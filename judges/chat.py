@@ -55,18 +55,18 @@ NO_TIME = "it gave no answer in time"
 
 
 class Cost(NamedTuple):
-    """What calls cost: their number, and tokens of prompts and replies."""
+    """Cost of calls: their number, and the tokens of prompts and replies."""
 
     calls: float
     tokens: float
 
 
 class ChatJudge:
-    """A chat model as judge of sentences, of pairs, and of the categories of CAQA.
+    """A chat model that judges sentences, pairs and the categories of CAQA.
 
-    Each sentence is judged by a call of its own, so that no other sentence can change its verdict;
-    the calls of one answer share a prefix of instructions and evidence, and are sent concurrently.
-    Replies are cached before they are calibrated, so that ``calibration`` may change.
+    Each sentence is a call of its own, so that no other sentence can change its verdict. The calls
+    of one answer share a prefix of instructions and evidence, and are sent concurrently. Replies
+    are cached before calibration, so that ``calibration`` may change.
 
     Args:
         model: Name of the model at the endpoint.
@@ -177,7 +177,7 @@ class ChatJudge:
         return [judgements[i] for i in inverse]
 
     def estimate(self, items: Sequence[GroundingItem]) -> Cost:
-        """What asking about the sentences of one answer is going to cost."""
+        """Estimated cost of judging the sentences of one answer."""
         reply = DETAIL_TOKENS // 4 if self._detail else 1
         chats = [messages(item, detail=self._detail) for item in items]
         return Cost(len(items), sum(_tokens(chat, reply) for chat in chats))
@@ -336,7 +336,7 @@ def _given(found: Sequence[Grounding | JudgeError]) -> list[Grounding]:
 
 
 def _grounding(item: GroundingItem, read: Read) -> Grounding:
-    """A reply as a grounding, not calibrated."""
+    """The grounding that a reply states, before calibration."""
     evidence = evidence_of(item)
     supported, unsupported, contradicted, none = read.probabilities
     named = {evidence[number] for number in read.evidence if 0 <= number < len(evidence)}

@@ -1,4 +1,4 @@
-"""What chat models are asked as judges, and how their replies are read.
+"""Prompts for chat models as judges, and how their replies are read.
 
 A prompt starts with the instructions and the evidence, byte for byte the same for all sentences of
 an answer, so that the prefix caches of servers apply; context and sentence follow.
@@ -207,7 +207,7 @@ question but directly opposes or contradicts the answer.
 4. Irrelevant: Select this option if the citation does not match the intent of the question and \
 contains information that is not useful for answering.
 """
-"""What a chat model is asked for (CAQA Table 12)."""
+"""The task of a chat model (CAQA Table 12)."""
 
 ZERO_SHOT = """\
 For each example provided: First, you need to look at the question given and the answer \
@@ -216,13 +216,13 @@ relationship category based on whether the citation supports the answer, is miss
 information, contradicts itself, or is irrelevant to the answer.
 Example:
 """
-"""Goes before an item alone (CAQA Table 12)."""
+"""Precedes a single item (CAQA Table 12)."""
 
 FEW_SHOT = """\
 Please read the examples and choose the most appropriate relationship category for the test \
 example.
 """
-"""Goes before examples and an item (CAQA Table 12)."""
+"""Precedes examples and an item (CAQA Table 12)."""
 
 _NAMES: Mapping[Category, tuple[str, str]] = {
     Category.SUPPORTIVE: ("Supportive", r"support(?:ive|ed|s)?|attributable"),

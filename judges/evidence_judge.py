@@ -2,7 +2,7 @@
 
 Evidence becomes windows that are encoded on their own and cached; a sentence costs only its own
 tokens. Windows are a set: their order and duplicates change nothing. Small heads with two layers,
-the probes, read what the network gives for a claim; ``python -m training publish`` fits them.
+the probes, read the outputs of the network for a claim; ``python -m training publish`` fits them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Array = NDArray[np.float32]
 
 
 class _Plan(NamedTuple):
-    """What is read for one item: its windows, the parts of its sentence, and its statements.
+    """Input for one item: its windows, the parts of its sentence, and its statements.
 
     Attributes:
         windows: In canonical order.
@@ -96,12 +96,12 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
 
     @property
     def weighing(self) -> Weighing | None:
-        """How much its probabilities and the findings of checks weigh in a verdict."""
+        """Weights of its probabilities and of the checks in a verdict."""
         return self.card.weighing
 
     @cached_property
     def probes(self) -> dict[str, Probe]:
-        """Its small heads by name, as far as its folder has them.
+        """The small heads in its folder, by name.
 
         Raises:
             JudgeError: The file cannot be read.
@@ -172,7 +172,7 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         return [found[i] for i in inverse]
 
     def plan(self, items: Sequence[GroundingItem]) -> list[tuple[_Plan, list[Reading]]]:
-        """What is read for n sentences and what the network gives, to fit probes on."""
+        """Inputs and outputs of the network for n sentences, on which probes are fitted."""
         ids = self._model.ids(
             text for item in items for text in (*item.statements, item.sentence, item.context)
         )
@@ -186,11 +186,11 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         return list(zip(plans, self._readings(plans), strict=True))
 
     def features(self, pairs: Sequence[Pair]) -> list[Reading | None]:
-        """What the network gives for n pairs, to fit probes on; None for a blank text."""
+        """Outputs of the network for n pairs, on which probes are fitted; None for a blank text."""
         return [None if row is None else row[1] for row in self._read_pairs(pairs)]
 
     def _readings(self, plans: Sequence[_Plan]) -> list[list[Reading]]:
-        """Readings of the parts of each sentence; none where there is nothing to read."""
+        """Readings of the parts of each sentence; none without windows."""
         tasks = [
             (plan.windows, claim)
             for plan in plans
@@ -349,7 +349,7 @@ def statement_features(reading: Reading, spans: Sequence[tuple[int, int]]) -> Ar
     statement with most of it, and the logits of the sentence.
 
     Args:
-        reading: What the network gave for the sentence.
+        reading: Outputs of the network for the sentence.
         spans: Tokens of each statement among those of the evidence.
     """
     attended = np.stack([reading.attention[:, a:b].sum(1) for a, b in spans])

@@ -107,9 +107,9 @@ class OnnxFolder(Generic[CardKind]):
     """
 
     _what: ClassVar[str]
-    """The model in words, which names its description too: ``judge`` for ``judge.json``."""
+    """Word for the model in messages, and name of its description: ``judge`` for ``judge.json``."""
     _text_model: ClassVar[type[OnnxTextModel]] = OnnxTextModel
-    """What runs the model."""
+    """Class that runs the model."""
 
     def __init__(self, folder: Path, card: type[CardKind], *, threads: int | None = None) -> None:
         self._folder = folder
@@ -132,7 +132,7 @@ class OnnxFolder(Generic[CardKind]):
 
     @property
     def snapshot(self) -> str | None:
-        """Hash of the folder's checksums, which tells new weights from old ones of the same name.
+        """Hash of the folder's checksums, by which weights of the same name can be distinguished.
 
         None if they cannot be read. Loading compares the files with them.
         """
@@ -146,7 +146,7 @@ class OnnxFolder(Generic[CardKind]):
         """Load the model; later calls do nothing.
 
         Raises:
-            JudgeError: A file is missing, cannot be read, or is not what its checksum says.
+            JudgeError: A file is missing, cannot be read, or does not match its checksum.
         """
         _ = self.card
         self._model.warm_up()

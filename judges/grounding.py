@@ -1,8 +1,8 @@
-"""Any NLI judge as a grounding judge: several pairs a sentence in place of one pass.
+"""Any NLI judge as a grounding judge: several pairs per sentence instead of one pass.
 
 The verdict is that of all statements together on the sentence. A triple carries a part of the
-sentence where the sentence entails it; a sentence of a passage where it entails the sentence or a
-part of it. Words are missing where the sentence is entailed without them.
+sentence if the sentence entails it; a sentence of a passage does if it entails the sentence or a
+part of it. Words are missing if the sentence is entailed without them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ TRIPLE = re.compile(r"^[^.!?]{1,160}?, [^:.!?]{1,80}: .*\.$", re.DOTALL)
 WORD = re.compile(r"\w+(?:['’.,-]\w+)*")
 
 NOTHING = Grounding(supported=0.0, unsupported=1.0, contradicted=0.0, no_claim=0.0)
-"""Where there is no evidence, or no sentence."""
+"""Result without evidence, or without a sentence."""
 
 
 class _Plan(NamedTuple):
-    """The pairs of one item, by what they are asked for."""
+    """Indices of the pairs of one item: for the sentence, and for each statement."""
 
     whole: int
     statements: dict[int, range]
@@ -38,7 +38,7 @@ class _Plan(NamedTuple):
 def as_grounding(
     judge: NLIJudge | GroundingJudge, *, verdict_alone: bool = False
 ) -> GroundingJudge:
-    """The judge itself where it grounds in one pass, else one that grounds by its pairs.
+    """The judge itself if it grounds in one pass, else a wrapper that grounds by pairs.
 
     Args:
         judge: The judge.
@@ -53,7 +53,7 @@ def as_grounding(
 
 
 def grounded_by(judge: GroundingJudge, items: Sequence[GroundingItem]) -> list[Grounding]:
-    """A judge's word on n items, in their order, whatever the judge is made of.
+    """Ground n items with any judge, and check that its output is complete.
 
     Raises:
         JudgeError: It failed, or did not give one ``Grounding`` for each item.
@@ -117,13 +117,13 @@ class NLIGrounding(JudgeAround[NLIJudge]):
     def _with_words(
         self, items: Sequence[GroundingItem], found: Sequence[Grounding]
     ) -> list[Grounding]:
-        """Tell the words without which a sentence that is not supported would be."""
+        """Score the words without which an unsupported sentence would be supported."""
         pairs: list[Pair] = []
         places: list[tuple[int, tuple[int, int]]] = []
         for number, (item, grounding) in enumerate(zip(items, found, strict=True)):
             if grounding.supported >= 0.5 or not item.statements:
                 continue
-            for start, end in _stretches(item.sentence):
+            for start, end in _spans(item.sentence):
                 rest = " ".join(f"{item.sentence[:start]} {item.sentence[end:]}".split())
                 pairs.append(Pair(premise_of(item, self._room), rest))
                 places.append((number, (start, end)))
@@ -186,10 +186,10 @@ def _grounding(item: GroundingItem, plan: _Plan, scores: Sequence[NLIScores]) ->
     )
 
 
-def _stretches(sentence: str) -> Iterator[tuple[int, int]]:
-    """Stretches of a sentence between commas and small words, the last ones first."""
+def _spans(sentence: str) -> Iterator[tuple[int, int]]:
+    """Spans of consecutive words of a sentence, the last ones first, without its first words."""
     words = list(WORD.finditer(sentence))
-    size = max(1, -(-len(words) // 6))  # six stretches at most
+    size = max(1, -(-len(words) // 6))
     for first in range(len(words) - size, 0, -size):
         run = words[first : first + size]
         yield run[0].start(), run[-1].end()

@@ -262,7 +262,7 @@ class HFJudge(TorchModel):
         return chunk
 
     def _plain(self, text: str) -> str:
-        """A text without the tokenizer's special tokens: evidence cannot end itself."""
+        """A text without the tokenizer's special tokens, so that evidence cannot end the input."""
         text = readable(text)
         for mark in self._tokenizer.all_special_tokens:
             text = text.replace(mark, " ")

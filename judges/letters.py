@@ -1,4 +1,4 @@
-"""A text in the letters that a reader sees in it, for judges that know plain ones alone."""
+"""Plain letters for what a reader sees in circled, fullwidth or bold signs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["plain_letters", "readable", "without_unknown_symbols"]
 def plain_letters(text: str) -> str:
     """Write circled, fullwidth and bold letters and figures plainly; offsets stay.
 
-    Flags and the number of an item, as pictures show them, become spaces.
+    Flags and the number of an item, if it is a picture, become spaces.
     """
     text = FLAG.sub("  ", text)
     item = re.match(r"\s*(\d\ufe0f?\u20e3|[^\x00-\xff])\s", text)  # a key, a figure in a circle
@@ -37,7 +37,7 @@ def readable(text: str) -> str:
 def without_unknown_symbols(text: str, knows: Callable[[str], bool]) -> str:
     """A readable text whose unknown symbols are spaces where they touch a word; offsets stay.
 
-    Else the word would not be known either.
+    Otherwise the word would be unknown as well.
 
     Args:
         text: The text.

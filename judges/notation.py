@@ -18,12 +18,12 @@ __all__ = ["Notation", "notation_of", "restored", "with_notation"]
 
 
 class Notation(NamedTuple):
-    """A value of a sentence in other words.
+    """A value of a sentence and its other notation.
 
     Attributes:
         start: Offset of its first character in the sentence.
         end: Offset past its last.
-        text: The words.
+        text: The value in the notation of the evidence.
     """
 
     start: int
@@ -34,12 +34,12 @@ class Notation(NamedTuple):
 def notation_of(
     stated: Sequence[TypedValue], held: Sequence[tuple[TypedValue, str]]
 ) -> tuple[Notation, ...]:
-    """The values of a sentence that its evidence writes in another notation, and how it does.
+    """Find the values of a sentence that its evidence writes in another notation.
 
     Args:
         stated: The values of the sentence.
-        held: Those of the evidence, the most important first, each with the label of its property
-            or an empty text.
+        held: The values of the evidence, the most important first, each with the label of its
+            property or an empty text.
     """
     found = []
     for value in stated:

@@ -121,7 +121,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
 
     @property
     def weighing(self) -> Weighing | None:
-        """How much its probabilities and the findings of checks weigh in a verdict."""
+        """Weights of its probabilities and of the checks in a verdict."""
         return self.card.weighing
 
     def lengths(self, pairs: Sequence[Pair]) -> list[int]:
@@ -130,7 +130,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         return [len(ids[left]) + len(ids[right]) + SPECIAL_TOKENS for left, right in pairs]
 
     def read(self, items: Sequence[AttributionItem]) -> list[AttributionItem]:
-        """What is read of n items: of long evidence the sentences that bear on the answer.
+        """Reduce long evidence of n items to the sentences that bear on the answer.
 
         As in training, at most 160 tokens of evidence, question and answer are judged at once.
         """
@@ -218,7 +218,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
 
 
 class _Row(NamedTuple):
-    """Probabilities of a pair's deciding window, one of several; in the order of ``HEADS``."""
+    """Probabilities of the window that decides a pair, and the number of its windows."""
 
     main: NDArray[np.float64]
     also: Mapping[str, NDArray[np.float64]]
@@ -226,7 +226,7 @@ class _Row(NamedTuple):
 
 
 class EnsembleJudge(OnnxJudge):
-    """Pools verdicts and NLI of two models; all else is the smaller one's.
+    """Pools the verdicts and NLI scores of two models; the rest comes from the smaller one.
 
     The probabilities of supported, unsupported and contradicted are multiplied, each to the power
     of its model's share, and calibrated (Genest and Zidek 1986, "Combining Probability

@@ -1,4 +1,4 @@
-"""Loads published models: by their auto class, and two that need their own code."""
+"""Loads published models by their auto class, and two that need code of their own."""
 
 from __future__ import annotations
 

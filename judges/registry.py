@@ -1,4 +1,4 @@
-"""Judges by name, such as ``onnx``, ``hf:…`` or ``chat:…``, and those of a caller's own."""
+"""Judges by name, such as ``onnx``, ``hf:…`` or ``chat:…``, and custom ones."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def register(kind: str, factory: str | Callable[..., object]) -> None:
     """Add a kind of judge, or replace one.
 
     Args:
-        kind: What stands before the colon of a judge's name.
-        factory: Makes the judge from what follows the colon (None where nothing does) and the
-            options; a callable, or ``"module:attribute"``, imported when first asked for.
+        kind: The part of a judge's name before the colon.
+        factory: Makes the judge from the part after the colon (None if it is empty) and the
+            options; a callable, or ``"module:attribute"``, imported on first use.
     """
     _FACTORIES[kind] = factory
 
@@ -116,12 +116,12 @@ def _from_outside(
 
 
 def kinds() -> tuple[str, ...]:
-    """The kinds that are known, with those that ``register`` added."""
+    """Known kinds, including those that ``register`` added."""
     return tuple(_FACTORIES)
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """What to write in place of a name whose kind is not known.
+    """Suggest a name in place of one of an unknown kind.
 
     Args:
         name: As written, with or without a colon.

@@ -40,7 +40,7 @@ CACHE_SIZE = 65_536
 
 
 class _Request(Generic[Item, Result]):
-    """What one caller waits for."""
+    """Pending request of one caller."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self.items = list(dict.fromkeys(items))
@@ -48,13 +48,13 @@ class _Request(Generic[Item, Result]):
         self.future: Future[dict[Item, Result]] = Future()
 
     def settle(self, results: dict[Item, Result]) -> None:
-        """Take results; the caller wakes up on the last."""
+        """Accept results; the last one wakes the caller."""
         self.found.update((item, results[item]) for item in self.items if item in results)
         if len(self.found) == len(self.items) and not self.future.done():
             self.future.set_result(self.found)
 
     def fail(self, error: BaseException) -> None:
-        """Hand an error over."""
+        """Pass an error to the caller."""
         if not self.future.done():
             self.future.set_exception(error)
 
@@ -62,10 +62,10 @@ class _Request(Generic[Item, Result]):
 class MicroBatcher(Closing, Generic[Item, Result]):
     """Merges items of concurrent callers into batches for one function, and caches results.
 
-    While a batch is computed, the next gathers; an idle batcher waits a moment for company. An item
-    that several callers ask for at the same time is computed once. A caller that gives up withdraws
-    the items that only it asked for. When a batch fails, each caller's items are tried again
-    alone, so that the error reaches only those whose items caused it.
+    The next batch fills while one is computed; an idle batcher waits briefly for more items. An
+    item that several callers request at the same time is computed once. A caller that gives up
+    withdraws the items that only it requested. When a batch fails, each caller's items are retried
+    alone, so that the error reaches only the callers whose items caused it.
 
     Args:
         run: Computes a batch; called from one thread at a time.
@@ -129,7 +129,7 @@ class MicroBatcher(Closing, Generic[Item, Result]):
             worker.join(timeout_s)
 
     def in_use(self) -> Usage:
-        """What waits, what was cached, and how large the batches were."""
+        """Length of the queue, use of the cache, and sizes of the batches."""
         with self._changed:
             return Usage(
                 queues={"judge": len(self._queued)},
@@ -164,7 +164,7 @@ class MicroBatcher(Closing, Generic[Item, Result]):
         return request
 
     def _withdraw(self, request: _Request[Item, Result]) -> None:
-        """Forget a caller that gave up or failed. Holds the lock."""
+        """Remove a caller that gave up or failed; the lock must be held."""
         for table in (self._queued, self._computed):
             for item in request.items:
                 group = table.get(item, [])
@@ -182,7 +182,7 @@ class MicroBatcher(Closing, Generic[Item, Result]):
                 if self._closed:
                     return
                 if idle:
-                    # The wait for company is a tenth of what eight pairs take on two cores.
+                    # Wait for a tenth of the time that eight pairs take on two cores.
                     end = time.monotonic() + 0.002
                     while len(self._queued) < most and not self._closed:
                         left = end - time.monotonic()
@@ -254,7 +254,7 @@ def _fail_closed(table: dict[Item, list[_Request[Item, Result]]]) -> None:
 
 
 class _Service(JudgeAround[Judge], MicroBatcher[Item, Result]):
-    """What all services share.
+    """Base of the services.
 
     Args:
         judge: Does the work.
@@ -303,9 +303,9 @@ class GroundingService(_Service[GroundingItem, Grounding]):
 
 
 class RememberedGrounding(JudgeAround[GroundingJudge]):
-    """A grounding judge that is asked about each item once, without a thread or a bound.
+    """A grounding judge with an unbounded cache and no thread.
 
-    It lives as long as one answer that is looked at again and again while it grows.
+    It serves one answer that is judged repeatedly while it grows.
     """
 
     def __init__(self, judge: GroundingJudge) -> None:

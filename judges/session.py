@@ -1,9 +1,9 @@
 """Runs an ONNX text model on the CPU: one forward pass a sequence, many passes at once.
 
 8-bit kernels with dynamic activation scales take one scale for a whole batch, so that a pair's
-result would depend on its neighbours. Here every sequence has a pass of its own: results are the
-same bit for bit whatever else is judged, no token of padding is computed, and a pool of
-single-threaded passes keeps all cores busy without waiting at barriers.
+result would depend on its neighbours. Here every sequence has a pass of its own: results are
+identical bit for bit whatever else is judged, no padding is computed, and a pool of single-threaded
+passes keeps all cores busy without barriers.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class OnnxTextModel:
         """Load model and tokenizer; later calls do nothing.
 
         Raises:
-            JudgeError: A file is missing, cannot be read, or is not what its checksum says.
+            JudgeError: A file is missing, cannot be read, or does not match its checksum.
         """
         self._loaded_tokenizer()
 
@@ -149,7 +149,7 @@ class OnnxTextModel:
         return found
 
     def offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Offsets of the tokens of n texts: of first characters and past the last."""
+        """Offsets (start, end) of the tokens of n texts."""
         read = [self.readable(text) for text in texts]
         encodings = self._loaded_tokenizer().encode_batch(read, add_special_tokens=False)
         return [encoding.offsets for encoding in encodings]
@@ -166,13 +166,13 @@ class OnnxTextModel:
         return dict(zip(different, self.tokenize(different), strict=True))
 
     def readable(self, text: str) -> str:
-        """What is read of a text; offsets stay."""
+        """The text as the model reads it, with the same offsets."""
         if text.isascii():
             return text
         return without_unknown_symbols(readable(text), lambda sign: self.token(sign) is not None)
 
     def start(self, sequences: Sequence[Segments]) -> Running:
-        """Hand n sequences to the pool and return at once."""
+        """Start n sequences in the pool, and return without waiting."""
         self.warm_up()
         lengths = [sum(map(len, segments)) + len(segments) + 1 for segments in sequences]
         tasks = [
@@ -240,11 +240,11 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 class Running:
-    """Sequences on their way through a model.
+    """Sequences that a model is running.
 
     Args:
         folder: Folder of the model.
-        tasks: Places of some sequences, and their outputs to come.
+        tasks: Indices of some sequences, and the future of their outputs.
     """
 
     def __init__(self, folder: Path, tasks: Sequence[tuple[list[int], Future[list[Row]]]]) -> None:
@@ -310,8 +310,8 @@ def check_sums(folder: Path) -> None:
     """Compare the files of a folder with its checksums.
 
     Raises:
-        JudgeError: The folder has no checksums, they leave a file out, or a file is missing,
-            cannot be read, or is not the one that was written.
+        JudgeError: The folder has no checksums, they lack a file, or a file is missing, cannot be
+            read, or was changed.
     """
     sums = folder / SUMS
     write = f"if the files are right, write their checksums: cd {folder} && sha256sum * > {SUMS}"

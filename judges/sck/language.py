@@ -1,4 +1,4 @@
-"""What is read of a text: tenses, persons, names; the names that an answer should mention."""
+"""Reads tenses, persons and names of texts, and the names that an answer should mention."""
 
 from __future__ import annotations
 
