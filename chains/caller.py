@@ -21,17 +21,17 @@ class NotAllowedError(GuardrailError):
 
 
 class CallerRights(Value):
-    """What the guardrail takes from a caller, each on its own.
+    """What a caller may do.
 
     Attributes:
-        policy: A policy or a strictness named in the request. Where not, the configured one
-            decides and ``errors`` says so.
-        evidence: Evidence in the request: handed over, in content parts, in results of tools, in
-            marked text. Where not, the graph alone judges and ``errors`` says so.
-        tools: Tools, their calls and their results. Where not, requests that bring tools are
-            refused, and calls in a reply are left out.
-        structured_output: JSON in place of an answer. Where not, requests for it are refused, and
-            JSON is judged as any text.
+        policy: Name a policy or a strictness. Otherwise the configured one decides, and ``errors``
+            says so.
+        evidence: Bring evidence: handed over, in content parts, tool results or marked text.
+            Otherwise the graph alone judges, and ``errors`` says so.
+        tools: Use tools. Otherwise requests with tools are refused, tool results are not read, and
+            calls in a reply are removed.
+        structured_output: Ask for JSON. Otherwise such requests are refused, and JSON is judged as
+            any text.
     """
 
     policy: bool = True

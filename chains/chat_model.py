@@ -58,15 +58,15 @@ class GuardedChatModel(BaseChatModel, GuardFields):
     def _llm_type(self) -> str:
         return f"guarded-{self.bound._llm_type}"
 
-    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: object) -> LangSmithParams:
         return self.bound._get_ls_params(stop=stop, **kwargs)
 
     def bind_tools(
         self,
-        tools: Sequence[dict[str, Any] | type | Callable[..., object] | BaseTool],
+        tools: Sequence[dict[str, object] | type | Callable[..., object] | BaseTool],
         *,
         tool_choice: str | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Bind tools to the inner model; its final answers are still judged."""
         bound = self.bound.bind_tools(tools, tool_choice=tool_choice, **kwargs)
@@ -75,7 +75,7 @@ class GuardedChatModel(BaseChatModel, GuardFields):
         return self._around(bound)
 
     def with_structured_output(
-        self, schema: dict[str, Any] | type, *, include_raw: bool = False, **kwargs: Any
+        self, schema: dict[str, object] | type, *, include_raw: bool = False, **kwargs: object
     ) -> Runnable[LanguageModelInput, Any]:
         """The inner model's structured output: data, judged if the policy says so.
 

@@ -293,7 +293,7 @@ class Chunks:
         whole = self.whole
         return whole if self._key is None or whole is None else whole[self._key]
 
-    def _placed(self, piece: object) -> Any:
+    def _wrap(self, piece: object) -> Any:
         return piece if self._key is None else AddableDict({self._key: piece})
 
     def piece(self, release: Release) -> object:
@@ -304,8 +304,8 @@ class Chunks:
         if not release.text or (refused and calls_tools(self.said)):
             return None
         if not isinstance(self.said, BaseMessage):
-            return self._placed(release.text)
-        return self._placed(AIMessageChunk(content=release.text, id=self.said.id))
+            return self._wrap(release.text)
+        return self._wrap(AIMessageChunk(content=release.text, id=self.said.id))
 
     def rest(self, judged: object) -> object:
         """Everything but the text: tool calls, usage, metadata and the verdict.
@@ -334,7 +334,7 @@ class Chunks:
             response_metadata=_metadata(said) | ({"guardrail": verdict} if verdict else {}),
             chunk_position="last",
         )
-        placed = self._placed(last)
+        placed = self._wrap(last)
         return placed if others is None else others + placed
 
 

@@ -49,7 +49,7 @@ class GuardrailState(AgentState[Any]):
 class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
     """Judges the answers of an agent; for ``create_agent(…, middleware=[…])``.
 
-    The model is called hidden from streams; candidates are ranked and, if the policy says so,
+    The model runs hidden from streams; candidates are ranked and, if the policy says so,
     sampled again with the failed sentences named. The message that enters the state keeps the id
     of the chosen one. Text in a message that calls tools is judged, but not sampled again.
     Tool calls and structured responses pass unchanged and are listed in the message's
@@ -87,15 +87,15 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         """Call the model, judge its answer, and return the guarded one."""
         config = hidden(ensure_config())
 
-        def called(inner: Request) -> Response:
+        def call_handler(inner: Request) -> Response:
             with set_config_context(config) as context:
                 return context.run(handler, inner)
 
         async def call(inner: Request) -> Response:
             # The handler blocks: it must not run on the loop that all sync callers share.
-            return await in_own_thread(partial(called, inner))
+            return await in_own_thread(partial(call_handler, inner))
 
-        return run_sync(self._guarded(request, call, config))
+        return run_sync(self._run(request, call, config))
 
     async def awrap_model_call(
         self, request: Request, handler: AsyncHandler
@@ -109,9 +109,9 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
                 reply = loop.create_task(cast(Any, handler(inner)), context=context)
                 return cast(Response, await reply)
 
-        return await self._guarded(request, call, config)
+        return await self._run(request, call, config)
 
-    async def _guarded(
+    async def _run(
         self, request: Request, call: AsyncHandler, config: RunnableConfig
     ) -> Response | ExtendedModelResponse:
         case = await self._case(request)
@@ -132,9 +132,9 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
             return case
 
         best = await run_guarded(self._guard, once, _answer, same_case, policy, config)
-        return await self._judged(case, policy, best.output, best.answer)
+        return await self._judge(case, policy, best.output, best.answer)
 
-    async def _judged(
+    async def _judge(
         self, case: Case, policy: Policy, response: Response, answer: GuardedAnswer | None
     ) -> Response | ExtendedModelResponse:
         """The response with its guarded text; calls and data judged, or listed as unjudged."""

@@ -27,6 +27,7 @@ from chains.openai_request import CALLS, calls_in, documents_of_calls
 from chains.openai_wire import (
     DONE,
     JSON,
+    MAX_PARTS,
     Event,
     UnreadableReplyError,
     clean_error,
@@ -40,10 +41,7 @@ from guardrail.core.incoming import without_reasoning
 if TYPE_CHECKING:
     from chains.openai_request import GuardedRequest
 
-__all__ = ["MAX_CHOICES", "ChatStream", "CompletionCandidates", "completion_events"]
-
-MAX_CHOICES = 128
-"""Most choices of one request, the protocol's own bound on ``n``."""
+__all__ = ["ChatStream", "CompletionCandidates", "completion_events"]
 
 
 class CompletionCandidates:
@@ -64,7 +62,7 @@ class CompletionCandidates:
 
         Raises:
             UnreadableReplyError: A reply is not a chat completion, or has more than
-                ``MAX_CHOICES`` choices.
+                ``MAX_PARTS`` choices.
         """
         self._bodies += bodies
         texts = []
@@ -96,7 +94,7 @@ class CompletionCandidates:
         heads = [_head(body, self._request) for body in self._bodies]
         body = heads[0]
         if len(heads) > 1:
-            body["usage"] = _summed([head.get("usage") for head in heads])
+            body["usage"] = _total_usage([head.get("usage") for head in heads])
         return Outcome(body | {"choices": choices}, tuple(verdicts))
 
 
@@ -107,20 +105,20 @@ def _choices(body: JSON, request: GuardedRequest) -> Iterator[JSON]:
         isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in choices
     ):
         raise UnreadableReplyError("the model's server did not answer with a chat completion")
-    if len(choices) > MAX_CHOICES:
-        raise UnreadableReplyError(f"the model's server sends more than {MAX_CHOICES} choices")
+    if len(choices) > MAX_PARTS:
+        raise UnreadableReplyError(f"the model's server sends more than {MAX_PARTS} choices")
     for choice in choices:
         given = choice["message"]
         message: JSON = {"role": "assistant", "content": None} | clean_message(given)
         message |= request.tools.of_message(calls_in(given))
         if message["content"]:
             message["content"] = without_reasoning(message["content"])
-        head = {"finish_reason": None} | _ended(clean_choice(choice), message)
+        head = {"finish_reason": None} | _with_finish_reason(clean_choice(choice), message)
         scores = {"logprobs": None} if "logprobs" in choice else {}
         yield head | scores | {"message": message}
 
 
-def _ended(choice: JSON, message: JSON) -> JSON:
+def _with_finish_reason(choice: JSON, message: JSON) -> JSON:
     """A choice; one without calls did not end because of one."""
     if CALLS & message.keys() or choice.get("finish_reason") not in CALLS:
         return choice
@@ -173,7 +171,7 @@ async def _judge_data(request: GuardedRequest, choice: JSON) -> tuple[GuardedAns
     return verdicts.answers
 
 
-def _summed(usages: Sequence[object]) -> JSON | None:
+def _total_usage(usages: Sequence[object]) -> JSON | None:
     """What several calls have used together."""
     known = [usage for usage in usages if isinstance(usage, dict)]
     totals = {
@@ -208,7 +206,7 @@ class ChatStream(ReplyStream):
         self.ended = True
         return [*map(Event, await self._close_all()), Event(DONE)]
 
-    async def _taken(self, data: JSON, name: str | None) -> list[JSON]:
+    async def _handle(self, data: JSON, name: str | None) -> list[JSON]:
         if data.get("error") or name == "error":
             self.failed = self.ended = True
             return [{"error": clean_error(error_in(data))}]
@@ -245,7 +243,9 @@ class ChatStream(ReplyStream):
         if text := text_of(delta.get("content")):
             out += self._content((await self._text.feed(text)).text)
         if choice.get("finish_reason"):
-            ended = _ended(clean_choice(choice), {"tool_calls": ()} if self._calls else {})
+            ended = _with_finish_reason(
+                clean_choice(choice), {"tool_calls": ()} if self._calls else {}
+            )
             out += await self._close_all(ended.get("finish_reason") or "stop")
         return out
 

@@ -122,12 +122,11 @@ def guard_openai(
         headers=inner.headers,
         params=inner.params,
     )
-    changed: Any = client.with_options(
+    return client.with_options(  # type: ignore[return-value]
         http_client=outer,
         # Cannot be reached: answers over websockets would not be judged.
         websocket_base_url="wss://answers-over-websockets-are-not-guarded.invalid",
     )
-    return changed  # type: ignore[no-any-return]
 
 
 def _library(inner: object) -> ModuleType:
@@ -153,10 +152,10 @@ class _Transport:
         self._synchronous = isinstance(inner, library.Client)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        return run_sync(self._handled(request, request.read()))
+        return run_sync(self._handle(request, request.read()))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        return await self._handled(request, await request.aread())
+        return await self._handle(request, await request.aread())
 
     def close(self) -> None:
         self._inner.close()
@@ -164,7 +163,7 @@ class _Transport:
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    async def _handled(self, request: httpx.Request, content: bytes) -> httpx.Response:
+    async def _handle(self, request: httpx.Request, content: bytes) -> httpx.Response:
         try:
             endpoint = endpoint_of(request.method, request.url.path)
             if endpoint is None and is_unguarded(request.url.path):
@@ -179,7 +178,7 @@ class _Transport:
             body = request_body(content or b"{}")
             if request.url.params.get("stream") == "true":
                 body = body | {"stream": True}
-            return await self._judged(request, Exchange(self._options, endpoint, body))
+            return await self._judge(request, Exchange(self._options, endpoint, body))
         except UnreadableReplyError as error:
             return self._error(502, str(error), "bad_upstream_reply")
         except (InputError, ConfigError) as error:
@@ -187,19 +186,19 @@ class _Transport:
         except GuardrailError as error:
             return self._error(503, str(error), "guardrail_unavailable")
 
-    async def _judged(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
+    async def _judge(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
         if request.method == "GET":
-            return await self._once(request, exchange)
+            return await self._send_once(request, exchange)
         if exchange.streams_through:
             await exchange.inject()
-            return await self._once(self._with_body(request, exchange.body), exchange)
+            return await self._send_once(self._with_body(request, exchange.body), exchange)
 
         async def send(body: JSON) -> Reply:
             return await self._read(await self._send(self._with_body(request, body)))
 
         return self._response(await exchange.whole(send))
 
-    async def _once(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
+    async def _send_once(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
         """Send a request once, and judge its response as it streams or as a whole."""
         response = await self._send(request)
         kind = response.headers.get("content-type", "")
@@ -292,13 +291,8 @@ class _Transport:
 
     def _response(self, guarded: GuardedReply) -> httpx.Response:
         reply = guarded.reply
-        headers, content = list(safe_headers(reply.headers)), reply.body
-        if guarded.events is not None:
-            headers = [pair for pair in headers if pair[0].lower() != "content-type"]
-            headers.append(("content-type", EVENT_STREAM))
-            content = b"".join(event.encode() for event in guarded.events)
         response: httpx.Response = self._library.Response(
-            reply.status, headers=headers, content=content
+            reply.status, headers=list(safe_headers(reply.headers)), content=reply.body
         )
         return response
 

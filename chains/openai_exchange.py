@@ -16,9 +16,9 @@ from chains.openai_reply import Outcome, ReplyStream
 from chains.openai_request import GuardedRequest
 from chains.openai_responses import ResponseCandidates, ResponseStream, response_events
 from chains.openai_wire import (
+    EVENT_STREAM,
     JSON,
     LONG_BYTES,
-    Event,
     Reply,
     failed_reply,
     reply_body,
@@ -33,14 +33,13 @@ class GuardedReply(NamedTuple):
     """A reply that may leave.
 
     Attributes:
-        reply: Status and headers of the server, with the guarded body.
+        reply: Status and headers of the server, with the guarded body: JSON, or the events of a
+            stream if one was requested.
         answers: The verdicts; empty for errors and replies without an answer.
-        events: The reply as the events of a stream, if one was requested; None for errors.
     """
 
     reply: Reply
     answers: tuple[GuardedAnswer, ...] = ()
-    events: tuple[Event, ...] | None = None
 
 
 Send = Callable[[JSON], Awaitable[Reply]]
@@ -92,7 +91,7 @@ class Exchange(GuardedRequest):
         await self.inject()
 
         async def sample(attempt: Attempt) -> list[Reply]:
-            return await self._sampled(self.again(attempt), attempt.samples, send)
+            return await self._sample(self.again(attempt), attempt.samples, send)
 
         return await self._best(sample, self.policy.rounds)
 
@@ -131,9 +130,9 @@ class Exchange(GuardedRequest):
             return GuardedReply(error.reply)
         answers = await guard.arecord(answers, delivered=count)
         outcome = await candidates.outcome(answers, count)
-        return await asyncio.to_thread(self._guarded, first[0], outcome)
+        return await asyncio.to_thread(self._build_reply, first[0], outcome)
 
-    async def _sampled(self, request: JSON, count: int, send: Send) -> list[Reply]:
+    async def _sample(self, request: JSON, count: int, send: Send) -> list[Reply]:
         """Replies that hold ``count`` candidates, if the server supports it."""
         if self.responses or count == 1:
             return list(await asyncio.gather(*(send(request) for _ in range(count))))
@@ -147,15 +146,17 @@ class Exchange(GuardedRequest):
         rest = {key: value for key, value in request.items() if key != "n"}
         return [reply, *await asyncio.gather(*(send(rest) for _ in range(missing)))]
 
-    def _guarded(self, reply: Reply, outcome: Outcome) -> GuardedReply:
+    def _build_reply(self, reply: Reply, outcome: Outcome) -> GuardedReply:
         self.remember(outcome.answers, outcome.body)
-        body = json.dumps(outcome.body).encode()
-        events: tuple[Event, ...] | None = None
-        if self.streams and self.responses:
-            events = tuple(response_events(outcome.body))
-        elif self.streams:
-            events = tuple(completion_events(self.body, outcome.body))
-        return GuardedReply(reply._replace(body=body), outcome.answers, events)
+        if self.streams:
+            whole = outcome.body
+            events = (
+                response_events(whole) if self.responses else completion_events(self.body, whole)
+            )
+            reply = reply.with_body(b"".join(event.encode() for event in events), EVENT_STREAM)
+        else:
+            reply = reply.with_body(json.dumps(outcome.body).encode())
+        return GuardedReply(reply, outcome.answers)
 
 
 def _read(replies: Sequence[Reply]) -> list[JSON]:

@@ -154,7 +154,7 @@ class ReplyStream(ABC):
         """
         self._bytes += len(chunk)
         few_enough_bytes(self._bytes, self._request.options.max_reply_bytes)
-        return await self._through(self._decoder.feed(chunk))
+        return await self._process(self._decoder.feed(chunk))
 
     async def finish(self) -> bytes:
         """Return what is left at the end of the stream.
@@ -167,7 +167,7 @@ class ReplyStream(ABC):
         """
         out = b""
         if not self.failed:
-            out = await self._through(self._decoder.finish())
+            out = await self._process(self._decoder.finish())
             if not self._began:
                 raise UnreadableReplyError("the model's server sent a stream without one event")
             if self.whole:
@@ -186,7 +186,7 @@ class ReplyStream(ABC):
             for answer in self.answers
         ]
 
-    async def _through(self, events: Sequence[Event]) -> bytes:
+    async def _process(self, events: Sequence[Event]) -> bytes:
         out: list[Event] = []
         for event in events:
             if self.ended:
@@ -196,7 +196,7 @@ class ReplyStream(ABC):
             if event.data == DONE:
                 out += await self._done()
             elif isinstance(data, dict):
-                out += map(self._event, await self._taken(data, event.name))
+                out += map(self._event, await self._handle(data, event.name))
 
         def encode() -> bytes:
             return b"".join(event.encode() for event in out)
@@ -209,7 +209,7 @@ class ReplyStream(ABC):
         return self.ended
 
     @abstractmethod
-    async def _taken(self, data: JSON, name: str | None) -> list[JSON]:
+    async def _handle(self, data: JSON, name: str | None) -> list[JSON]:
         """Take the data of an event of the model's server; return those that may leave."""
 
     @abstractmethod

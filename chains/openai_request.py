@@ -192,14 +192,14 @@ class GuardedRequest:
         if not text:
             return
         if self.responses:
-            self.body = request | {"instructions": _joined(request.get("instructions"), text)}
+            self.body = request | {"instructions": _join(request.get("instructions"), text)}
             return
         messages = _items(request.get("messages"))
         first = messages[0] if messages else None
         if isinstance(first, dict) and first.get("role") in ("system", "developer"):
             own = first.get("content")
             part = {"type": "text", "text": text}
-            content = [*own, part] if isinstance(own, list) else _joined(own, text)
+            content = [*own, part] if isinstance(own, list) else _join(own, text)
             messages = [first | {"content": content}, *messages[1:]]
         else:
             messages = [{"role": "system", "content": text}, *messages]
@@ -239,7 +239,7 @@ def _ids(body: JSON, name: str) -> list[str]:
     return [id for id in (body.get(name), conversation) if isinstance(id, str) and id]
 
 
-def _joined(own: object, text: str) -> str:
+def _join(own: object, text: str) -> str:
     return f"{own}\n\n{text}" if own else text
 
 
@@ -263,7 +263,7 @@ class AllowedTools:
     """
 
     def __init__(self, request: JSON, *, allowed: bool) -> None:
-        listed = [tool for field in ("tools", "functions") for tool in _listed(request, field)]
+        listed = [tool for field in ("tools", "functions") for tool in _values_of(request, field)]
         # What its server stores may have tools, whose names are not known.
         stored = any(map(request.get, ("prompt", "previous_response_id", "conversation")))
         none = "none" in (request.get("tool_choice"), request.get("function_call"))
@@ -302,12 +302,12 @@ class AllowedTools:
         if old and allows("function_call", old.get("name")):
             found["function_call"] = old
         calls = message.get("tool_calls", ())
-        if calls := [call for call in calls if allows(call.get("index"), _called(call))]:
+        if calls := [call for call in calls if allows(call.get("index"), _called_tool(call))]:
             found["tool_calls"] = calls
         return found
 
 
-def _listed(request: JSON, field: str) -> Iterator[object]:
+def _values_of(request: JSON, field: str) -> Iterator[object]:
     held = request.get(field)
     yield from held if isinstance(held, list) else [held] if held else []
 
@@ -321,7 +321,7 @@ def _tool_name(tool: object) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _called(call: JSON) -> object:
+def _called_tool(call: JSON) -> object:
     """The name of the tool in a call; None if there is none, or another in each form."""
     names = [held.get("name") for kind in NAMED if isinstance(held := call.get(kind), dict)]
     return names[0] if names and all(name == names[0] for name in names) else None

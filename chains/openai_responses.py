@@ -32,7 +32,14 @@ from chains.openai_reply import (
     judged_refusal,
     write_answer,
 )
-from chains.openai_wire import JSON, Event, UnreadableReplyError, clean_error, is_json_document
+from chains.openai_wire import (
+    JSON,
+    MAX_PARTS,
+    Event,
+    UnreadableReplyError,
+    clean_error,
+    is_json_document,
+)
 from chains.structured import Document, call_name, named_unjudged
 from guardrail import CheckRequest, GuardedAnswer
 from guardrail.core.incoming import without_reasoning
@@ -41,10 +48,8 @@ from guardrail.core.text.sentences import split_sentences
 if TYPE_CHECKING:
     from chains.openai_request import GuardedRequest
 
-__all__ = ["MAX_PARTS", "ResponseCandidates", "ResponseStream", "response_events"]
+__all__ = ["ResponseCandidates", "ResponseStream", "response_events"]
 
-MAX_PARTS = 128
-"""Parts of the messages of one response; each is judged on its own."""
 TEXTS = {"output_text": "text", "refusal": "refusal"}
 """Types of parts, and the field of their text."""
 
@@ -131,7 +136,7 @@ async def _judge_data(request: GuardedRequest, response: JSON) -> tuple[GuardedA
                 key: Document.read(of, key, value).value for key, value in handed_over(item).items()
             }
             name = str(item.get("name") or item.get("type"))
-            found.append((Document(of, name, passed, _called(item)), item))
+            found.append((Document(of, name, passed, _call_name(item)), item))
         for number, part in enumerate(item["content"] if item["type"] == "message" else ()):
             if request.data and is_json_document(part.get("text", "")):
                 of = f"output {place}, content {number}"
@@ -146,7 +151,7 @@ async def _judge_data(request: GuardedRequest, response: JSON) -> tuple[GuardedA
     return verdicts.answers
 
 
-def _called(item: JSON) -> str:
+def _call_name(item: JSON) -> str:
     """The name of a call in reports of what is unjudged."""
     return call_name(item.get("name") or item.get("type"))
 
@@ -253,7 +258,7 @@ class ResponseStream(ReplyStream):
         self._number += 1
         return Event(data, data["type"])
 
-    async def _taken(self, data: JSON, name: str | None) -> list[JSON]:
+    async def _handle(self, data: JSON, name: str | None) -> list[JSON]:
         kind, index = identifier(data.get("type")) or "", _index(data, "output_index")
         self.failed = bool(data.get("error")) or kind == "error"
         last = kind in ("response.completed", "response.incomplete", "response.failed")
@@ -278,7 +283,7 @@ class ResponseStream(ReplyStream):
                 return []
             event, passes = clean_tool_event(data)
             if passes:  # without its item, a call is named by its type
-                self._calls.setdefault(index, _called(event))
+                self._calls.setdefault(index, _call_name(event))
             return [event]
         return await self._text(kind, (index, _index(data, "content_index")), data)
 
@@ -289,7 +294,7 @@ class ResponseStream(ReplyStream):
             if form not in TEXTS:
                 return []
             self._part(place, data)
-            return [self._placed(kind, place, part=_part_of(form, ""))]
+            return [self._part_event(kind, place, part=_part_of(form, ""))]
         if kind == "response.output_text.delta":
             piece = text(data.get("delta")) or ""
             return self._delta(place, (await self._part(place, data).text.feed(piece)).text)
@@ -300,7 +305,7 @@ class ResponseStream(ReplyStream):
             return await self._close(place)
         if kind == "response.content_part.done" and place in self._parts:
             out = await self._close(place)
-            return [*out, self._placed(kind, place, part=self._parts[place].done)]
+            return [*out, self._part_event(kind, place, part=self._parts[place].done)]
         return []
 
     async def _item(self, kind: str, index: int, data: JSON) -> list[JSON]:
@@ -309,7 +314,7 @@ class ResponseStream(ReplyStream):
             return []
         out: list[JSON] = []
         if is_call(item):
-            self._calls[index] = _called(item)
+            self._calls[index] = _call_name(item)
         if item["type"] == "message":
             item["content"] = []
             if kind == "response.output_item.done":
@@ -328,7 +333,7 @@ class ResponseStream(ReplyStream):
         ]
         for index, item in enumerate(response["output"]):
             if is_call(item):
-                self._calls[index] = _called(item)
+                self._calls[index] = _call_name(item)
             if item["type"] == "message" and index in streamed:
                 item["content"] = self._contents(index)
             elif item["type"] == "message":
@@ -358,8 +363,8 @@ class ResponseStream(ReplyStream):
         if (refusal := await judged_refusal(self._request, part.refusal)) is not None:
             part.done = _part_of("refusal", refusal)
             return [
-                self._placed("response.refusal.delta", place, delta=refusal),
-                self._placed("response.refusal.done", place, refusal=refusal),
+                self._part_event("response.refusal.delta", place, delta=refusal),
+                self._part_event("response.refusal.done", place, refusal=refusal),
             ]
         last, _, answer = await part.text.finish()
         out = self._delta(place, last)
@@ -370,11 +375,11 @@ class ResponseStream(ReplyStream):
             self._sentences += _sentences([answer])
         kind = "response.output_text.annotation.added"
         out += [
-            self._placed(kind, place, annotation=one, annotation_index=number)
+            self._part_event(kind, place, annotation=one, annotation_index=number)
             for number, one in enumerate(part.done["annotations"])
         ]
         kind = "response.output_text.done"
-        return [*out, self._placed(kind, place, text=part.done["text"], logprobs=[])]
+        return [*out, self._part_event(kind, place, text=part.done["text"], logprobs=[])]
 
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
@@ -388,9 +393,9 @@ class ResponseStream(ReplyStream):
             return []
         self.released = True
         self._parts[place].shown.append(text)
-        return [self._placed("response.output_text.delta", place, delta=text, logprobs=[])]
+        return [self._part_event("response.output_text.delta", place, delta=text, logprobs=[])]
 
-    def _placed(self, kind: str, place: Place, **fields: object) -> JSON:
+    def _part_event(self, kind: str, place: Place, **fields: object) -> JSON:
         """An event of a part."""
         where = {"output_index": place[0], "content_index": place[1]}
         return {"type": kind, "item_id": self._parts[place].item_id, **where, **fields}

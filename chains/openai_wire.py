@@ -24,6 +24,7 @@ __all__ = [
     "EVENT_STREAM",
     "JSON",
     "LONG_BYTES",
+    "MAX_PARTS",
     "MESSAGE_CHARACTERS",
     "MOST_REPLY_BYTES",
     "Endpoint",
@@ -51,6 +52,9 @@ LONG_BYTES = 64 * 1024
 """JSON from here on is read in a thread, half a millisecond or more; less is read at once."""
 MOST_REPLY_BYTES = 32 * 1024 * 1024
 """Bytes of one reply, whole or streamed, including reasoning and metadata."""
+MAX_PARTS = 128
+"""Choices of a completion (the protocol's own bound on ``n``), or parts of a response's messages;
+each is judged on its own."""
 DONE = "[DONE]"
 """The data of the event that ends a chat completion's stream."""
 MESSAGE_CHARACTERS = 1_000
@@ -77,9 +81,14 @@ class Reply(NamedTuple):
     headers: tuple[tuple[str, str], ...]
     body: bytes
 
+    def with_body(self, body: bytes, kind: str = "application/json") -> Reply:
+        """The reply with another body of a media type."""
+        headers = [pair for pair in self.headers if pair[0].lower() != "content-type"]
+        return Reply(self.status, (*headers, ("content-type", kind)), body)
+
 
 def endpoint_of(method: str, path: str) -> Endpoint | None:
-    """The kind of judged reply that a request gets; None if it gets none."""
+    """The endpoint of a request whose reply is judged; None for any other request."""
     if method == "POST" and re.search(r"/chat/completions/?$", path):
         return Endpoint.CHAT
     if method == "POST" and re.search(r"/responses/?$", path):
@@ -300,5 +309,4 @@ def failed_reply(reply: Reply) -> Reply | None:
             return None
     status = reply.status if 400 <= reply.status < 600 else 502
     content = json.dumps({"error": clean_error(error, reply.status)}).encode()
-    headers = [pair for pair in reply.headers if pair[0].lower() != "content-type"]
-    return Reply(status, (*headers, ("content-type", "application/json")), content)
+    return reply._replace(status=status).with_body(content)

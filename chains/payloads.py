@@ -74,7 +74,7 @@ def with_system(value: object, text: str, key: str | None = None) -> object:
     """
     if not text:
         return value
-    return _changed(
+    return _change(
         value,
         key,
         lambda messages: with_system_message(messages, text),
@@ -87,7 +87,7 @@ def with_retry(value: object, attempt: Attempt, key: str | None = None) -> objec
     if not attempt.feedback:
         return value
     rejected = [AIMessage(content=attempt.rejected), HumanMessage(content=attempt.feedback)]
-    return _changed(
+    return _change(
         value,
         key,
         lambda messages: [*messages, *rejected],
@@ -102,7 +102,7 @@ def with_system_message(messages: Sequence[BaseMessage], text: str) -> Messages:
     return [SystemMessage(content=text), *messages]
 
 
-def _changed(
+def _change(
     value: object,
     key: str | None,
     messages: Callable[[Messages], Messages],
@@ -110,7 +110,7 @@ def _changed(
 ) -> object:
     if isinstance(value, Mapping):
         name = _question_key(value, key)
-        return {**value, name: _changed(value[name], None, messages, question)}
+        return {**value, name: _change(value[name], None, messages, question)}
     if isinstance(value, str):
         return question(value)
     found = _messages_of(value)

@@ -32,9 +32,6 @@ __all__ = [
     "safe_reasons",
 ]
 
-PASSAGE = "passage"
-"""The property in the citation of a passage."""
-
 
 class PlacedCitation(NamedTuple):
     """A citation with the span of the returned text that it supports.
@@ -153,15 +150,15 @@ def render_sentences(
         }
         for citation in sentence.citations:
             found, span = evidence.cited(citation), spans.get(citation, sentence)
-            first = _moved(span.start, shifts, -start)
-            last = _moved(span.end, shifts, -start, closing=True)
+            first = _move(span.start, shifts, -start)
+            last = _move(span.end, shifts, -start, closing=True)
             # Several sentences of one passage are one citation to a reader.
             key = (first, last, found.key)
             placed.setdefault(key, PlacedCitation(first, last, *found[1:], notes.known(found)))
     return Rendering("".join(pieces), tuple(placed.values()))
 
 
-def _moved(
+def _move(
     offset: int, shifts: Sequence[tuple[int, int]], shift: int, *, closing: bool = False
 ) -> int:
     """The rendered position of an offset in the clean text; an end stays before its own marker."""
@@ -230,7 +227,7 @@ class _Evidence:
             if isinstance(item, Triple):
                 self._triples.setdefault(item.citation, item)
             else:
-                name = item.id or item.title or f"{PASSAGE} {place}"
+                name = item.id or item.title or f"passage {place}"
                 self._passages.setdefault(name, []).append(item)
         self._entities = {link.entity.id: link.entity for link in answer.entities}
 
@@ -259,7 +256,7 @@ class _Evidence:
 
     def passage(self, citation: Citation) -> Passage | None:
         """The cited passage; of several with one name, the one that holds the quotation."""
-        if citation.property != PASSAGE:
+        if citation.property != "passage":
             return None
         named = self._passages.get(citation.entity, [])
         quoted = citation.value.removesuffix("…").rstrip()

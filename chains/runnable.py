@@ -162,8 +162,8 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         **kwargs: object,
     ) -> Output:
         run = self._run(config, run_manager.get_child(), kwargs)
-        value = run_sync(self._prepared(value, run))
-        return self._sync_guarded(value, run)
+        value = run_sync(self._prepare(value, run))
+        return self._run_guarded_sync(value, run)
 
     async def _ainvoke(
         self,
@@ -173,8 +173,8 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         **kwargs: object,
     ) -> Output:
         run = self._run(config, run_manager.get_child(), kwargs)
-        value = await self._prepared(value, run)
-        return await self._guarded(value, run, self._aoutputs)
+        value = await self._prepare(value, run)
+        return await self._run_guarded(value, run, self._aoutputs)
 
     def _run(
         self, config: RunnableConfig, callbacks: BaseCallbackManager, kwargs: dict[str, object]
@@ -184,7 +184,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         inner = hidden(config, callbacks)
         return _Run(field, field.chosen_policy(self.policy), inner, StepsSeen(path), kwargs)
 
-    async def _prepared(self, value: Input, run: _Run) -> Input:
+    async def _prepare(self, value: Input, run: _Run) -> Input:
         """The input with the facts for the model; messages where a retry must be added."""
         changed = run.policy.resamples or self.inject is not Inject.OFF
         if changed and isinstance(value, str) and isinstance(self.bound, BaseChatModel):
@@ -193,7 +193,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
             return value
         place = self.evidence if self._known_before(value) else None
         found = chain_evidence(place, value, None, run.field, self.places)
-        case = await self._settled(value, found)
+        case = await self._case_of(value, found)
         text = await injected_prompt(self._guard, case.question, case.evidence, self.inject)
         return cast("Input", with_system(value, text, self.question_key))
 
@@ -217,10 +217,10 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
     async def _in_thread(self, run: _Run, value: object, samples: int) -> list[Output]:
         return await in_own_thread(partial(self._outputs, run, value, samples))
 
-    def _sync_guarded(self, value: Input, run: _Run) -> Output:
+    def _run_guarded_sync(self, value: Input, run: _Run) -> Output:
         # The caller's thread makes the first call: resources of the Runnable may be bound to it.
         first = self._outputs(run, value, run.policy.samples)
-        return run_sync(self._guarded(value, run, self._in_thread, first))
+        return run_sync(self._run_guarded(value, run, self._in_thread, first))
 
     def _model_with_n(self) -> BaseChatModel | None:
         """The chat model that samples several answers in one call; None for any other Runnable."""
@@ -228,7 +228,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         known = isinstance(bound, BaseChatModel) and "n" in type(bound).model_fields
         return cast("BaseChatModel", bound) if known else None
 
-    async def _guarded(
+    async def _run_guarded(
         self, value: Input, run: _Run, call: _Call[Output], first: Sequence[object] = ()
     ) -> Output:
         """Run the candidate loop; ``first`` are outputs that exist already."""
@@ -252,10 +252,10 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         result = answer_at(best.output, path)
         if best.answer is not None:
             result = guarded_output(result, best.answer, self.style, reasons=self.reasons)
-        result = await self._judged_data(value, run, best.output, result, best.case)
+        result = await self._judge_data(value, run, best.output, result, best.case)
         return cast("Output", with_answer(best.output, path, result))
 
-    async def _judged_data(
+    async def _judge_data(
         self, value: object, run: _Run, output: object, result: object, case: Case | None = None
     ) -> object:
         """The result with its tool calls or data judged, if the policy says ``structured``."""
@@ -272,9 +272,9 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         found = Found()
         for output in outputs:
             found |= chain_evidence(self.evidence, value, output, run.field, self.places, run.steps)
-        return await self._settled(value, found)
+        return await self._case_of(value, found)
 
-    async def _settled(self, value: object, found: Found) -> Case:
+    async def _case_of(self, value: object, found: Found) -> Case:
         question = question_of(value, self.question_key, self.places)
         return await case_of(self._guard, question, found, self.evidence_mode)
 
@@ -285,7 +285,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
     ) -> Iterator[Output]:
         """Stream the answer, each piece judged before it leaves."""
         pieces = iter([input])
-        yield from self._transform_stream_with_config(pieces, self._streamed, config, **kwargs)
+        yield from self._transform_stream_with_config(pieces, self._guard_stream, config, **kwargs)
 
     async def astream(
         self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
@@ -296,11 +296,11 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
             yield input
 
         async for piece in self._atransform_stream_with_config(
-            once(), self._astreamed, config, **kwargs
+            once(), self._aguard_stream, config, **kwargs
         ):
             yield piece
 
-    def _streamed(
+    def _guard_stream(
         self,
         pieces: Iterator[Input],
         run_manager: CallbackManagerForChainRun,
@@ -308,21 +308,21 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         **kwargs: object,
     ) -> Iterator[Output]:
         run = self._run(config, run_manager.get_child(), kwargs)
-        value = run_sync(self._prepared(next(pieces), run))
+        value = run_sync(self._prepare(next(pieces), run))
         if run.policy.resamples:
-            output = self._sync_guarded(value, run)
+            output = self._run_guarded_sync(value, run)
             yield cast("Output", as_chunk(output, self._path(output, run)))
             return
         chunks = self._chunks()
         texts = map(chunks.take, self.bound.stream(value, run.watched, **kwargs))
         for release in guard_stream_sync(self._gate(value, run, chunks), texts):
-            run_sync(_traced(run, release))
+            run_sync(_trace(run, release))
             if (piece := chunks.piece(release)) is not None:
                 yield cast("Output", piece)
         if (rest := run_sync(self._rest(value, run, chunks, self._in_thread))) is not None:
             yield rest
 
-    async def _astreamed(
+    async def _aguard_stream(
         self,
         pieces: AsyncIterator[Input],
         run_manager: AsyncCallbackManagerForChainRun,
@@ -330,16 +330,16 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         **kwargs: object,
     ) -> AsyncIterator[Output]:
         run = self._run(config, run_manager.get_child(), kwargs)
-        value = await self._prepared(await anext(pieces), run)
+        value = await self._prepare(await anext(pieces), run)
         if run.policy.resamples:
-            output = await self._guarded(value, run, self._aoutputs)
+            output = await self._run_guarded(value, run, self._aoutputs)
             yield cast("Output", as_chunk(output, self._path(output, run)))
             return
         chunks = self._chunks()
         watched = self.bound.astream(value, run.watched, **kwargs)
         texts = (chunks.take(chunk) async for chunk in watched)
         async for release in guard_stream(self._gate(value, run, chunks), texts):
-            await _traced(run, release)
+            await _trace(run, release)
             if (piece := chunks.piece(release)) is not None:
                 yield cast("Output", piece)
         if (rest := await self._rest(value, run, chunks, self._aoutputs)) is not None:
@@ -352,9 +352,9 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         if chunks.whole is None:
             return None
         if not chunks.spoken:  # nothing of it has left: it is judged like a whole output
-            output = await self._guarded(value, run, call, [cast("Output", chunks.whole)])
+            output = await self._run_guarded(value, run, call, [cast("Output", chunks.whole)])
             return cast("Output", as_chunk(output, self._path(output, run)))
-        judged = await self._judged_data(value, run, chunks.whole, chunks.said)
+        judged = await self._judge_data(value, run, chunks.whole, chunks.said)
         return cast("Output", chunks.rest(judged))
 
     def _chunks(self) -> Chunks:
@@ -378,7 +378,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         )
 
 
-async def _traced(run: _Run, release: Release) -> None:
+async def _trace(run: _Run, release: Release) -> None:
     """Show the check of a streamed answer to tracers, once all of it has been judged."""
     if (answer := release.answer) is None:
         return

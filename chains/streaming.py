@@ -134,11 +134,11 @@ class SentenceGate:
         if self._dry_run or self._mode is not StreamMode.SENTENCE:
             self._held.append(piece)
             return Release(piece if self._dry_run else "")
-        judged = await (await self._open()).aadd(piece) if piece else None
+        judged = await (await self._get_session()).aadd(piece) if piece else None
         if judged is None:
             return Release("")
-        case = await self._settled()
-        return await asyncio.to_thread(self._released, case.with_problems(judged))
+        case = await self._get_case()
+        return await asyncio.to_thread(self._release, case.with_problems(judged))
 
     async def finish(self) -> Release:
         """Judge and release what is left, and give the verdict on the whole.
@@ -158,23 +158,23 @@ class SentenceGate:
             if self._is_data is not None and await asyncio.to_thread(self._is_data, text):
                 self.ended_as_data = True
                 return Release("" if self._dry_run else text)
-            case = await self._settled()
+            case = await self._get_case()
             answer = await case.check(self._guard, text, self._policy)
             if self._dry_run:
                 return Release("", (), answer)
             return Release(*await asyncio.to_thread(render, answer, self._style), answer)
-        session = await self._open()
+        session = await self._get_session()
         rest = await session.arest()
-        case, last = await self._settled(), Release("")
+        case, last = await self._get_case(), Release("")
         if rest is not None:
             rest = case.with_problems(rest)
-            last = await asyncio.to_thread(self._released, rest, final=True)
+            last = await asyncio.to_thread(self._release, rest, final=True)
         answer = case.with_problems(await session.afinish())
         if not self._sent and answer.action is Action.REFUSE:
             return Release(answer.text, (), answer)
         return Release(last.text + self._notes.text(), last.citations, answer)
 
-    async def _settled(self) -> Case:
+    async def _get_case(self) -> Case:
         """Question and evidence, determined once at the first text."""
         if self._case is None:
             self._case = self._given if isinstance(self._given, Case) else await self._given()
@@ -184,13 +184,13 @@ class SentenceGate:
                 self._policy = self._case.policy.settled().model_copy(update=dry_run)
         return self._case
 
-    async def _open(self) -> CheckSession:
+    async def _get_session(self) -> CheckSession:
         if self._session is None:
-            case = await self._settled()
+            case = await self._get_case()
             self._session = await asyncio.to_thread(case.session, self._guard, self._policy)
         return self._session
 
-    def _released(self, judged: GuardedAnswer, *, final: bool = False) -> Release:
+    def _release(self, judged: GuardedAnswer, *, final: bool = False) -> Release:
         """The sentences of a judged part that may be released."""
         if judged.action is Action.REFUSE:
             return Release("")

@@ -1,7 +1,7 @@
 """Verdicts on JSON answers and arguments of tool calls, for policies with ``structured``.
 
-Each text, number and truth value of a document is judged as a sentence with its key as label. The
-document leaves unchanged or not at all; documents without a verdict are listed by name.
+Each text, number and truth value of a document is judged as a sentence with its key as label. A
+document is returned unchanged or withheld; documents without a verdict are listed by name.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ async def judge_documents(
     found, left = [], []
     count, most = 0, guard.config.limits.sentences
     for document in documents:
-        text, leaves = _written(document) if policy.structured else ("", ())
+        text, leaves = _text_of(document) if policy.structured else ("", ())
         count += len(leaves)
         if count > most:
             raise UnreadableReplyError(
@@ -171,7 +171,7 @@ def call_name(name: object) -> str:
     return f"tool call {name}"
 
 
-def _written(document: Document) -> tuple[str, tuple[tuple[str, int, int], ...]]:
+def _text_of(document: Document) -> tuple[str, tuple[tuple[str, int, int], ...]]:
     """The text to judge, a paragraph for each leaf, and the leaves' positions."""
     pieces: list[str] = []
     leaves: list[tuple[str, int, int]] = []

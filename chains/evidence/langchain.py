@@ -74,12 +74,12 @@ class StepsSeen(BaseCallbackHandler):
         seeing.add_handler(self, inherit=True)
         return patch_config(config, callbacks=seeing)
 
-    def on_retriever_end(self, documents: Sequence[Document], **kwargs: Any) -> None:
+    def on_retriever_end(self, documents: Sequence[Document], **kwargs: object) -> None:
         """Keep the documents of a retriever."""
         with self._lock:
             self.documents = (*(self.documents or ()), *documents)
 
-    def on_chain_end(self, outputs: object, **kwargs: Any) -> None:
+    def on_chain_end(self, outputs: object, **kwargs: object) -> None:
         """Keep the value at the path in the output of a step."""
         if self._path is not None and (found := value_at(outputs, self._path))[1]:
             self.value = found

@@ -39,13 +39,9 @@ def request_turns(
     turns = []
     for message in _messages(_items(request, responses), responses):
         text = text_of(visible_parts(message.get("content")))
-        match message.get("role"):
-            case "user":
-                turns.append(Turn("user", without_marked(text, settings)))
-            case "assistant":
-                turns.append(Turn("assistant", text))
-            case _:
-                turns.append(Turn("system", text))
+        if (role := message.get("role")) == "user":
+            text = without_marked(text, settings)
+        turns.append(Turn(role if role in ("user", "assistant") else "system", text))
     return turns
 
 
@@ -62,7 +58,7 @@ def request_evidence(
     """
     items = _items(request, responses)
     messages = _messages(items, responses)
-    names = dict(name for item in items for name in _called(item))
+    names = dict(name for item in items for name in _calls_of(item))
     results = [result for item in items for result in _results(item, names)]
     prompts = [
         text_of(message.get("content"))
@@ -106,7 +102,7 @@ def _messages(items: list[JSON], responses: bool) -> list[JSON]:
     return [item for item in items if not responses or item.get("type", "message") == "message"]
 
 
-def _called(item: JSON) -> Iterator[tuple[str, str]]:
+def _calls_of(item: JSON) -> Iterator[tuple[str, str]]:
     """The id and name of each tool call."""
     if item.get("type") == "function_call":
         calls = [(item.get("call_id"), item.get("name"))]
@@ -148,7 +144,7 @@ def _objects(value: object) -> list[JSON]:
 
 # --- content parts -----------------------------------------------------------------------
 
-GROUNDING, QUERY = MARKED = ("grounding_source", "query")
+GROUNDING, QUERY = "grounding_source", "query"
 """Roles of a part, as LiteLLM and Bedrock call them."""
 
 
@@ -160,7 +156,7 @@ def parts_of_messages(messages: Iterable[Mapping[str, object]]) -> Found:
         for content in contents
         if isinstance(content, list)
         for part in content
-        for found in _marked(part)
+        for found in _marked_texts(part)
     ]
     passages = [passage for role, passage in marked if role == GROUNDING]
     few_enough(len(passages), "the content parts")
@@ -191,7 +187,7 @@ def visible_parts(content: object) -> object:
         return content
     visible: list[object] = []
     for part in content:
-        marked = list(_marked(part))
+        marked = list(_marked_texts(part))
         visible += [passage.text for role, passage in marked if role == QUERY] if marked else [part]
     return visible
 
@@ -225,23 +221,23 @@ def _plain_message(message: object, kind: str) -> object:
     parts: list[object] = []
     for part in content:
         block = _guarded_block(part)
-        marked = [block["text"]] if block else [passage.text for _, passage in _marked(part)]
+        marked = [block["text"]] if block else [passage.text for _, passage in _marked_texts(part)]
         text = "\n\n".join(dict.fromkeys(map(str, marked)))
         parts.append({"type": kind, "text": text} if marked else part)
     return {**message, "content": parts}
 
 
-def _marked(part: object) -> Iterator[tuple[str, Passage]]:
+def _marked_texts(part: object) -> Iterator[tuple[str, Passage]]:
     """The marked texts of one part, each with its role."""
     if not isinstance(part, Mapping):
         return
     kind, block = part.get("type"), _guarded_block(part)
-    if kind in MARKED and isinstance(part.get("text"), str):
+    if kind in (GROUNDING, QUERY) and isinstance(part.get("text"), str):
         yield str(kind), _passage(part["text"], part)
     if block is not None:
         qualifiers = block.get("qualifiers")
         for role in qualifiers if isinstance(qualifiers, list) else []:
-            if role in MARKED:
+            if role in (GROUNDING, QUERY):
                 yield role, _passage(str(block["text"]), block)
     documents = [part] if kind in ("document", "search_result") else []
     documents += [part[name] for name in ("document", "searchResult") if name in part]

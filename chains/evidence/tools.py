@@ -228,7 +228,7 @@ def _table(data: object, name: str | None, limit: _Limit) -> Table | None:
             return None
         # Some drivers give the type of a column next to its name.
         names = [item.get("name") if isinstance(item, Mapping) else item for item in columns]
-        return _listed(names, rows, name, limit) if isinstance(rows[0], list) else None
+        return _table_of(names, rows, name, limit) if isinstance(rows[0], list) else None
     if not isinstance(data, list) or len(data) < 2:
         return None
     if all(isinstance(row, Mapping) and not _nested(row.values()) for row in data):
@@ -240,11 +240,11 @@ def _table(data: object, name: str | None, limit: _Limit) -> Table | None:
         # Rows without the names of their columns, as the SQL tool of LangChain returns them.
         width = len(data[0])
         names = ["name", "value"] if width == 2 else [f"value {n}" for n in range(1, width + 1)]
-        return _listed(names, data, name, limit)
+        return _table_of(names, data, name, limit)
     return None
 
 
-def _listed(
+def _table_of(
     names: Sequence[object], rows: Sequence[Sequence[object]], name: str | None, limit: _Limit
 ) -> Table | None:
     try:

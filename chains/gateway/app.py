@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from chains.gateway.azure import AzurePathMiddleware
 from chains.gateway.callers import AuthMiddleware, CallSettings, caller_of
 from chains.gateway.limits import LimitsMiddleware
-from chains.gateway.metrics import Judging, Metrics, MetricsMiddleware, begun
+from chains.gateway.metrics import Judging, Metrics, MetricsMiddleware, start_judging
 from chains.gateway.pages import Dashboard, docs_page, start_page
 from chains.gateway.requests import (
     JSON_TYPE,
@@ -70,8 +70,6 @@ T = TypeVar("T")
 
 DRAIN_S = 30.0
 """Seconds for running exchanges when the gateway stops."""
-JUDGE_CACHE = 65_536
-"""Verdicts that the gateway caches, about 50 MB with short texts."""
 CHAT, RESPONSES = f"{PREFIX}/chat/completions", f"{PREFIX}/responses"
 PAUSES_S = (1.0, 60.0)
 """Seconds before a graph that failed is asked again: the first pause, doubled up to the last."""
@@ -116,7 +114,7 @@ def sharing(config: GuardrailConfig) -> GuardrailConfig:
     """The guardrail's settings with a cache of verdicts for all callers, unless they set one."""
     if "judge_cache" in config.model_fields_set:
         return config
-    return config.model_copy(update={"judge_cache": JUDGE_CACHE})
+    return config.model_copy(update={"judge_cache": 65_536})  # about 50 MB with short texts
 
 
 def freeze_loaded() -> None:
@@ -298,10 +296,10 @@ class _Gateway:
             body.setdefault("model", azure.name)
         path = self._upstream.path_of(request)
         options = self._call_settings.of(request, body.get("model"))
-        begun(request, "output", options.policy)
+        start_judging(request, "output", options.policy)
         exchange = await in_reader_thread(Exchange, options, endpoint, body)
         phase = "stream" if exchange.streams_through else "output"
-        judging = begun(request, phase, exchange.policy)
+        judging = start_judging(request, phase, exchange.policy)
         await self.loaded()
         if exchange.streams_through:
             await exchange.inject()
@@ -310,14 +308,13 @@ class _Gateway:
         async def send(body: JSON) -> Reply:
             return await self._upstream.send(path, request.headers, body)
 
-        guarded = await self._waited_for(request, exchange.whole(send))
+        guarded = await self._wait_for(request, exchange.whole(send))
         return self._whole(guarded, exchange, judging)
 
     async def _stream(
         self, request: Request, path: str, exchange: Exchange, begin: float, judging: Judging
     ) -> Response:
-        stack = AsyncExitStack()
-        try:
+        async with AsyncExitStack() as stack:
             content = (await asyncio.to_thread(json.dumps, exchange.body)).encode()
             opening = self._upstream.open("POST", path, request.headers, content)
             async with self._in_time():
@@ -327,16 +324,13 @@ class _Gateway:
                     reply = await unless_gone(request.receive, self._upstream.read(response))
                     await stack.aclose()
                     return self._whole(await exchange.judge(reply), exchange, judging)
-        except BaseException:
-            await stack.aclose()
-            raise
-        return JudgedStream(
-            self._pieces(response, exchange, begin, judging),
-            response,
-            self._headers(exchange.policy, ()),
-            seconds=self.settings.timeout_s,
-            closed=stack.aclose,
-        )
+            return JudgedStream(
+                self._pieces(response, exchange, begin, judging),
+                response,
+                self._headers(exchange.policy, ()),
+                seconds=self.settings.timeout_s,
+                closed=stack.pop_all().aclose,
+            )
 
     async def _pieces(
         self, response: httpx.Response, exchange: Exchange, begin: float, judging: Judging
@@ -378,13 +372,9 @@ class _Gateway:
                 self.metrics.answers(guard.answers, judging)
 
     def _whole(self, guarded: GuardedReply, exchange: Exchange, judging: Judging) -> Response:
-        reply, kind = guarded.reply, JSON_TYPE
-        if reply.status < 300:
+        if guarded.reply.status < 300:
             self.metrics.answers(guarded.answers, judging)
-        if guarded.events is not None:
-            reply = reply._replace(body=b"".join(event.encode() for event in guarded.events))
-            kind = EVENT_STREAM
-        response = response_of(reply, kind)
+        response = response_of(guarded.reply)
         response.headers.update(self._headers(exchange.policy, guarded.answers))
         return response
 
@@ -401,10 +391,10 @@ class _Gateway:
     ) -> Response:
         options = self._call_settings.of(request)
         policy = options.checks_policy
-        judging = begun(request, phase, policy)
+        judging = start_judging(request, phase, policy)
         body = await read_model(request, kind)
         await self.loaded()
-        reply, answers = await self._waited_for(request, body.judge(options))
+        reply, answers = await self._wait_for(request, body.judge(options))
         self.metrics.answers(answers, judging)
         content = await asyncio.to_thread(reply.model_dump_json)
         return Response(content, media_type=JSON_TYPE, headers=self._headers(policy, answers))
@@ -416,9 +406,9 @@ class _Gateway:
         model = await protocol.model_of(body, caller_of(request).owner)
         options = self._call_settings.of(request, model)
         policy = options.checks_policy if protocol.texts else options.policy
-        judging = begun(request, "protocol", policy)
+        judging = start_judging(request, "protocol", policy)
         await self.loaded()
-        reply, answers = await self._waited_for(request, protocol.answer(body, options))
+        reply, answers = await self._wait_for(request, protocol.answer(body, options))
         if answers:  # calls before a request bring nothing to judge
             self.metrics.answers(answers, judging)
         headers = self._headers(policy, answers)
@@ -474,7 +464,7 @@ class _Gateway:
             message = "this gateway has no upstream; start it with --upstream URL"
             raise RejectedError(503, message, "no_upstream")
 
-    async def _waited_for(self, request: Request, work: Awaitable[T]) -> T:
+    async def _wait_for(self, request: Request, work: Awaitable[T]) -> T:
         """Do the work of a call in time, while its caller is there."""
         async with self._in_time():
             return await unless_gone(request.receive, work)

@@ -34,9 +34,6 @@ __all__ = [
     "key_of",
 ]
 
-REMEMBERED = 10_000
-"""Addresses whose rate is remembered; the one unseen for longest is dropped."""
-
 
 class Caller(NamedTuple):
     """Who calls.
@@ -85,13 +82,6 @@ def key_of(headers: Mapping[str, str]) -> str | None:
     return headers.get("api-key") or headers.get("x-api-key")
 
 
-def _secrets_of(headers: Mapping[str, str]) -> list[str]:
-    """Keys and cookies of a call, which must not appear in its reply or in a log."""
-    found = [headers.get(name, "") for name in ("api-key", "x-api-key", "cookie")]
-    _, _, token = headers.get("authorization", "").partition(" ")
-    return [*found, token.strip(), key_of(headers) or ""]
-
-
 class AuthMiddleware:
     """Identifies callers by key, within the rates of address and tenant; sets ``state.caller``."""
 
@@ -103,9 +93,13 @@ class AuthMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; raises RejectedError (401 or 429)."""
         headers = Headers(scope=scope)
-        caller = identify(self._settings, key_of(headers))
+        key = key_of(headers)
+        caller = identify(self._settings, key)
+        # Keys and cookies must not appear in the reply or in a log.
+        secrets = [headers.get(name, "") for name in ("api-key", "x-api-key", "cookie")]
+        secrets += [headers.get("authorization", "").partition(" ")[2].strip(), key or ""]
         with ExitStack() as stack:
-            stack.enter_context(hiding(*_secrets_of(headers)))
+            stack.enter_context(hiding(*secrets))
             if self._settings.address_per_minute:
                 self._rates.take(("", address_of(scope)), self._settings.address_per_minute)
             if caller is None:
@@ -121,16 +115,21 @@ class AuthMiddleware:
 
 
 class RateLimits:
-    """Requests per minute, for each name on its own; a minute's worth may come at once."""
+    """Requests per minute, for each name on its own; a minute's worth may come at once.
 
-    def __init__(self) -> None:
+    Args:
+        most_names: Names that are remembered; the one unseen for longest is dropped.
+    """
+
+    def __init__(self, most_names: int = 10_000) -> None:
+        self._most_names = most_names
         self._buckets: OrderedDict[object, TokenBucket] = OrderedDict()
 
     def take(self, name: object, per_minute: float) -> None:
         """Count a request; raises RejectedError (429) after too many in the last minute."""
         bucket = self._buckets.pop(name, None) or TokenBucket(per_minute / 60.0, per_minute)
         self._buckets[name] = bucket
-        if len(self._buckets) > REMEMBERED:
+        if len(self._buckets) > self._most_names:
             self._buckets.popitem(last=False)
         if wait := bucket.wait():
             raise too_many("more requests per minute than allowed", wait)
@@ -156,10 +155,10 @@ class CallSettings:
             rights=settings.caller,
             max_reply_bytes=settings.max_reply_bytes,
         )
-        common = _overridden(common, Override(dry_run=settings.dry_run or policy.dry_run))
+        common = _override(common, Override(dry_run=settings.dry_run or policy.dry_run))
         # Computed once for each pair, since validating a policy takes longer than a look-up.
         self._by_pair = {
-            (id(route), id(tenant)): _overridden(common, route, tenant)
+            (id(route), id(tenant)): _override(common, route, tenant)
             for route in (None, *settings.routes.values())
             for tenant in (None, *settings.tenants.values())
         }
@@ -171,7 +170,7 @@ class CallSettings:
         return replace(self._by_pair[id(route), id(caller.tenant)], owner=caller.owner)
 
 
-def _overridden(options: GuardSettings, *overrides: Override | None) -> GuardSettings:
+def _override(options: GuardSettings, *overrides: Override | None) -> GuardSettings:
     """The options with overrides, in order; callers choose the policy of checks themselves."""
     for override in filter(None, overrides):
         policy, checks = override.applied_to(options.policy), options.checks_policy

@@ -8,7 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,21 +21,19 @@ if TYPE_CHECKING:
 
 __all__ = ["LimitsMiddleware", "gunzip"]
 
-ADDRESS_BODIES = 64
-"""Bodies in transit per address."""
-BODY_S = 120.0
-"""Seconds until a body must be complete."""
-GRACE_S = 5.0
-"""Seconds before the minimum rate of a body counts."""
-CLOSE = {"connection": "close"}
-"""The rest of a refused body is not read."""
-
 
 class LimitsMiddleware:
     """Reads bodies and bounds concurrent requests.
 
     A body is read before its request takes a place, so that a slow one holds up nobody.
     """
+
+    address_bodies: ClassVar = 64
+    """Bodies in transit per address."""
+    body_s: ClassVar = 120.0
+    """Seconds until a body must be complete."""
+    grace_s: ClassVar = 5.0
+    """Seconds before the minimum rate of a body counts."""
 
     def __init__(self, app: ASGIApp, settings: GatewaySettings) -> None:
         self.app = app
@@ -49,13 +47,13 @@ class LimitsMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request with its whole body; raises RejectedError."""
         address = address_of(scope)
-        # Four bodies are read at once for each place: reading holds up nobody, and is bounded.
+        # Up to four bodies are read per place: reading blocks nobody, but needs a bound.
         if self._reading.total() >= 4 * self._places:
             raise _busy()
-        if self._reading[address] >= ADDRESS_BODIES:
+        if self._reading[address] >= self.address_bodies:
             raise too_many("too many bodies in transit from one address")
         with _counted(self._reading, address):
-            body = await _read_body(receive, Headers(scope=scope), self._most_bytes)
+            body = await self._read_body(receive, Headers(scope=scope))
         waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replayed() -> Message:
@@ -63,6 +61,48 @@ class LimitsMiddleware:
 
         with self._place(address, scope["state"]["caller"]):
             await self.app(scope, replayed, send)
+
+    async def _read_body(self, receive: Receive, headers: Headers) -> bytes:
+        """Read and unpack a body."""
+        declared = headers.get("content-length", "")
+        if declared.isdigit() and int(declared[:20]) > self._most_bytes:
+            raise _too_large(self._most_bytes)
+        body = await self._read_in_time(receive)
+        encoding = headers.get("content-encoding", "").strip().lower()
+        if encoding in ("", "identity"):
+            return body
+        if encoding not in ("gzip", "x-gzip"):
+            message, accepted = "send the body plain or in gzip", {"accept-encoding": "gzip"}
+            raise RejectedError(415, message, "unsupported_encoding", accepted)
+        try:
+            return await asyncio.to_thread(gunzip, body, self._most_bytes)
+        except zlib.error as error:
+            raise RejectedError(400, "the body is not valid gzip", "invalid_body") from error
+
+    async def _read_in_time(self, receive: Receive) -> bytes:
+        """Read a body, which must not be too large or too slow at any moment."""
+        body = bytearray()
+        begin, least_rate = time.monotonic(), 1024  # bytes per second
+        while True:
+            until = min(self.body_s, self.grace_s + len(body) / least_rate)
+            try:
+                async with asyncio.timeout(begin + until - time.monotonic()):
+                    message = await receive()
+            except TimeoutError as error:
+                raise RejectedError(
+                    408,
+                    f"the body came too slowly: send it within {self.body_s:g} s, at "
+                    f"{least_rate} bytes a second or more",
+                    "request_timeout",
+                    {"connection": "close"},  # the rest of the body is not read
+                ) from error
+            if message["type"] == "http.disconnect":
+                raise CallerGoneError
+            body += message.get("body", b"")
+            if len(body) > self._most_bytes:
+                raise _too_large(self._most_bytes)
+            if not message.get("more_body", False):
+                return bytes(body)
 
     @contextmanager
     def _place(self, address: str, caller: Caller) -> Iterator[None]:
@@ -94,50 +134,6 @@ def _busy() -> RejectedError:
     return RejectedError(503, "the gateway is busy", "overloaded", {"retry-after": "1"})
 
 
-async def _read_body(receive: Receive, headers: Headers, most_bytes: int) -> bytes:
-    """Read and unpack a body."""
-    declared = headers.get("content-length", "")
-    if declared.isdigit() and int(declared[:20]) > most_bytes:
-        raise _too_large(most_bytes)
-    body = await _read_in_time(receive, most_bytes)
-    encoding = headers.get("content-encoding", "").strip().lower()
-    if encoding in ("", "identity"):
-        return body
-    if encoding not in ("gzip", "x-gzip"):
-        accepted = {"accept-encoding": "gzip"}
-        raise RejectedError(415, "send the body plain or in gzip", "unsupported_encoding", accepted)
-    try:
-        return await asyncio.to_thread(gunzip, body, most_bytes)
-    except zlib.error as error:
-        raise RejectedError(400, "the body is not valid gzip", "invalid_body") from error
-
-
-async def _read_in_time(receive: Receive, most_bytes: int) -> bytes:
-    """Read a body, which must not be too large or too slow at any moment."""
-    body = bytearray()
-    begin, least_rate = time.monotonic(), 1024  # bytes per second
-    while True:
-        until = min(BODY_S, GRACE_S + len(body) / least_rate)
-        try:
-            async with asyncio.timeout(begin + until - time.monotonic()):
-                message = await receive()
-        except TimeoutError as error:
-            raise RejectedError(
-                408,
-                f"the body came too slowly: send it within {BODY_S:g} s, at {least_rate} bytes "
-                "a second or more",
-                "request_timeout",
-                CLOSE,
-            ) from error
-        if message["type"] == "http.disconnect":
-            raise CallerGoneError
-        body += message.get("body", b"")
-        if len(body) > most_bytes:
-            raise _too_large(most_bytes)
-        if not message.get("more_body", False):
-            return bytes(body)
-
-
 def gunzip(body: bytes, most_bytes: int) -> bytes:
     """Unpack gzip, never more than the bound; raises RejectedError (413) or ``zlib.error``."""
     found = bytearray()
@@ -154,4 +150,4 @@ def gunzip(body: bytes, most_bytes: int) -> bytes:
 
 def _too_large(most_bytes: int) -> RejectedError:
     message = f"the request is larger than the {most_bytes} bytes allowed"
-    return RejectedError(413, message, "request_too_large", CLOSE)
+    return RejectedError(413, message, "request_too_large", {"connection": "close"})

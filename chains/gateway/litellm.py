@@ -18,10 +18,9 @@ from chains.evidence.base import Case, Found, RequestField, case_of, request_fie
 from chains.evidence.openai import request_evidence, request_turns
 from chains.gateway.protocols import Protocol, ProtocolReply, object_at, refusal_text
 from chains.gateway.requests import in_reader_thread
-from chains.openai_chat import MAX_CHOICES
 from chains.openai_fields import scalar, sealed, tree
 from chains.openai_request import GuardSettings, calls_in, documents_of_calls
-from chains.openai_wire import JSON, is_json_document
+from chains.openai_wire import JSON, MAX_PARTS, is_json_document
 from chains.options import MarkerStyle
 from chains.rendering import Notes, render, render_sentences
 from chains.structured import Document, judge_documents
@@ -29,7 +28,7 @@ from guardrail import Action, GuardedAnswer
 from guardrail.core.errors import GuardrailError, InputError
 from guardrail.core.types import Problem
 
-__all__ = ["CALLS", "STORE_VARIABLE", "LiteLLMGuardrail", "PendingRequests", "protocol"]
+__all__ = ["STORE_VARIABLE", "LiteLLMGuardrail", "PendingRequests", "protocol"]
 
 
 class LiteLLMGuardrail:
@@ -92,13 +91,13 @@ class LiteLLMGuardrail:
         options = replace(options, policy=policy)
         case = await case_of(options.guard, question, found, options.evidence.mode)
         case = case._replace(problems=(*case.problems, *problems))
-        return await _judged_response(body, options, case)
+        return await _judge_response(body, options, case)
 
 
-async def _judged_response(body: JSON, options: GuardSettings, case: Case) -> ProtocolReply:
+async def _judge_response(body: JSON, options: GuardSettings, case: Case) -> ProtocolReply:
     texts, policy = _texts(body), options.policy
-    if len(texts) > MAX_CHOICES:
-        raise InputError(f"a response has at most {MAX_CHOICES} texts, not {len(texts)}")
+    if len(texts) > MAX_PARTS:
+        raise InputError(f"a response has at most {MAX_PARTS} texts, not {len(texts)}")
     calls = await in_reader_thread(calls_in, body)
     documents = documents_of_calls(calls)
     if not _is_whole(body.get("tool_calls") or [], calls.get("tool_calls", [])):
@@ -128,7 +127,7 @@ async def _judged_response(body: JSON, options: GuardSettings, case: Case) -> Pr
             growing = not text.rstrip().endswith(ends)
             if answer.action is Action.REFUSE and not growing:
                 return _blocked(refusal_text(answer, options)), tuple(answers)
-            shown, held = await asyncio.to_thread(_shown, answer, text, options.style)
+            shown, held = await asyncio.to_thread(_render, answer, text, options.style)
         returned.append(shown)
         held_back.append(held)
     if returned == texts:
@@ -182,7 +181,7 @@ def _is_whole(calls: object, judged: object) -> bool:
     )
 
 
-def _shown(answer: GuardedAnswer, text: str, style: MarkerStyle) -> tuple[str, int]:
+def _render(answer: GuardedAnswer, text: str, style: MarkerStyle) -> tuple[str, int]:
     """The text to return, and how many characters of its end a later call may change.
 
     The last sentence may still grow and be removed, and the list of notes moves on.
@@ -202,11 +201,6 @@ def _shown(answer: GuardedAnswer, text: str, style: MarkerStyle) -> tuple[str, i
 
 STORE_VARIABLE = "KG_WORKER_REQUESTS"
 """Names the file through which the workers of one gateway share requests."""
-CALLS = 10_000
-"""Requests that wait for their response."""
-STORE_BYTES = 256 * 2**20
-"""Bytes of all of them."""
-REQUEST = TypeAdapter(tuple[str, Found, str | None])
 
 
 class PendingRequests:
@@ -214,12 +208,18 @@ class PendingRequests:
 
     Args:
         path: File to share; None for the memory of this process.
+        most: Maximum number of requests.
+        most_bytes: Maximum size of all requests.
 
     Raises:
         GuardrailError: The file cannot be opened.
     """
 
-    def __init__(self, path: str | None = None) -> None:
+    def __init__(
+        self, path: str | None = None, *, most: int = 10_000, most_bytes: int = 256 * 2**20
+    ) -> None:
+        self._most, self._most_bytes = most, most_bytes
+        self._requests = TypeAdapter(tuple[str, Found, str | None])
         self._lock = threading.Lock()
         with self._locked():
             # Seconds that a worker waits for the others to write.
@@ -243,12 +243,16 @@ class PendingRequests:
             GuardrailError: The file cannot be written.
         """
         # As ASCII, so that lone surrogates can be stored.
-        request = json.dumps(REQUEST.dump_python((question, found, model), mode="json"))
+        request = json.dumps(self._requests.dump_python((question, found, model), mode="json"))
         row = (json.dumps(call), len(request), request)
         with self._locked(), self._db:
             insert = "INSERT OR REPLACE INTO pending (call, size, request) VALUES (?, ?, ?)"
             self._db.execute(insert, row)
-            while self._is_full():
+            while True:
+                query = "SELECT count(*), total(size) FROM pending"
+                calls, size = self._db.execute(query).fetchone()
+                if calls <= self._most and size <= self._most_bytes:
+                    break
                 oldest = "DELETE FROM pending WHERE place = (SELECT min(place) FROM pending)"
                 self._db.execute(oldest)
 
@@ -261,15 +265,11 @@ class PendingRequests:
         with self._locked():
             query = "SELECT request FROM pending WHERE call = ?"
             row = self._db.execute(query, (json.dumps(call),)).fetchone()
-        return None if row is None else REQUEST.validate_python(json.loads(row[0]))
+        return None if row is None else self._requests.validate_python(json.loads(row[0]))
 
     def close(self) -> None:
         """Close the file; its content stays."""
         self._db.close()
-
-    def _is_full(self) -> bool:
-        calls, size = self._db.execute("SELECT count(*), total(size) FROM pending").fetchone()
-        return bool(calls > CALLS or size > STORE_BYTES)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -50,7 +50,7 @@ __all__ = [
     "Judging",
     "Metrics",
     "MetricsMiddleware",
-    "begun",
+    "start_judging",
 ]
 
 M = TypeVar("M", bound=MetricWrapperBase)
@@ -74,8 +74,8 @@ class Judging(NamedTuple):
     tenant: str
 
 
-def begun(request: Request, phase: str, policy: Policy) -> Judging:
-    """Note how a call is judged; it is counted so even if it fails."""
+def start_judging(request: Request, phase: str, policy: Policy) -> Judging:
+    """Record how a call is judged, so that a failure is counted under the same labels."""
     judging = Judging(phase, policy.name, request.state.caller.name)
     request.state.judging = judging
     return judging
@@ -122,7 +122,7 @@ class MetricsMiddleware:
 
 
 class Metrics:
-    """Numbers of one gateway; ``usage`` gives what the guardrail is busy with."""
+    """Metrics of one gateway; ``usage`` returns the guardrail's own counters."""
 
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
@@ -224,7 +224,7 @@ class Metrics:
         self._requests.labels(*labels).inc()
 
     def page(self) -> bytes:
-        """All numbers in Prometheus' text format, of all workers."""
+        """The metrics of all workers in Prometheus' text format."""
         self._watch()
         if MULTIPROCESS not in os.environ:
             return generate_latest(self._registry)
@@ -233,7 +233,7 @@ class Metrics:
         return generate_latest(together)
 
     def _watch(self) -> None:
-        """Take over what the guardrail did since the last look, and what it does now."""
+        """Update the metrics from the guardrail's counters."""
         before, now = self._seen, self._usage()
         self._seen = now
         for queue, length in now.queues.items():

@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -28,7 +27,7 @@ __all__ = ["Dashboard", "docs_page", "start_page"]
 log = get_logger("chains.gateway")
 
 
-def _titled(title: str, body: str) -> HTMLResponse:
+def _titled_page(title: str, body: str) -> HTMLResponse:
     return _page(f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <title>{title}</title>
@@ -82,7 +81,7 @@ value]}}], "policy": "strict"}}</code>. The machine-readable description is
 <table><tr><th>Method</th><th>Path</th><th>What it does</th></tr>
 {rows}
 </table>"""
-    return _titled("Calls of this gateway", body)
+    return _titled_page("Calls of this gateway", body)
 
 
 class Dashboard:
@@ -112,14 +111,22 @@ class Dashboard:
     async def page(self, request: Request) -> Response:
         """The dashboard of the log as it is now; a tenant sees only its own records."""
         caller = self.admit_reader(request)
-        if self._path is None:
+        if (path := self._path) is None:
             body = """<p>The dashboard shows recorded answers, but no log is configured. Start the
 gateway with one:</p>
 <pre>guardrail serve --log scores.sqlite</pre>
 <p>or set <code>log = "scores.sqlite"</code> in the settings file, or
 <code>GUARDRAIL_LOG=scores.sqlite</code> in the environment.</p>"""
-            return _titled("There is no score log yet", body)
-        return _page(await asyncio.to_thread(self._html, caller.name if caller.tenant else None))
+            return _titled_page("There is no score log yet", body)
+        tag = f"tenant={caller.name}" if caller.tenant else None
+
+        def html() -> str:
+            if not path.exists():
+                raise RejectedError(404, "nothing has been recorded yet", "no_record")
+            with open_log(path, read_only=True) as records:
+                return dashboard_html(records, tag=tag)
+
+        return _page(await asyncio.to_thread(html))
 
     async def feedback(self, request: Request) -> Response:
         """Store a thumb or a correction with its record; status 202 until the record exists."""
@@ -141,21 +148,11 @@ gateway with one:</p>
         content = feedback.model_dump_json(exclude={"tenant"})
         return Response(content, 200 if exists else 202, media_type=JSON_TYPE)
 
-    def _html(self, tenant: str | None) -> str:
-        path = self._log_path()
-        if not path.exists():
-            raise RejectedError(404, "nothing has been recorded yet", "no_record")
-        with open_log(path, read_only=True) as records:
-            return dashboard_html(records, tag=tenant and f"tenant={tenant}")
-
     def _store(self, feedback: Feedback) -> bool:
-        with open_log(self._log_path()) as records:
-            return records.write_feedback(feedback)
-
-    def _log_path(self) -> Path:
         if self._path is None:
             raise RejectedError(404, "no score log is configured; set 'log'", "no_log")
-        return self._path
+        with open_log(self._path) as records:
+            return records.write_feedback(feedback)
 
     def admit_reader(self, request: Request) -> Caller:
         """The caller that opens a page, by a key as its password.

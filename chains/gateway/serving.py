@@ -36,10 +36,6 @@ SETTINGS_VARIABLE = "KG_WORKER_SETTINGS"
 """The gateway's settings for the workers, as JSON."""
 CONFIG_VARIABLE = "KG_WORKER_CONFIG"
 """The guardrail's settings for the workers, as JSON; they hold no key."""
-HEAD_S = 30.0
-"""Seconds for the head of a request, from its connection or its first byte."""
-MOST_WAITING = 400
-"""Connections of one process that may wait for a head; a process may have 1,024 files open."""
 
 
 def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
@@ -137,9 +133,13 @@ def worker_app() -> Starlette:
 class HeadTimeoutProtocol(H11Protocol):
     """A connection that is closed if the head of a request does not arrive in time.
 
-    If more than ``MOST_WAITING`` wait, the one that has waited longest is closed.
+    If too many wait, the one that has waited longest is closed.
     """
 
+    head_s: ClassVar = 30.0
+    """Seconds for the head of a request, from its connection or its first byte."""
+    most_waiting: ClassVar = 400
+    """Connections of one process that may wait for a head; a process may have 1,024 files open."""
     waiting: ClassVar[dict[HeadTimeoutProtocol, asyncio.TimerHandle]] = {}
     """The connections of this process that wait for a head, the oldest first."""
 
@@ -162,9 +162,9 @@ class HeadTimeoutProtocol(H11Protocol):
         if self.conn.their_state is not h11.IDLE or self.transport.is_closing():
             self._stop_waiting()
         elif self not in self.waiting:
-            if len(self.waiting) >= MOST_WAITING:
+            if len(self.waiting) >= self.most_waiting:
                 next(iter(self.waiting))._give_up()
-            self.waiting[self] = self.loop.call_later(HEAD_S, self._give_up)
+            self.waiting[self] = self.loop.call_later(self.head_s, self._give_up)
 
     def _stop_waiting(self) -> None:
         if (timer := self.waiting.pop(self, None)) is not None:

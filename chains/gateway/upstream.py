@@ -19,7 +19,6 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from chains.gateway.requests import (
-    JSON_TYPE,
     PREFIX,
     BrokenOffError,
     RejectedError,
@@ -76,7 +75,7 @@ class Upstream:
         await self._client.aclose()
 
     async def reachable(self) -> bool:
-        """Whether the server has answered anything; asked every 5 seconds, 2 seconds to answer."""
+        """Whether the server answers; probed at most every 5 seconds, with 2 seconds to answer."""
         async with self._probing:
             if time.monotonic() - self._probed > 5.0:
                 request = self._client.build_request("GET", f"{self._settings.upstream}/models")
@@ -120,7 +119,7 @@ class Upstream:
             UnreadableReplyError: It redirects, or its status is not one of HTTP.
         """
         url = f"{self._settings.upstream}{path}"
-        forwarded = self._forwarded(headers)
+        forwarded = self._forwarded_headers(headers)
         request = self._client.build_request(method, url, headers=forwarded, content=content)
         async with AsyncExitStack() as stack:
             with _connection_errors("cannot be reached"):
@@ -146,7 +145,7 @@ class Upstream:
     async def forward(self, request: Request) -> Response:
         """Send a call whose reply is numbers and names, and return it without any text."""
         content = b"" if request.method == "GET" else await require_json(request)
-        # Steps upwards would lead to calls that are judged or refused.
+        # Path traversal would lead to calls that are judged or refused.
         plain = r"(?:/(?!\.{1,2}(?:/|$))[\w.:@+~ -]+)+/?"
         if not re.fullmatch(plain, local_path(request.scope).removeprefix(PREFIX)):
             raise RejectedError(400, "the path is not one of this gateway's", "invalid_path")
@@ -159,13 +158,12 @@ class Upstream:
         def without_text(reply: Reply) -> Reply:
             if (failed := failed_reply(reply)) is not None:
                 return failed
-            numbers = _without_text(reply_body(reply), depth=8)
-            return reply._replace(body=json.dumps(numbers).encode())
+            return reply.with_body(json.dumps(_without_text(reply_body(reply), depth=8)).encode())
 
         reply = await unless_gone(request.receive, exchange())
-        return response_of(await asyncio.to_thread(without_text, reply), JSON_TYPE)
+        return response_of(await asyncio.to_thread(without_text, reply))
 
-    def _forwarded(self, headers: Mapping[str, str]) -> dict[str, str]:
+    def _forwarded_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         forwarded = (
             "accept|content-type|idempotency-key|traceparent|tracestate|user-agent|"
             "x-client-request-id|x-request-id|openai-.*|x-stainless-.*"
@@ -184,10 +182,9 @@ class Upstream:
         return found
 
 
-def response_of(reply: Reply, kind: str) -> Response:
-    """A reply of the upstream as the gateway's own, with a media type of its own."""
-    headers = {name: value for name, value in reply.headers if name.lower() != "content-type"}
-    return Response(reply.body, reply.status, headers, kind)
+def response_of(reply: Reply) -> Response:
+    """A reply of the upstream, with a body of the gateway's own."""
+    return Response(reply.body, reply.status, dict(reply.headers))
 
 
 def _without_text(value: object, depth: int) -> object:

@@ -2,9 +2,7 @@
 
 import pytest
 
-from chains.openai_chat import MAX_CHOICES
-from chains.openai_responses import MAX_PARTS
-from chains.openai_wire import Endpoint, UnreadableReplyError
+from chains.openai_wire import MAX_PARTS, Endpoint, UnreadableReplyError
 from tests.chains.exchanges import (
     CHAT,
     RESPONSES,
@@ -96,7 +94,7 @@ async def test_a_stream_has_the_one_choice_that_was_asked_for(guard):
 
 async def test_a_reply_has_as_many_choices_as_one_may_ask_for(guard):
     with pytest.raises(UnreadableReplyError, match="more than 128 choices"):
-        await guarded(guard, CHAT, {}, completion(*["Hello."] * (MAX_CHOICES + 1)))
+        await guarded(guard, CHAT, {}, completion(*["Hello."] * (MAX_PARTS + 1)))
     _, answers = await guarded(guard, CHAT, {}, completion(*["Hello."] * 3))
     assert len(answers) == 3  # all are judged: other gateways keep the reply that they have
 

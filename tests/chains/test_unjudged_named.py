@@ -6,6 +6,7 @@ import pytest
 
 from chains.openai_exchange import Exchange
 from chains.openai_request import GuardSettings
+from chains.openai_wire import EventDecoder
 from guardrail import STRICT
 from guardrail.core.errors import InputError
 from tests.chains.exchanges import (
@@ -106,7 +107,7 @@ async def test_a_whole_reply_as_a_stream_names_it_at_its_end(guard):
     settings = {"policy": STRICT.changed(candidates=2)}
     asked = exchange(guard, CHAT, TOOLS | {"stream": True}, **settings)
     found = await asked.judge(as_reply(completion({"tool_calls": [CALL]})))
-    events = [event.json() for event in found.events[:-1]]
+    events = [event.json() for event in EventDecoder().feed(found.reply.body)[:-1]]
     assert verdict_in(events) == {"unjudged": ["tool call get_price"]}
 
 

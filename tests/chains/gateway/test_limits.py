@@ -13,8 +13,9 @@ from base64 import b64encode
 import httpx
 import pytest
 
-from chains.gateway import GatewaySettings, callers, create_app, limits, requests
+from chains.gateway import GatewaySettings, create_app, requests
 from chains.gateway.callers import RateLimits
+from chains.gateway.limits import LimitsMiddleware, gunzip
 from chains.gateway.requests import RejectedError, address_of, in_reader_thread
 from guardrail import InputError
 from guardrail.core.documents import reading
@@ -47,11 +48,11 @@ def slow_bodies(url, count):
 
 
 def test_slow_bodies_take_no_place_and_are_few_per_address(guard, monkeypatch):
-    monkeypatch.setattr(limits, "ADDRESS_BODIES", 9)
+    monkeypatch.setattr(LimitsMiddleware, "address_bodies", 9)
     with served(create_app(guard, GatewaySettings(concurrency=8))) as url:
         slow = slow_bodies(url, 8)
         assert httpx.post(f"{url}/v1/checks", json=CHECK, timeout=PATIENCE_S).status_code == 200
-        monkeypatch.setattr(limits, "ADDRESS_BODIES", 8)
+        monkeypatch.setattr(LimitsMiddleware, "address_bodies", 8)
         refused = httpx.post(f"{url}/v1/checks", json=CHECK, timeout=PATIENCE_S)
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
         for connection in slow:
@@ -62,8 +63,8 @@ def test_slow_bodies_take_no_place_and_are_few_per_address(guard, monkeypatch):
 
 @pytest.mark.parametrize(("grace", "seconds"), [(60.0, 0.5), (0.2, 120.0)], ids=["whole", "rate"])
 def test_a_slow_body_ends(guard, monkeypatch, grace, seconds):
-    monkeypatch.setattr(limits, "GRACE_S", grace)
-    monkeypatch.setattr(limits, "BODY_S", seconds)
+    monkeypatch.setattr(LimitsMiddleware, "grace_s", grace)
+    monkeypatch.setattr(LimitsMiddleware, "body_s", seconds)
     with served(create_app(guard, GatewaySettings())) as url:
         (slow,) = slow_bodies(url, 1)
         reply = b""
@@ -123,7 +124,7 @@ def test_a_bomb_is_unpacked_up_to_the_bound_alone():
     bomb = gzip.compress(b" " * 200_000_000, mtime=0)
     tracemalloc.start()
     with pytest.raises(RejectedError):
-        limits.gunzip(bomb, 1_000_000)
+        gunzip(bomb, 1_000_000)
     assert tracemalloc.get_traced_memory()[1] < 10_000_000
     tracemalloc.stop()
 
@@ -169,9 +170,8 @@ def test_addresses_of_one_network_are_one_caller():
     assert address_of({}) == ""
 
 
-def test_rates_of_many_names_take_little_room(monkeypatch):
-    monkeypatch.setattr(callers, "REMEMBERED", 100)
-    rates = RateLimits()
+def test_rates_of_many_names_take_little_room():
+    rates = RateLimits(most_names=100)
     for name in range(1_000):
         rates.take(name, 1.0)
     with pytest.raises(RejectedError) as raised:

@@ -12,8 +12,7 @@ from benchmarks.fuzz.bodies import HOSTS
 from chains.caller import CallerRights
 from chains.evidence import EvidenceSettings, Source
 from chains.evidence.base import Found
-from chains.gateway import litellm
-from chains.gateway.litellm import CALLS, LiteLLMGuardrail, PendingRequests
+from chains.gateway.litellm import LiteLLMGuardrail, PendingRequests
 from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.settings import PROTOCOL_PATHS
 from chains.openai_request import GuardSettings
@@ -294,10 +293,9 @@ async def test_litellm_holds_the_growing_sentence_of_a_stream_back(host):
     assert "42 rooms" in seen
 
 
-async def test_pending_requests_are_bounded_in_bytes(guarded, monkeypatch):
+async def test_pending_requests_are_bounded_in_bytes(guarded):
     """The oldest go first; a response whose request is gone reports it."""
-    monkeypatch.setattr(litellm, "STORE_BYTES", 250_000)
-    pending = PendingRequests()
+    pending = PendingRequests(most_bytes=250_000)
     answer, guarding = LiteLLMGuardrail(pending), GuardSettings(guard=guarded())
     for call in range(20):
         long = [{"role": "tool", "content": f"{RIGHT} {'x' * 50_000}."}]
@@ -317,8 +315,8 @@ def test_pending_requests_are_bounded_in_number_and_unchanged(tmp_path):
     triple = Triple(subject="Ada", property="born", value="1815", subject_id="Q7259")
     problem = Problem(part="evidence", message="cut")
     found = Found((triple, passage), (Source.TOOLS, Source.CALLER), "Who?", (problem,))
-    pending = PendingRequests()
-    for call in range(CALLS):
+    pending = PendingRequests(most=100)
+    for call in range(100):
         pending.add(str(call), "", Found(), None)
     pending.add("call \ud800", "What\udfff?", found, "gpt")
     assert pending.get("call \ud800") == ("What\udfff?", found, "gpt")

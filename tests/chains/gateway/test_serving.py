@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 
 from chains.gateway import GatewaySettings, create_app, serving
 from chains.gateway import app as gateway_app
-from chains.gateway.app import JUDGE_CACHE, sharing
+from chains.gateway.app import sharing
 from chains.gateway.serving import HeadTimeoutProtocol
 from guardrail import STRICT, GuardrailConfig, KnowledgeGraphError, Verdict
 from guardrail.config import LogConfig
@@ -174,7 +174,7 @@ async def test_a_pair_is_judged_once_for_all_callers(gateway, size):
     register("counting", lambda model: judge)
     given = {} if size is None else {"judge_cache": size}
     config = GuardrailConfig(judge="counting", graph={"location": "none"}, **given)
-    assert sharing(config).judge_cache == (JUDGE_CACHE if size is None else size)
+    assert sharing(config).judge_cache == (65_536 if size is None else size)
     client = gateway(config)
     found = [(await client.post("/v1/checks", json=CHECK)).json() for _ in range(3)]
     assert len({item["marked"] for item in found}) == 1
@@ -203,7 +203,7 @@ def connected(url, start=b""):
 
 @pytest.mark.parametrize("start", STARTS.values(), ids=list(STARTS))
 def test_a_late_head_ends_its_connection(address, monkeypatch, start):
-    monkeypatch.setattr(serving, "HEAD_S", 0.2)
+    monkeypatch.setattr(HeadTimeoutProtocol, "head_s", 0.2)
     with connected(address, start) as slow:
         while slow.recv(65_536):
             pass  # until the server closes it
@@ -220,7 +220,7 @@ def test_a_head_in_pieces_is_answered(address):
 
 
 def test_the_oldest_of_many_waiting_connections_end(address, monkeypatch):
-    monkeypatch.setattr(serving, "MOST_WAITING", 3)
+    monkeypatch.setattr(HeadTimeoutProtocol, "most_waiting", 3)
     slow = []
     for count in range(1, 6):
         slow.append(connected(address))
