@@ -7,6 +7,7 @@ never print more than 80 characters of a value.
 from __future__ import annotations
 
 import hashlib
+import re
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -141,27 +142,37 @@ def evidence_of_files(
     Args:
         files: The files.
         links: Table name (its file name without suffix) for each column that holds row ids of that
-            table. Such a cell is read as the name of the row.
+            table. Such a cell is read as the name of the row, and such a column is not what its
+            own rows are about.
 
     Raises:
         InputError: A file cannot be read or is empty, or a link names no column or table of the
-            files.
+            files, or joins no row.
         MissingExtraError: The extra ``documents`` is not installed.
     """
-    paths = list(files)
-    tables = {path: Table.from_file(path) for path in paths if path.suffix.lower() in TABLE_FILES}
+    paths, links = list(files), links or {}
+    tables = {
+        path: Table.from_file(
+            path, references=[name for name, target in links.items() if target != path.stem]
+        )
+        for path in paths
+        if path.suffix.lower() in TABLE_FILES
+    }
     cells = {path: _cells(table, str(path)) for path, table in tables.items()}
-    for column, target in (links or {}).items():
+    for column, target in links.items():
         if target not in {path.stem for path in tables}:
             raise InputError(
                 f"the link {column!r} leads to {target!r}, which is no table of the files"
             )
-        if all(column not in table.columns for table in tables.values()):
+        having = [path for path, table in tables.items() if column in table.columns]
+        if not having:
             raise InputError(f"the link {column!r} is no column of the tables")
         rows = [cell for path in tables if path.stem == target for cell in cells[path]]
-        for path, table in tables.items():
-            if column in table.columns and path.stem != target:
-                cells[path] = _linked(cells[path], column, rows)
+        if others := [path for path in having if path.stem != target]:
+            cells |= {path: _linked(cells[path], column, target, rows) for path in others}
+        else:  # a column that refers to rows of its own table
+            ids = [cell for cell in rows if cell.property != column]
+            cells |= {path: _linked(cells[path], column, target, ids) for path in having}
     found = (cells[path] if path in cells else Passage.from_file(path) for path in paths)
     return tuple(chain.from_iterable(found)) if paths else None
 
@@ -200,20 +211,46 @@ def evidence_of_bytes(data: bytes, name: str) -> tuple[Evidence, ...]:
     return Passage.from_bytes(data, name)
 
 
-def _linked(cells: Sequence[Triple], column: str, rows: Sequence[Triple]) -> tuple[Triple, ...]:
-    """The cells, with row ids in a column replaced by the names of the rows."""
+def _linked(
+    cells: Sequence[Triple], column: str, target: str, rows: Iterable[Triple]
+) -> tuple[Triple, ...]:
+    """The cells, with row ids in a column replaced by the names of the rows.
+
+    Raises:
+        InputError: No value of the column is an id of a row.
+    """
     wanted = {cell.value for cell in cells if cell.property == column}
-    names: dict[str, dict[str, str]] = {}
+    columns: dict[str, list[Triple]] = {}
+    names: dict[str, str] = {}
     for row in rows:
-        names.setdefault(row.property, {}).setdefault(row.value, row.subject)
-    # The id column of the other table is the one that has most of the values.
-    best = max(names.values(), key=lambda ids: len(wanted & ids.keys()), default={})
+        columns.setdefault(row.property, []).append(row)
+        names[row.subject] = row.subject
+    # The id column of the other table has most of the values; of several, one without repeats.
+    best, distinct = _joined(wanted, names), True
+    for each in columns.values():
+        ids = {row.value: row.subject for row in reversed(each)}
+        found, differ = _joined(wanted, ids), len(ids) == len(each)
+        if (len(found), differ) > (len(best), distinct):
+            best, distinct = found, differ
+    if wanted and not best:
+        raise InputError(f"the link {column!r} joins nothing: {target!r} has none of its values")
     return tuple(
         cell.model_copy(update={"value": best.get(cell.value, cell.value)})
         if cell.property == column
         else cell
         for cell in cells
     )
+
+
+def _joined(wanted: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
+    """The names of the rows that some ids lead to, by id."""
+    found = ((value, names.get(value) or names.get(_whole(value))) for value in wanted)
+    return {value: name for value, name in found if name}
+
+
+def _whole(value: str) -> str:
+    """A whole number without the decimals that a column of numbers with gaps is exported with."""
+    return re.sub(r"(?<=\d)\.0+$", "", value)
 
 
 def _cells(table: Table, source: str) -> tuple[Triple, ...]:

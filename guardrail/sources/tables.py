@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, time
 from decimal import Decimal
 from io import BytesIO
@@ -108,12 +108,20 @@ class Table:
         subject: Column that names the subject of a row. None for the first of ``SUBJECT_COLUMNS``
             that the table has, else the first whose texts all differ, else the row number.
         name: The plural noun for the rows: *bikes*.
+        references: Columns that hold ids of other rows, which are no subject by default.
 
     Raises:
         InputError: The rows are none of these, or have no column of that name.
     """
 
-    def __init__(self, rows: Rows, *, subject: str | None = None, name: str | None = None) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        *,
+        subject: str | None = None,
+        name: str | None = None,
+        references: Collection[str] = (),
+    ) -> None:
         cells = [_written(row) for row in _whole_days(_dicts(rows))]
         columns = list(dict.fromkeys(column for row in cells for column in row))
         _rewrite(cells, subject)
@@ -123,13 +131,19 @@ class Table:
             raise InputError(f"the table has no column {in_short(subject)}; it has {listed}")
         self.name = name or "table"
         self.columns: tuple[str, ...] = tuple(columns)
-        self.subject = subject or _subject_column(cells, columns)
+        own = [column for column in columns if column not in {*references}]
+        self.subject = subject or _subject_column(cells, own)
         self.triples: tuple[Triple, ...] = tuple(self._triples(cells))
         self._size = len(cells)
 
     @classmethod
     def from_file(
-        cls, path: str | Path, *, subject: str | None = None, name: str | None = None
+        cls,
+        path: str | Path,
+        *,
+        subject: str | None = None,
+        name: str | None = None,
+        references: Collection[str] = (),
     ) -> Table:
         """Read a table from a file: CSV, TSV, or JSON lines of flat objects.
 
@@ -137,6 +151,7 @@ class Table:
             path: The file; its suffix determines the format.
             subject: See ``Table``.
             name: See ``Table``; None for the name of the file.
+            references: See ``Table``.
 
         Raises:
             InputError: The file cannot be read, has another format, or a row is invalid.
@@ -145,7 +160,7 @@ class Table:
             data = Path(path).read_bytes()
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from error
-        return cls.from_bytes(data, str(path), subject=subject, name=name)
+        return cls.from_bytes(data, str(path), subject=subject, name=name, references=references)
 
     @classmethod
     def from_bytes(
@@ -155,6 +170,7 @@ class Table:
         *,
         subject: str | None = None,
         name: str | None = None,
+        references: Collection[str] = (),
         most_cells: int | None = None,
     ) -> Table:
         """Read a table from the bytes of a file; see ``from_file``.
@@ -164,6 +180,7 @@ class Table:
             filename: Its name; the suffix determines the format.
             subject: See ``Table``.
             name: See ``Table``; None for the name of the file.
+            references: See ``Table``.
             most_cells: Maximum number of cells, at which reading stops; None for no limit.
 
         Raises:
@@ -179,7 +196,7 @@ class Table:
         for row in rows if most_cells is None else within_cells(rows, most_cells):
             stop_if_given_up()
             read.append(row)
-        return cls(read, subject=subject, name=name or Path(filename).stem)
+        return cls(read, subject=subject, name=name or Path(filename).stem, references=references)
 
     @classmethod
     def from_columns(
@@ -499,7 +516,8 @@ def _subject_column(cells: Sequence[Mapping[str, list[str]]], columns: Sequence[
     texts: dict[str, list[str]] = {column: [] for column in columns}
     for row in cells:
         for column, values in row.items():
-            texts[column] += values
+            if column in texts:
+                texts[column] += values
     for column, own in texts.items():
         if len(own) == len(cells) == len({*own}) and any(text[0].isalpha() for text in own):
             return column

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from guardrail import ConfigError, Guardrail, GuardrailConfig, Passage, Triple
+from guardrail import ConfigError, Guardrail, GuardrailConfig, InputError, Passage, Triple
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.commands.options import build_config
+from guardrail.sources.items import evidence_of_files
 
 MACHINES = "name,power_kw,price_eur\nDrill 7,1.5,900\nLathe 2,4,5200\n"
 QUESTION = "What does the Lathe 2 cost?"
@@ -140,6 +141,70 @@ def test_a_linked_column_is_read_as_the_name_of_the_row(orders: Path) -> None:
     assert customers == ["Bo Dahl", "Ann Berg", "9"]  # nobody has the id 9
     assert found.sentences[0].category == "supportive"
     assert wrong.sentences[0].category != "supportive"
+
+
+def read(folder: Path, links: dict[str, str], **tables: str) -> set[tuple[str, str, str]]:
+    """The facts of some linked tables."""
+    files = [folder / f"{name}.csv" for name in tables]
+    for file, text in zip(files, tables.values(), strict=True):
+        file.write_text(text, "utf-8")
+    found = evidence_of_files(files, links) or ()
+    return {(item.subject, item.property, item.value) for item in found if isinstance(item, Triple)}
+
+
+CUSTOMERS = "id,name,city,desk\n7,Ann Berg,Lund,8\n8,Bo Dahl,Oslo,7\n"
+PRODUCTS = "sku,name,maker\np-1,Fjell 3,m1\np-2,Tarn City,m2\n"
+MAKERS = "code,name,country\nm1,Fjell Works,Norway\nm2,Tarn Cycles,Sweden\n"
+
+
+def test_tables_are_linked_in_a_chain(tmp_path: Path) -> None:
+    """A linked column is not what the rows of its own table are about."""
+    found = read(
+        tmp_path,
+        {"customer": "customers", "product": "products", "maker": "makers"},
+        orders="number,customer,product\nA-1,8,p-2\nA-2,7,p-1\nA-3,7,p-2\n",
+        customers=CUSTOMERS,
+        products=PRODUCTS,
+        makers=MAKERS,
+    )
+    assert {
+        ("A-1", "customer", "Bo Dahl"), ("A-1", "product", "Tarn City"),
+        ("A-2", "customer", "Ann Berg"), ("A-2", "product", "Fjell 3"),
+        ("A-3", "product", "Tarn City"), ("Tarn City", "maker", "Tarn Cycles"),
+    } <= found  # fmt: skip
+
+
+def test_a_column_may_refer_to_its_own_table(tmp_path: Path) -> None:
+    staff = "id,name,manager\n1,Ann Berg,\n2,Bo Dahl,1\n3,Cora Eide,2\n"
+    found = read(tmp_path, {"manager": "staff"}, staff=staff)
+    managers = {item for item in found if item[1] == "manager"}
+    assert managers == {
+        ("Bo Dahl", "manager", "Ann Berg"), ("Cora Eide", "manager", "Bo Dahl"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("orders", "customers"),
+    [
+        # A column of numbers with gaps, as data frames export it
+        ("number,customer\nA-1,8.0\nA-2,\n", CUSTOMERS),
+        # The numbers of the ids are also those of another column, before them and with repeats.
+        ("number,customer\nA-1,8\nA-2,7\n", "group,name,id\n8,Cora Eide,9\n8,Bo Dahl,8\n7,A,7\n"),
+        # The id column has the same name in both tables.
+        ("number,customer\nA-1,8\n", "customer,name,desk\n7,Ann Berg,8\n8,Bo Dahl,7\n"),
+        # The column holds the names already.
+        ("number,customer\nA-1,Bo Dahl\n", "name,partner\nAnn Berg,Bo Dahl\nBo Dahl,Ann Berg\n"),
+    ],
+)
+def test_the_id_column_is_found_by_its_values(tmp_path: Path, orders: str, customers: str) -> None:
+    found = read(tmp_path, {"customer": "customers"}, orders=orders, customers=customers)
+    assert ("A-1", "customer", "Bo Dahl") in found
+
+
+def test_a_link_that_joins_no_row_is_refused(tmp_path: Path) -> None:
+    orders = "number,customer\nA-1,c-8\n"
+    with pytest.raises(InputError, match="'customer' joins nothing"):
+        read(tmp_path, {"customer": "customers"}, orders=orders, customers=CUSTOMERS)
 
 
 @pytest.mark.parametrize("links", ['{customer = "people"}', '{client = "customers"}'])
