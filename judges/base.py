@@ -11,22 +11,6 @@ from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from guardrail.core.types import Grounding, Judgement, NLIScores
 
-__all__ = [
-    "EVIDENCE_CHARS",
-    "AttributionItem",
-    "AttributionJudge",
-    "CausalLM",
-    "GroundingItem",
-    "GroundingJudge",
-    "Judge",
-    "JudgeAround",
-    "NLIJudge",
-    "NLITraits",
-    "Pair",
-    "TokenLikelihoods",
-    "traits_of",
-]
-
 Inner = TypeVar("Inner", bound="Judge")
 
 

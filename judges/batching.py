@@ -16,20 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "PairWindow",
-    "choose",
-    "deciding_windows",
-    "distinct",
-    "even_chunks",
-    "pair_windows",
-    "sentence_chunks",
-    "sentence_ends",
-    "spans",
-    "split_sentences",
-    "token_batches",
-]
-
 Item = TypeVar("Item", bound=Hashable)
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from openai import OpenAI
     from transformers import Cache, PreTrainedTokenizerBase
 
-__all__ = ["LlamaServerCausalLM", "OpenAICausalLM", "TransformersCausalLM", "create_causal_lm"]
-
 CONTEXT = 4_096
 """Most tokens of one text, if the model allows as many; the middle of a longer one is cut."""
 TOKEN_BUDGET = 4_096

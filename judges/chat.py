@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from openai.types import CompletionUsage
     from openai.types.chat.chat_completion import Choice
 
-__all__ = ["ChatJudge", "Cost"]
-
 DETAIL_TOKENS = 240
 """Room for the JSON of one sentence, or for a category with a short explanation."""
 

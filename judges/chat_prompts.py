@@ -23,21 +23,6 @@ if TYPE_CHECKING:
     from openai.types.chat.chat_completion import ChoiceLogprobs
     from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenLogprob
 
-__all__ = [
-    "FEW_SHOT",
-    "TASK",
-    "ZERO_SHOT",
-    "CategoryReply",
-    "DetailReply",
-    "Read",
-    "attribution_prompt",
-    "evidence_of",
-    "messages",
-    "read_category",
-    "read_detail",
-    "read_label",
-]
-
 LABELS = "ABCD"
 """Letters of the labels: contradicted, unsupported, supported, no claim.
 

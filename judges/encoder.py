@@ -20,13 +20,6 @@ from judges.session import WEIGHTS, open_session, softmax
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-__all__ = [
-    "SHIPPED_ENCODER",
-    "EncoderCard",
-    "OnnxEncoder",
-    "create_encoder",
-]
-
 SHIPPED_ENCODER = WEIGHTS / "encoder"
 """Folder of the encoder that comes with the package."""
 

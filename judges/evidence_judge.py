@@ -36,16 +36,6 @@ from judges.window_reader import (
     windows_of,
 )
 
-__all__ = [
-    "PAIRS",
-    "PROBES",
-    "EvidenceJudge",
-    "Probe",
-    "statement_features",
-    "word_features",
-    "write_probes",
-]
-
 EVIDENCE = 1_024
 """Most tokens of evidence within reach of a sentence."""
 

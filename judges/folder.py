@@ -16,15 +16,6 @@ from guardrail.core.types.judging import Weighing
 from judges.session import SUMS, OnnxTextModel
 from judges.settings import Calibration
 
-__all__ = [
-    "HEADS",
-    "TOKEN_HEADS",
-    "Card",
-    "Ensemble",
-    "JudgeCard",
-    "OnnxFolder",
-]
-
 HEADS: Mapping[str, tuple[str, ...]] = {
     "nli": ("entailment", "neutral", "contradiction"),
     "attribution": tuple(Category),

@@ -17,8 +17,6 @@ from guardrail.core.types import Grounding, NLIScores, StatementScore, WordScore
 from judges.base import GroundingItem, GroundingJudge, JudgeAround, NLIJudge, Pair, traits_of
 from judges.lifting import sub_facts
 
-__all__ = ["NOTHING", "NLIGrounding", "as_grounding", "grounded_by"]
-
 TRIPLE = re.compile(r"^[^.!?]{1,160}?, [^:.!?]{1,80}: .*\.$", re.DOTALL)
 """A linearised triple: subject, property, value."""
 
@@ -98,7 +96,7 @@ class NLIGrounding(JudgeAround[NLIJudge]):
         if not item.statements or not item.sentence.strip():
             return None
         whole = len(pairs)
-        pairs.append(Pair(premise_of(item, self._room), item.sentence))
+        pairs.append(Pair(_premise_of(item, self._room), item.sentence))
         # At most eight statements are judged one by one, the most important first.
         order: Sequence[int] = item.priority or range(len(item.statements))
         statements: dict[int, range] = {}
@@ -125,7 +123,7 @@ class NLIGrounding(JudgeAround[NLIJudge]):
                 continue
             for start, end in _spans(item.sentence):
                 rest = " ".join(f"{item.sentence[:start]} {item.sentence[end:]}".split())
-                pairs.append(Pair(premise_of(item, self._room), rest))
+                pairs.append(Pair(_premise_of(item, self._room), rest))
                 places.append((number, (start, end)))
         results = self._inner.judge(pairs) if pairs else []
         gained: list[dict[tuple[int, int], float]] = [{} for _ in items]
@@ -139,7 +137,7 @@ class NLIGrounding(JudgeAround[NLIJudge]):
         ]
 
 
-def premise_of(item: GroundingItem, room: int) -> str:
+def _premise_of(item: GroundingItem, room: int) -> str:
     """The most important statements as one text, in their order.
 
     Neighbouring triples of one subject share a sentence.

@@ -22,8 +22,6 @@ from judges.base import GroundingItem
 from judges.folder import HEADS, JudgeCard
 from judges.session import OnnxTextModel, Running, Segments, softmax
 
-__all__ = ["GroundingPasses", "statement_scores", "unknown_words", "word_scores"]
-
 Offsets = Sequence[tuple[int, int]]
 
 

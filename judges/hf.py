@@ -42,17 +42,6 @@ if TYPE_CHECKING:
 
     Loader = Callable[..., tuple[PreTrainedModel, PreTrainedTokenizerBase]]
 
-__all__ = [
-    "FORMS",
-    "KNOWN",
-    "HFJudge",
-    "InputForm",
-    "label_columns",
-    "nli_classifier",
-    "open_hf",
-    "t5_true",
-]
-
 SEQ2SEQ = partial(load_pretrained, kind="AutoModelForSeq2SeqLM")
 
 
@@ -183,7 +172,7 @@ class HFJudge(TorchModel):
             self._longest = _longest(model.config, tokenizer)
             self._segments = getattr(model.config, "type_vocab_size", 0) > 1
         if self._form.answer == "next token":
-            self._prefix, self._answers = answer_tokens(tokenizer, self._id)
+            self._prefix, self._answers = _answer_tokens(tokenizer, self._id)
         return model, tokenizer
 
     def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
@@ -294,7 +283,7 @@ class HFJudge(TorchModel):
         return [ids for half in halves for ids in self._readings(half, claim)]
 
 
-def alignscore(model: str, **options: Unpack[Options]) -> HFJudge:
+def _alignscore(model: str, **options: Unpack[Options]) -> HFJudge:
     """AlignScore in its mode ``nli_sp`` (section 3.3), whose first label is *aligned*.
 
     Two checkpoints share a repository: a name may end in the size.
@@ -331,7 +320,7 @@ def t5_true(model: str, **options: Unpack[Options]) -> HFJudge:
 
 KNOWN: Mapping[str, Callable[..., TorchModel]] = {
     **{name: partial(HFJudge, form=form) for name, form in FORMS.items()},
-    **dict.fromkeys(("AlignScore", "AlignScore-base", "AlignScore-large"), alignscore),
+    **dict.fromkeys(("AlignScore", "AlignScore-base", "AlignScore-large"), _alignscore),
     "lettucedect-base-modernbert-en-v1": SpanMarker,
     "lettucedect-large-modernbert-en-v1": SpanMarker,
 }
@@ -384,7 +373,7 @@ def label_columns(id2label: Mapping[int, str]) -> dict[str, int]:
     return columns
 
 
-def answer_tokens(
+def _answer_tokens(
     tokenizer: PreTrainedTokenizerBase, name: str
 ) -> tuple[list[int], tuple[int, int]]:
     """The common prefix of "0" and "1" as tokens, and the two tokens that follow it.

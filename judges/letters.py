@@ -9,8 +9,6 @@ from functools import lru_cache
 
 from guardrail.core.text.words import FLAG, is_writing
 
-__all__ = ["plain_letters", "readable", "without_unknown_symbols"]
-
 
 def plain_letters(text: str) -> str:
     """Write circled, fullwidth and bold letters and figures plainly; offsets stay.

@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "NEUTRAL",
-    "PHRASE_WORDS",
-    "Attribution",
-    "LiftedJudge",
-    "attributed",
-    "attribution_pair",
-    "nli_scores",
-    "sub_facts",
-]
-
 PHRASE_WORDS = 4
 """Up to this many words a part of a list is a bare value; the question makes it a claim."""
 

@@ -14,8 +14,6 @@ from guardrail.core.text.values import TypedValue, find_values, is_one
 from guardrail.core.text.words import fold, property_words
 from guardrail.core.types import Grounding
 
-__all__ = ["Notation", "notation_of", "restored", "with_notation"]
-
 
 class Notation(NamedTuple):
     """A value of a sentence and its other notation.

@@ -36,8 +36,6 @@ from judges.session import WEIGHTS, Running, Segments, softmax
 from judges.settings import LEAST, Calibration
 from judges.window_reader import GRAPH
 
-__all__ = ["SECOND", "SHIPPED", "EnsembleJudge", "OnnxJudge", "most_of", "open_judge"]
-
 SHIPPED = WEIGHTS / "judge"
 """Folder of the judge that comes with the package."""
 

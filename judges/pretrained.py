@@ -15,17 +15,8 @@ if TYPE_CHECKING:
 
     Loaded = tuple[PreTrainedModel, PreTrainedTokenizerBase]
 
-__all__ = [
-    "chosen_dtype",
-    "config_of",
-    "libraries",
-    "load_alignscore",
-    "load_hhem",
-    "load_pretrained",
-]
 
-
-class ModelConfig(TypedDict, total=False):
+class _ModelConfig(TypedDict, total=False):
     """The fields of a model's ``config.json`` that are read."""
 
     architectures: list[str] | None
@@ -92,7 +83,7 @@ def load_pretrained(model_id: str, *, kind: str, device: str, dtype: str) -> Loa
         ) from error
 
 
-def config_of(model: str) -> ModelConfig:
+def config_of(model: str) -> _ModelConfig:
     """The configuration of a model, from its ``config.json``.
 
     Raises:
@@ -100,7 +91,7 @@ def config_of(model: str) -> ModelConfig:
     """
     path = _file(model, "config.json")
     try:
-        found: ModelConfig = json.loads(path.read_text("utf-8"))
+        found: _ModelConfig = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise JudgeError(f"the configuration of {model!r} is not JSON: {error}") from error
     if not isinstance(found, dict):

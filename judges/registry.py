@@ -11,8 +11,6 @@ from guardrail.core.errors import ConfigError
 from guardrail.core.plugins import NOWHERE, foreign, named_part
 from judges.base import AttributionJudge, NLIJudge
 
-__all__ = ["create_attribution", "create_nli", "hint", "kinds", "register"]
-
 _FACTORIES: dict[str, str | Callable[..., object]] = {
     "onnx": "judges.onnx:open_judge",
     "minilm": "judges.onnx:OnnxJudge",

@@ -35,8 +35,6 @@ from judges.grounding import as_grounding
 from judges.service import MicroBatcher
 from judges.settings import SecondJudgeSettings, Spending
 
-__all__ = ["CACHED", "Doubt", "Opinion", "SecondJudge", "SecondOpinions", "nearest"]
-
 CACHED = 4_096
 """Default number of cached verdicts; some 20 MB. Corrected answers are judged again."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Generic, TypeVar
@@ -23,14 +23,6 @@ from judges.base import (
     NLIJudge,
     Pair,
 )
-
-__all__ = [
-    "AttributionService",
-    "GroundingService",
-    "JudgeService",
-    "MicroBatcher",
-    "RememberedGrounding",
-]
 
 Item = TypeVar("Item", bound=Hashable)
 Result = TypeVar("Result")
@@ -193,42 +185,45 @@ class MicroBatcher(Closing, Generic[Item, Result]):
                 self._computed = dict(batch)
                 if batch:
                     self._batches[len(batch)] += 1
-            if batch:
-                self._compute([item for item, _ in batch])
+            items = [item for item, _ in batch]
+            try:
+                self._compute(items)
+            except Exception as error:
+                self._compute_apart(items, error)
 
     def _compute(self, items: Sequence[Item]) -> None:
-        try:
-            key = self._key()
-            results = self._checked(items)
-        except Exception as error:
-            self._compute_apart(items, error)
+        """Compute items, cache their results, and hand them to the callers."""
+        if not items:
             return
-        self._deliver(key, results)
-
-    def _checked(self, items: Sequence[Item]) -> dict[Item, Result]:
-        results = self._run(items)
+        key, results = self._key(), self._run(items)
         if len(results) != len(items):
             raise JudgeError(f"the judge gave {len(results)} results for {len(items)} items")
-        return dict(zip(items, results, strict=True))
+        found = dict(zip(items, results, strict=True))
+        with self._changed:
+            if self._cache_size:
+                self._cache.update(((key, item), result) for item, result in found.items())
+            while len(self._cache) > self._cache_size:
+                self._cache.popitem(last=False)
+            for request in _callers(self._computed.pop(item, []) for item in items):
+                request.settle(found)
 
     def _compute_apart(self, items: Sequence[Item], error: Exception) -> None:
         """After a failure, give every caller its own batch."""
         with self._changed:
-            callers = {id(r): r for item in items for r in self._computed.get(item, ())}
+            callers = _callers(self._computed.get(item, []) for item in items)
         left = set(items)
-        for request in callers.values():
+        for request in callers:
             own = [item for item in request.items if item in left]
             try:
                 if len(callers) == 1:
                     raise error
-                results = self._checked(own) if own else {}
+                self._compute(own)
             except Exception as again:
                 with self._changed:
                     self._withdraw(request)
                     request.fail(again)
             else:
                 left.difference_update(own)
-                self._deliver(self._key(), results)
         with self._changed:
             joined, self._computed = self._computed, {}  # callers that joined in the meantime
             if self._closed:
@@ -237,19 +232,16 @@ class MicroBatcher(Closing, Generic[Item, Result]):
             for item, group in joined.items():
                 self._queued.setdefault(item, []).extend(group)
 
-    def _deliver(self, key: str, results: dict[Item, Result]) -> None:
-        with self._changed:
-            if self._cache_size:
-                self._cache.update(((key, item), result) for item, result in results.items())
-            while len(self._cache) > self._cache_size:
-                self._cache.popitem(last=False)
-            groups = [self._computed.pop(item, []) for item in results]
-            for request in {id(r): r for group in groups for r in group}.values():
-                request.settle(results)
+
+def _callers(
+    groups: Iterable[list[_Request[Item, Result]]],
+) -> list[_Request[Item, Result]]:
+    """The distinct requests of several groups."""
+    return list(dict.fromkeys(request for group in groups for request in group))
 
 
 def _fail_closed(table: dict[Item, list[_Request[Item, Result]]]) -> None:
-    for request in {id(r): r for group in table.values() for r in group}.values():
+    for request in _callers(table.values()):
         request.fail(JudgeError("the judge was closed before it answered"))
 
 

@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-__all__ = [
-    "SAFE_WEIGHT",
-    "SUMS",
-    "WEIGHTS",
-    "OnnxTextModel",
-    "Segments",
-    "check_sums",
-    "open_session",
-    "softmax",
-    "write_sums",
-]
-
 WEIGHTS = Path(__file__).resolve().parent / "weights"
 """Folder of the models that come with the package."""
 

@@ -9,8 +9,6 @@ from pydantic import Field, FiniteFloat
 
 from guardrail.core.types.value import Probability, Seconds, Value
 
-__all__ = ["Calibration", "ChatSettings", "SecondJudgeSettings", "Spending", "fit"]
-
 LEAST = 1e-6
 """Least probability whose logarithm is taken."""
 

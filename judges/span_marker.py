@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["SpanMarker", "marker_prompt"]
-
 LONGEST = 4_096
 """Tokens of an input, as in training."""
 

@@ -23,17 +23,6 @@ from guardrail.core.types import Score, Value
 if TYPE_CHECKING:
     from openai import OpenAI
 
-__all__ = [
-    "OpenAIRater",
-    "Quality",
-    "QualityItem",
-    "QualityRating",
-    "Rater",
-    "RatingReply",
-    "quality_prompt",
-    "rate_quality",
-]
-
 
 class Quality(StrEnum):
     """What is rated."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from torch.nn import Module
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["Options", "Prepared", "TorchModel", "TorchRunner"]
-
 
 @dataclass
 class Prepared:

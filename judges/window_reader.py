@@ -21,21 +21,6 @@ from numpy.typing import NDArray
 from guardrail.core.errors import JudgeError
 from judges.session import OnnxTextModel
 
-__all__ = [
-    "BLOCK",
-    "CACHE_BYTES",
-    "GRAPH",
-    "IDS",
-    "OFFSET",
-    "WINDOW",
-    "Claim",
-    "OnnxReader",
-    "Reading",
-    "canonical",
-    "claims_of",
-    "windows_of",
-]
-
 GRAPH = "judge.onnx"
 """Name of the graph; a judge's folder that has it encodes evidence once."""
 

@@ -19,8 +19,6 @@ from judges.conner.report import Aggregation, SentenceFactuality
 if TYPE_CHECKING:
     from judges.encoder import OnnxEncoder
 
-__all__ = ["aggregate", "choose_evidence", "refers_back", "sentence_factuality", "stated"]
-
 Texts = Sequence[tuple[Sequence[str], Sequence[str]]]
 """For each text its sentences and its evidence."""
 Stated = Sequence[Sequence[str | None]]

@@ -12,8 +12,6 @@ from guardrail.core.types import Score
 from judges.base import TokenLikelihoods
 from judges.conner.report import ConnerInput, ConnerSettings, Perspective
 
-__all__ = ["LIKELIHOOD", "NOT_REQUESTED", "LikelihoodPlan"]
-
 NOT_REQUESTED = "this perspective was not requested"
 
 LIKELIHOOD = (

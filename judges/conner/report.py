@@ -10,17 +10,6 @@ from pydantic import Field
 
 from guardrail.core.types import NLIScores, Score, Value
 
-__all__ = [
-    "Aggregation",
-    "ConnerInput",
-    "ConnerReport",
-    "ConnerSettings",
-    "Perspective",
-    "QualityWeights",
-    "SentenceFactuality",
-    "rank",
-]
-
 
 class Aggregation(StrEnum):
     """Aggregation of sentence factuality over a text (eq. 1)."""

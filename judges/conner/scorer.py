@@ -24,8 +24,6 @@ from judges.conner.report import (
 if TYPE_CHECKING:
     from judges.encoder import OnnxEncoder
 
-__all__ = ["ConnerModels", "ConnerScorer"]
-
 FACTUAL = ("factuality", "non_verified", "factual_inconsistent")
 
 Progress = Callable[[int, int], None]

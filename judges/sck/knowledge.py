@@ -27,16 +27,6 @@ from judges.sck.report import (
     combine,
 )
 
-__all__ = [
-    "UNSUPPORTED",
-    "DescribedEntity",
-    "attribute",
-    "described",
-    "jaccard",
-    "score_knowledge",
-    "verified",
-]
-
 UNSUPPORTED = "the evidence supports no claim of the answer"
 
 

@@ -17,18 +17,6 @@ from judges.sck.report import ContentReport, KeyEntity
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-__all__ = [
-    "Name",
-    "Reading",
-    "fold",
-    "key_names",
-    "names_in",
-    "occurs",
-    "read",
-    "reading_of",
-    "score_content",
-]
-
 
 class Reading(NamedTuple):
     """Counts over one text.

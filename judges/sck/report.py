@@ -21,28 +21,6 @@ from guardrail.core.types import (
     Value,
 )
 
-__all__ = [
-    "TABLE_3",
-    "ContentReport",
-    "EntityRelevance",
-    "Feature",
-    "FeatureWeights",
-    "Intent",
-    "KeyEntity",
-    "KnowledgeReport",
-    "KnowledgeWeights",
-    "NamedEntity",
-    "PartWeights",
-    "SCKInput",
-    "SCKReport",
-    "SCKSettings",
-    "SentenceVerdict",
-    "StructureReport",
-    "Weighted",
-    "combine",
-    "load_weights",
-]
-
 
 class Intent(StrEnum):
     """What a question asks for (the NFQA taxonomy and factoid); ``NONE``: it is no question."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from judges.encoder import OnnxEncoder
 
-__all__ = ["SCKScorer", "total"]
-
 ANSWER_CHARS = 250
 """The opening of an answer shows its intent; reading no more bounds the time."""
 

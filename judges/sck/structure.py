@@ -16,17 +16,6 @@ from guardrail.core.types import Score
 from judges.sck.language import Reading
 from judges.sck.report import Feature, FeatureWeights, Intent, StructureReport, combine
 
-__all__ = [
-    "EXPECTATIONS",
-    "Expectation",
-    "Format",
-    "Layout",
-    "agreement",
-    "detect",
-    "score_structure",
-    "seven",
-]
-
 
 class Format(StrEnum):
     """Layouts of SCK's Table 2, and those it does not list."""
