@@ -95,10 +95,10 @@ class ConnerScorer:
         models, of = self.models, Perspective
         columns = [
             likelihood,
-            self._column(rows, of.FACTUALITY, FACTUAL, models.nli, "NLI judge", self._factuality),
-            self._column(rows, of.RELEVANCE, None, models.encoder, "encoder", _relevance),
-            self._column(rows, of.COHERENCE_PARAGRAPH, None, models.encoder, "encoder", _coherence),
-            self._column(rows, of.VALIDITY, None, models.nli, "NLI judge", self._validity),
+            self._column(rows, of.FACTUALITY, models.nli, "NLI judge", self._factuality),
+            self._column(rows, of.RELEVANCE, models.encoder, "encoder", _relevance),
+            self._column(rows, of.COHERENCE_PARAGRAPH, models.encoder, "encoder", _coherence),
+            self._column(rows, of.VALIDITY, models.nli, "NLI judge", self._validity),
         ]
         reports = []
         for parts in zip(*columns, strict=True):
@@ -114,7 +114,6 @@ class ConnerScorer:
         self,
         rows: Rows,
         perspective: Perspective,
-        names: Sequence[str] | None,
         model: Model | None,
         what: str,
         compute: Callable[[Model, Rows], Sequence[_Fields | Score]],
@@ -124,12 +123,11 @@ class ConnerScorer:
         Args:
             rows: The rows.
             perspective: Which perspective.
-            names: Its fields; that of its name by default.
             model: The model that it needs.
             what: The model in words.
             compute: Computes the fields, or the score of the only field.
         """
-        names = names or (perspective.value,)
+        names = FACTUAL if perspective is Perspective.FACTUALITY else (perspective.value,)
         if perspective not in self.settings.perspectives:
             reason = NOT_REQUESTED
         elif model is None:
@@ -183,10 +181,11 @@ class ConnerScorer:
         ]
         flat = [pair for sentences in groups for pairs in sentences for pair in pairs]
         scores = iter(nli.judge(flat) if flat else [])
+        missing = {"open": "no evidence", "span": "no reference answer"}
         return [
             Score(value=fmean(max(next(scores).entailment for _ in pairs) for pairs in sentences))
             if sentences
-            else Score(reason=_no_validity(row))
+            else Score(reason=missing[row.kind] if row.answer else "no answer")
             for row, sentences in zip(rows, groups, strict=True)
         ]
 
@@ -242,12 +241,6 @@ def _open_answer(row: ConnerInput) -> tuple[list[str], list[str]]:
     pieces = [*row.evidence, *([gold, f"{row.query} {gold}"] if gold else [])]
     sentences = [each.text for each in split_sentences(row.answer or "")]
     return (sentences, pieces) if pieces else ([], [])
-
-
-def _no_validity(row: ConnerInput) -> str:
-    if not row.answer:
-        return "no answer"
-    return "no evidence" if row.kind == "open" else "no reference answer"
 
 
 def _quality(report: ConnerReport, weights: QualityWeights) -> Score:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from guardrail.core.types import Score
 from judges.sck.knowledge import (
     UNSUPPORTED,
-    DescribedEntity,
     attribute,
     described,
     score_knowledge,
@@ -110,7 +109,11 @@ class SCKScorer:
         intents = self._encoder.intents(questions) if questions else []
         asked = dict(zip(questions, intents, strict=True))
         answered = self._encoder.answer_intents([item.answer[:ANSWER_CHARS] for item in batch])
-        cosines = self._cosines(batch, entities)
+        cosines = self._cosines(
+            (item.question, entity.description)
+            for item, own in zip(batch, entities, strict=True)
+            for entity in own
+        )
         reports = []
         for row, item in enumerate(batch):
             reading = readings[item.answer]
@@ -145,19 +148,11 @@ class SCKScorer:
             )
         return reports
 
-    def _cosines(
-        self, batch: Sequence[SCKInput], entities: Sequence[Sequence[DescribedEntity]]
-    ) -> dict[tuple[str, str], float]:
-        pairs = {
-            (item.question, entity.description)
-            for item, own in zip(batch, entities, strict=True)
-            for entity in own
-        }
-        texts = list(dict.fromkeys(text for pair in sorted(pairs) for text in pair))
-        if not texts:
-            return {}
-        vectors = dict(zip(texts, self._encoder.embed(texts), strict=True))
-        return {(left, right): float(vectors[left] @ vectors[right]) for left, right in pairs}
+    def _cosines(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], float]:
+        distinct = list(dict.fromkeys(pairs))
+        vectors = self._encoder.embed([text for pair in distinct for text in pair])
+        rows = zip(distinct, vectors[0::2], vectors[1::2], strict=True)
+        return {pair: float(left @ right) for pair, left, right in rows}
 
 
 def total(
