@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -231,7 +231,12 @@ class Guardrail(Closing):
         policy: Policy | str | None = None,
         record: bool = True,
     ) -> list[GuardedAnswer]:
-        """Check n answers, in order, with one call to the judge for many of them."""
+        """Check n answers, in order, with one call to the judge for many of them.
+
+        Raises:
+            InputError: An item is no ``CheckRequest``.
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
         asked = _all_of(CheckRequest, requests)
         rows = await self._rows(
             [item.evidence for item in asked],
@@ -357,7 +362,12 @@ class Guardrail(Closing):
         policy: Policy | str | None = None,
         record: bool = True,
     ) -> list[list[GuardedAnswer]]:
-        """Rank the answers of n questions, each best first; see ``rank`` for ``record``."""
+        """Rank the answers of n questions, each best first; see ``rank`` for ``record``.
+
+        Raises:
+            InputError: An item is no ``RankRequest``.
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
         chosen = self._policy(policy)
         asked = _all_of(RankRequest, requests)
         rows = await self._rows(
@@ -440,7 +450,12 @@ class Guardrail(Closing):
     async def aask_batch(
         self, requests: Sequence[AskRequest], *, policy: Policy | str | None = None
     ) -> list[GuardedAnswer]:
-        """Answer n questions, in order."""
+        """Answer n questions, in order.
+
+        Raises:
+            InputError: An item is no ``AskRequest``.
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
         chosen = self._policy(policy)
         gate = asyncio.Semaphore(self.config.limits.concurrency)
 
@@ -499,10 +514,11 @@ def _several(answers: Iterable[str]) -> tuple[str, ...]:
     """The answers to rank.
 
     Raises:
-        InputError: They are one text, whose characters would pass for answers.
+        InputError: They are no list of texts, such as one text, whose characters would pass for
+            answers.
     """
-    if isinstance(answers, str):
-        raise InputError("answers must be several texts in a list, not one text")
+    if isinstance(answers, str) or not isinstance(answers, Iterable):
+        raise InputError(f"answers must be several texts in a list, not a {_type(answers)}")
     return tuple(answers)
 
 
@@ -510,13 +526,19 @@ def _all_of(kind: type[RequestT], requests: Iterable[RequestT]) -> list[RequestT
     """The requests of a batch.
 
     Raises:
-        TypeError: One is something else, such as a dict or a tuple.
+        InputError: They are no list, or one is something else, such as a text or a dict.
     """
+    if isinstance(requests, str | Mapping | Value) or not isinstance(requests, Iterable):
+        raise InputError(f"a batch is a list of {kind.__name__}, not a {_type(requests)}")
     found = list(requests)
     for place, item in enumerate(found):
         if not isinstance(item, kind):
-            raise TypeError(
-                f"request {place} of the batch is a {type(item).__name__}, not a {kind.__name__}; "
+            raise InputError(
+                f"requests[{place}] must be a {kind.__name__}, not a {_type(item)}; "
                 f"write guardrail.{kind.__name__}(question=…, …)"
             )
     return found
+
+
+def _type(item: object) -> str:
+    return type(item).__name__

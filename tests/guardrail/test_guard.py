@@ -11,6 +11,7 @@ from guardrail import (
     ANNOTATE,
     STRICT,
     Action,
+    AskRequest,
     CheckRequest,
     ConfigError,
     GuardedAnswer,
@@ -25,7 +26,7 @@ from guardrail import (
     Triple,
 )
 from guardrail.config import GraphConfig, LimitsConfig
-from guardrail.core.types import Category
+from guardrail.core.types import Category, Value
 from guardrail.policy import Unavailable
 from guardrail.scorers import ScoringRequest
 
@@ -58,12 +59,24 @@ def test_an_answer_is_grounded_in_the_graph(exact_guard: Guardrail) -> None:
     assert {citation for sentence in answer.sentences for citation in sentence.citations} <= held
 
 
-@pytest.mark.parametrize("wrong", [{"question": QUESTION, "answer": ANSWER}, (QUESTION, ANSWER)])
-def test_a_batch_of_something_else_is_refused_by_name(
-    exact_guard: Guardrail, wrong: object
+@pytest.mark.parametrize(
+    ("form", "right"),
+    [
+        ("check", CheckRequest(question=QUESTION, answer=ANSWER)),
+        ("rank", RankRequest(question=QUESTION, answers=(ANSWER,))),
+        ("ask", AskRequest(question=QUESTION)),
+    ],
+)
+def test_a_batch_of_something_else_is_refused_by_place_and_type(
+    exact_guard: Guardrail, form: str, right: Value
 ) -> None:
-    with pytest.raises(TypeError, match=r"request 0 of the batch is a .*, not a CheckRequest"):
-        exact_guard.check_batch([wrong])  # type: ignore[list-item]
+    batch = getattr(exact_guard, f"{form}_batch")
+    for wrong in ("text", {"question": QUESTION, "answer": ANSWER}, (QUESTION, ANSWER), None):
+        with pytest.raises(InputError, match=rf"requests\[1\] must be a {type(right).__name__}"):
+            batch([right, wrong])
+    for no_list in ("text", right, {"question": QUESTION}, None):
+        with pytest.raises(InputError, match=f"list of {type(right).__name__}"):
+            batch(no_list)
 
 
 async def test_all_forms_say_the_same(exact_guard: Guardrail) -> None:
