@@ -518,7 +518,7 @@ def _several(answers: Iterable[str]) -> tuple[str, ...]:
             answers.
     """
     if isinstance(answers, str) or not isinstance(answers, Iterable):
-        raise InputError(f"answers must be several texts in a list, not a {_type(answers)}")
+        raise InputError(f"answers must be several texts in a list, not {_type(answers)}")
     return tuple(answers)
 
 
@@ -529,12 +529,12 @@ def _all_of(kind: type[RequestT], requests: Iterable[RequestT]) -> list[RequestT
         InputError: They are no list, or one is something else, such as a text or a dict.
     """
     if isinstance(requests, str | Mapping | Value) or not isinstance(requests, Iterable):
-        raise InputError(f"a batch is a list of {kind.__name__}, not a {_type(requests)}")
+        raise InputError(f"a batch is a list of {kind.__name__}, not {_type(requests)}")
     found = list(requests)
     for place, item in enumerate(found):
         if not isinstance(item, kind):
             raise InputError(
-                f"requests[{place}] must be a {kind.__name__}, not a {_type(item)}; "
+                f"requests[{place}] must be of type {kind.__name__}, not {_type(item)}; "
                 f"write guardrail.{kind.__name__}(question=…, …)"
             )
     return found

@@ -72,7 +72,7 @@ def test_a_batch_of_something_else_is_refused_by_place_and_type(
 ) -> None:
     batch = getattr(exact_guard, f"{form}_batch")
     for wrong in ("text", {"question": QUESTION, "answer": ANSWER}, (QUESTION, ANSWER), None):
-        with pytest.raises(InputError, match=rf"requests\[1\] must be a {type(right).__name__}"):
+        with pytest.raises(InputError, match=rf"requests\[1\] .* {type(right).__name__}, not"):
             batch([right, wrong])
     for no_list in ("text", right, {"question": QUESTION}, None):
         with pytest.raises(InputError, match=f"list of {type(right).__name__}"):
@@ -133,7 +133,10 @@ def test_strict_removes_contradictions_and_refuses_what_nothing_supports(
     assert answer.text[answer.sentences[0].start :] == answer.sentences[0].text
     refused = exact_guard.check(question=QUESTION, answer=wrong, policy=STRICT)
     assert refused.action is Action.REFUSE
-    assert refused.text == STRICT.refusal
+    assert (refused.text, refused.original) == (STRICT.refusal, wrong)
+    assert refused.sentences == ()
+    assert [sentence.text for sentence in refused.removed] == [wrong]
+    assert refused.judged == refused.removed
 
 
 def test_ranking_puts_the_supported_answer_first_and_says_why(exact_guard: Guardrail) -> None:
@@ -237,6 +240,7 @@ def test_a_deadline_bounds_the_whole(exact_guard: Guardrail) -> None:
         result = exact_guard.check(question=QUESTION, answer=ANSWER * 20, policy=hurry)
         assert result.action is action
         assert [error.part for error in result.errors] == ["deadline"]
+        assert result.judged == ()
 
 
 def test_limits_are_settings() -> None:
