@@ -146,7 +146,7 @@ class ChatJudge:
         """Judge n pairs; see ``NLIJudge``."""
         items = [GroundingItem((pair.premise,), pair.hypothesis) for pair in pairs]
         found = []
-        for item in _given(self._answers(items, detail=False)):
+        for item in _given(self.answers(items, detail=False)):
             claims = max(1e-9, 1.0 - item.no_claim)
             entailment, against = item.supported / claims, item.contradicted / claims
             found.append(
@@ -162,10 +162,6 @@ class ChatJudge:
         """Judge n sentences; see ``GroundingJudge``."""
         return _given(self.answers(items))
 
-    def answers(self, items: Sequence[GroundingItem]) -> list[Grounding | JudgeError]:
-        """Judge n sentences within the time left; an error for each that has no answer."""
-        return self._answers(items, detail=self._detail)
-
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items with the prompts of CAQA (5.2); see ``AttributionJudge``."""
         self.warm_up()
@@ -180,10 +176,12 @@ class ChatJudge:
         chats = [messages(item, detail=self._detail) for item in items]
         return Cost(len(items), sum(_tokens(chat, reply) for chat in chats))
 
-    def _answers(
-        self, items: Sequence[GroundingItem], *, detail: bool
+    def answers(
+        self, items: Sequence[GroundingItem], *, detail: bool | None = None
     ) -> list[Grounding | JudgeError]:
+        """Judge n sentences within the time left; an error for each that has no answer."""
         self.warm_up()
+        detail = self._detail if detail is None else detail
         pool, until = self._pool, time.monotonic() + time_left()
         assert pool is not None
         found: dict[GroundingItem, Grounding | JudgeError] = {}
@@ -206,10 +204,9 @@ class ChatJudge:
                     self._cache.move_to_end((detail, item))
             while len(self._cache) > 4_096:  # some 20 MB
                 self._cache.popitem(last=False)
-        answers = [found[item] for item in items]
         return [
             _calibrated(one, self.calibration) if isinstance(one, Grounding) else one
-            for one in answers
+            for one in map(found.__getitem__, items)
         ]
 
     def _ask(self, item: GroundingItem, detail: bool, until: float) -> Grounding | JudgeError:

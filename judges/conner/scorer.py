@@ -171,9 +171,8 @@ class ConnerScorer:
         evidence = choose_evidence(self.models.encoder, texts, unread, limit)
         # For each row, and each sentence of its answer, the pairs whose best entailment counts.
         groups = [
-            [_span_pairs(row)]
-            if row.kind == "span" and _span_pairs(row)
-            else [
+            _span_pairs(row)
+            or [
                 [Pair(premise=piece, hypothesis=sentence) for piece in pieces]
                 for sentence, pieces in zip(sentences, chosen, strict=True)
             ]
@@ -223,11 +222,12 @@ def _coherence(model: OnnxEncoder, rows: Rows) -> list[Score]:
     return [Score(value=next(values)) if len(row.sentences) > 1 else few for row in rows]
 
 
-def _span_pairs(row: ConnerInput) -> list[Pair]:
-    """(q, a*) as premise and (q, a) as hypothesis (eq. 7)."""
-    if not (row.answer or "").strip() or not (row.reference or "").strip():
+def _span_pairs(row: ConnerInput) -> list[list[Pair]]:
+    """(q, a*) as premise and (q, a) as hypothesis of a span (eq. 7); none for an open answer."""
+    given = (row.answer or "").strip() and (row.reference or "").strip()
+    if row.kind != "span" or not given:
         return []
-    return [Pair(premise=f"{row.query} {row.reference}", hypothesis=f"{row.query} {row.answer}")]
+    return [[Pair(premise=f"{row.query} {row.reference}", hypothesis=f"{row.query} {row.answer}")]]
 
 
 def _open_answer(row: ConnerInput) -> tuple[list[str], list[str]]:
