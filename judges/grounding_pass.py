@@ -26,7 +26,7 @@ Offsets = Sequence[tuple[int, int]]
 
 
 class _Plan(NamedTuple):
-    """What is read of an item.
+    """Input of the model for an item.
 
     Attributes:
         item: The item.

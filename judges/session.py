@@ -132,7 +132,7 @@ class OnnxTextModel:
         self._loaded_tokenizer()
 
     def token(self, text: str) -> int | None:
-        """Id of a token by its text; None where the vocabulary lacks it."""
+        """Id of a token by its text; None if it is not in the vocabulary."""
         found: int | None = self._loaded_tokenizer().token_to_id(text)
         return found
 

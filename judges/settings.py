@@ -14,7 +14,7 @@ LEAST = 1e-6
 
 
 class Calibration(Value):
-    """What makes a verdict's probabilities mean what they say: softmax((logits + bias) / T).
+    """Calibration of a verdict's probabilities: softmax((logits + bias) / T).
 
     Attributes:
         temperature: T.
@@ -35,7 +35,7 @@ class Calibration(Value):
 
 
 class Spending(Value):
-    """Limits of what is spent; None for no limit.
+    """Spending limits; None for no limit.
 
     Attributes:
         calls: Requests.
@@ -71,11 +71,11 @@ class ChatSettings(Value):
 
 
 class SecondJudgeSettings(Value):
-    """A second judge, asked about the sentences that the first one is not sure of.
+    """A second judge for the sentences that the first one is unsure of.
 
     Attributes:
         judge: Judge by name, as for the top-level ``judge``.
-        band: Ask about sentences with a probability within this distance of its threshold.
+        band: Judge sentences with a probability within this distance of its threshold.
         share: Maximum share of an answer's sentences, rounded up, nearest first.
         timeout_s: Maximum seconds per answer, within the policy's ``deadline_s``; a batch has this
             times its number.
