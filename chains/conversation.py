@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal, NamedTuple
 
 from guardrail.core.text.lexicon import lexicon
@@ -41,16 +42,16 @@ def standalone_question(turns: Sequence[Turn], *, max_words: int = 160) -> str:
     Returns:
         The question, empty if no user turn has text; without values from the assistant only.
     """
-    spoken = [turn for turn in turns if turn.role in ("user", "assistant") and turn.text.strip()]
-    last = next((i for i in reversed(range(len(spoken))) if spoken[i].role == "user"), None)
+    messages = [turn for turn in turns if turn.role in ("user", "assistant") and turn.text.strip()]
+    last = next((i for i in reversed(range(len(messages))) if messages[i].role == "user"), None)
     if last is None:
         return ""
-    question = " ".join(spoken[last].text.split())
+    question = " ".join(messages[last].text.split())
     parts = [question]
     budget = max_words - len(question.split())
     if not _leans(question):
         return question
-    for turn in reversed(spoken[max(0, last - 6) : last]):
+    for turn in reversed(messages[max(0, last - 6) : last]):
         if budget <= 0:
             break
         begin = turn.text.lstrip()[:4_000]  # the beginning names what a turn is about
@@ -79,11 +80,15 @@ def _without_values(text: str) -> str:
 
 def _leans(text: str) -> bool:
     """Whether a turn points back to what came before, or only continues it."""
+    return bool(_leaning().search(text)) or (not NAME.search(text) and len(text.split()) < 5)
+
+
+@cache
+def _leaning() -> re.Pattern[str]:
+    """Words that point back, and openings of a question that is only a continuation."""
     words = lexicon("function_words")
-    leaning = (
+    return re.compile(
         rf"\b(?:{'|'.join([*words['third_persons'], *words['backward_pointers']])})\b"
-        rf"|^\s*(?:{'|'.join(words['continuations'])})\b"
+        rf"|^\s*(?:{'|'.join(words['continuations'])})\b",
+        re.IGNORECASE,
     )
-    if re.search(leaning, text, re.IGNORECASE):
-        return True
-    return not NAME.search(text) and len(text.split()) < 5

@@ -245,17 +245,17 @@ class Chunks:
 
     Attributes:
         whole: All chunks together; the last one if they cannot be added.
-        spoken: Whether there was text.
+        has_text: Whether there was text.
     """
 
     def __init__(self, key: str | None, *, guess: bool, reasons: bool, most_bytes: int) -> None:
         self.whole: Any = None
-        self.spoken = False
+        self.has_text = False
         self._named, self._guess = key, guess
         self._key: str | None = None
         self._reasons = reasons
         self._most_bytes, self._bytes = most_bytes, 0
-        self._answer: GuardedAnswer | None = None
+        self._verdict: GuardedAnswer | None = None
         self._citations: list[dict[str, object]] = []
 
     def take(self, chunk: object) -> str:
@@ -276,7 +276,7 @@ class Chunks:
             chunk = chunk if self._key is None else chunk.get(self._key, "")
         text = chunk.text if isinstance(chunk, BaseMessage) else chunk
         text = text if isinstance(text, str) else ""
-        self.spoken = self.spoken or bool(text.strip())
+        self.has_text = self.has_text or bool(text.strip())
         return text
 
     def _found(self, chunk: Mapping[Any, object]) -> str | None:
@@ -288,7 +288,7 @@ class Chunks:
         return str(path[0]) if len(path) == 1 else None
 
     @property
-    def said(self) -> Any:
+    def answer(self) -> Any:
         """The answer so far: a message, a text, or data."""
         whole = self.whole
         return whole if self._key is None or whole is None else whole[self._key]
@@ -298,14 +298,14 @@ class Chunks:
 
     def piece(self, release: Release) -> object:
         """A release in the type of the stream; None without text."""
-        self._answer = release.answer
+        self._verdict = release.answer
         self._citations += [_annotation(citation) for citation in release.citations]
         refused = release.answer is not None and release.answer.action is Action.REFUSE
-        if not release.text or (refused and calls_tools(self.said)):
+        if not release.text or (refused and calls_tools(self.answer)):
             return None
-        if not isinstance(self.said, BaseMessage):
+        if not isinstance(self.answer, BaseMessage):
             return self._wrap(release.text)
-        return self._wrap(AIMessageChunk(content=release.text, id=self.said.id))
+        return self._wrap(AIMessageChunk(content=release.text, id=self.answer.id))
 
     def rest(self, judged: object) -> object:
         """Everything but the text: tool calls, usage, metadata and the verdict.
@@ -317,21 +317,21 @@ class Chunks:
         if self._key is not None:
             fields = {key: value for key, value in self.whole.items() if key != self._key}
             others = AddableDict(fields) if fields else None
-        said = self.said
-        if not isinstance(said, AIMessage) or not isinstance(judged, AIMessage):
-            data = self._key is None and not isinstance(said, str | BaseMessage)
-            return said if data else others
-        verdict = judged.response_metadata.get("guardrail", {}) if judged is not said else {}
-        if self._answer is not None:
-            found = details(self._answer, reasons=self._reasons)
+        answer = self.answer
+        if not isinstance(answer, AIMessage) or not isinstance(judged, AIMessage):
+            data = self._key is None and not isinstance(answer, str | BaseMessage)
+            return answer if data else others
+        verdict = judged.response_metadata.get("guardrail", {}) if judged is not answer else {}
+        if self._verdict is not None:
+            found = details(self._verdict, reasons=self._reasons)
             verdict = {**found, "citations": self._citations, **verdict}
-        withheld = calls_tools(said) and not calls_tools(judged)
+        withheld = calls_tools(answer) and not calls_tools(judged)
         last = AIMessageChunk(
-            content=judged.text if withheld and self._answer is None else "",
-            id=said.id,
-            tool_call_chunks=[] if withheld else _tool_call_chunks(said),
-            usage_metadata=said.usage_metadata,
-            response_metadata=_metadata(said) | ({"guardrail": verdict} if verdict else {}),
+            content=judged.text if withheld and self._verdict is None else "",
+            id=answer.id,
+            tool_call_chunks=[] if withheld else _tool_call_chunks(answer),
+            usage_metadata=answer.usage_metadata,
+            response_metadata=_metadata(answer) | ({"guardrail": verdict} if verdict else {}),
             chunk_position="last",
         )
         placed = self._wrap(last)
@@ -340,13 +340,13 @@ class Chunks:
 
 def as_chunk(output: object, path: Path) -> object:
     """A whole output in the type of a stream's chunk."""
-    said = answer_at(output, path)
-    if not isinstance(said, AIMessage) or len(path) > 1:
+    answer = answer_at(output, path)
+    if not isinstance(answer, AIMessage) or len(path) > 1:
         return AddableDict(output) if isinstance(output, Mapping) else output
     names = ("content", "id", "name", "additional_kwargs", "usage_metadata", "response_metadata")
-    fields: dict[str, Any] = {name: getattr(said, name) for name in names}
+    fields: dict[str, Any] = {name: getattr(answer, name) for name in names}
     chunk = AIMessageChunk(
-        **fields, tool_call_chunks=_tool_call_chunks(said), chunk_position="last"
+        **fields, tool_call_chunks=_tool_call_chunks(answer), chunk_position="last"
     )
     placed = with_answer(output, path, chunk)
     return AddableDict(placed) if isinstance(placed, Mapping) else placed

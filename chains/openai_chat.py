@@ -113,16 +113,18 @@ def _choices(body: JSON, request: GuardedRequest) -> Iterator[JSON]:
         message |= request.tools.of_message(calls_in(given))
         if message["content"]:
             message["content"] = without_reasoning(message["content"])
-        head = {"finish_reason": None} | _with_finish_reason(clean_choice(choice), message)
+        calls = bool(CALLS & message.keys())
+        head = {"finish_reason": None} | _choice_head(choice, calls=calls)
         scores = {"logprobs": None} if "logprobs" in choice else {}
         yield head | scores | {"message": message}
 
 
-def _with_finish_reason(choice: JSON, message: JSON) -> JSON:
-    """A choice; one without calls did not end because of one."""
-    if CALLS & message.keys() or choice.get("finish_reason") not in CALLS:
-        return choice
-    return choice | {"finish_reason": "stop"}
+def _choice_head(choice: JSON, *, calls: bool) -> JSON:
+    """A choice without its message; one without calls did not end because of one."""
+    head = clean_choice(choice)
+    if not calls and head.get("finish_reason") in CALLS:
+        head["finish_reason"] = "stop"
+    return head
 
 
 def _head(body: JSON, request: GuardedRequest) -> JSON:
@@ -243,10 +245,8 @@ class ChatStream(ReplyStream):
         if text := text_of(delta.get("content")):
             out += self._content((await self._text.feed(text)).text)
         if choice.get("finish_reason"):
-            ended = _with_finish_reason(
-                clean_choice(choice), {"tool_calls": ()} if self._calls else {}
-            )
-            out += await self._close_all(ended.get("finish_reason") or "stop")
+            head = _choice_head(choice, calls=bool(self._calls))
+            out += await self._close_all(head.get("finish_reason") or "stop")
         return out
 
     def _allows(self, place: object, piece: object) -> bool:

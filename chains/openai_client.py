@@ -22,17 +22,17 @@ from chains.openai_wire import (
     JSON,
     MOST_REPLY_BYTES,
     Reply,
-    UnreadableReplyError,
     endpoint_of,
     error_body,
     few_enough_bytes,
     is_unguarded,
     request_body,
     safe_headers,
+    status_of,
 )
 from chains.options import Inject, MarkerStyle, StreamMode
 from guardrail import STRICT, Guardrail, Policy
-from guardrail.core.errors import ConfigError, GuardrailError, InputError
+from guardrail.core.errors import ConfigError, GuardrailError
 from guardrail.core.workers import run_sync
 from guardrail.policy import policy_named
 
@@ -179,12 +179,9 @@ class _Transport:
             if request.url.params.get("stream") == "true":
                 body = body | {"stream": True}
             return await self._judge(request, Exchange(self._options, endpoint, body))
-        except UnreadableReplyError as error:
-            return self._error(502, str(error), "bad_upstream_reply")
-        except (InputError, ConfigError) as error:
-            return self._error(400, str(error), "invalid_request")
         except GuardrailError as error:
-            return self._error(503, str(error), "guardrail_unavailable")
+            status, code = status_of(error)
+            return self._error(status, str(error), code)
 
     async def _judge(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
         if request.method == "GET":

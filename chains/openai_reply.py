@@ -128,7 +128,7 @@ async def judged_refusal(request: GuardedRequest, pieces: Sequence[str]) -> str 
 
 
 class ReplyStream(ABC):
-    """Turns the bytes of a server's stream into the bytes that may leave.
+    """Guards a stream: takes the server's bytes and returns judged ones.
 
     Attributes:
         answers: The verdicts so far.
@@ -146,7 +146,7 @@ class ReplyStream(ABC):
         self.answers: list[GuardedAnswer] = []
 
     async def feed(self, chunk: bytes) -> bytes:
-        """Take any number of bytes; return those that may leave now.
+        """Take any number of bytes; return what may be sent now.
 
         Raises:
             UnreadableReplyError: The stream has more bytes than ``max_reply_bytes``, or text after
@@ -210,11 +210,11 @@ class ReplyStream(ABC):
 
     @abstractmethod
     async def _handle(self, data: JSON, name: str | None) -> list[JSON]:
-        """Take the data of an event of the model's server; return those that may leave."""
+        """Take the data of an event of the model's server; return the events to send."""
 
     @abstractmethod
     async def _close_all(self) -> list[JSON]:
-        """Judge what has not ended; return what may leave of it."""
+        """Judge what has not ended; return the events to send."""
 
     def _event(self, data: JSON) -> Event:
         return Event(data)

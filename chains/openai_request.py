@@ -87,10 +87,8 @@ class GuardSettings:
     @property
     def whole_only(self) -> bool:
         """True if a stream must wait for the whole reply, as for ranking, retries and JSON."""
-        if self.policy.dry_run:
-            return self.policy.structured
-        buffered = self.mode is StreamMode.BUFFER
-        return buffered or self.policy.resamples or self.policy.structured
+        waits = self.mode is StreamMode.BUFFER or self.policy.resamples
+        return self.policy.structured or (waits and not self.policy.dry_run)
 
     async def refusal(self, case: Case, text: str) -> str:
         """A model's refusal, without what the policy removes from it."""

@@ -189,9 +189,9 @@ def _clean_part(part: object) -> JSON | None:
     kind = str(part.get("type")) if isinstance(part, dict) else ""
     if not isinstance(part, dict) or kind not in TEXTS:
         return None
-    if (said := text(part.get(TEXTS[kind]))) is None:
+    if (content := text(part.get(TEXTS[kind]))) is None:
         return None
-    return _part_of(kind, without_reasoning(said) if kind == "output_text" else said)
+    return _part_of(kind, without_reasoning(content) if kind == "output_text" else content)
 
 
 def _part_of(kind: str, text: str) -> JSON:
@@ -425,7 +425,7 @@ def response_events(body: JSON) -> list[Event]:
         out.append({"type": "response.output_item.added", "output_index": index, "item": head})
         for number, part in enumerate(item["content"] if message else ()):
             where = {"item_id": item.get("id"), "output_index": index, "content_index": number}
-            kind, said = f"response.{part['type']}", part[TEXTS[part["type"]]]
+            kind, content = f"response.{part['type']}", part[TEXTS[part["type"]]]
             more: JSON = {"logprobs": []} if part["type"] == "output_text" else {}
             out += [
                 {
@@ -433,8 +433,8 @@ def response_events(body: JSON) -> list[Event]:
                     **where,
                     "part": _part_of(part["type"], ""),
                 },
-                {"type": f"{kind}.delta", **where, "delta": said, **more},
-                {"type": f"{kind}.done", **where, TEXTS[part["type"]]: said, **more},
+                {"type": f"{kind}.delta", **where, "delta": content, **more},
+                {"type": f"{kind}.done", **where, TEXTS[part["type"]]: content, **more},
                 {"type": "response.content_part.done", **where, "part": part},
             ]
         out.append({"type": "response.output_item.done", "output_index": index, "item": item})

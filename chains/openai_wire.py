@@ -15,7 +15,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from guardrail.core.errors import InputError, ModelError
+from guardrail.core.errors import ConfigError, GuardrailError, InputError, ModelError
 from guardrail.core.incoming import finite_json
 from guardrail.core.secrets import redact
 
@@ -43,6 +43,7 @@ __all__ = [
     "reply_body",
     "request_body",
     "safe_headers",
+    "status_of",
 ]
 
 JSON = dict[str, Any]
@@ -255,15 +256,24 @@ class EventDecoder:
 # --- errors ------------------------------------------------------------------------------
 
 
-def error_body(message: str, *, kind: str, code: str | None = None) -> JSON:
+def error_body(message: str, *, kind: str, code: str) -> JSON:
     """An error in the form of the protocol."""
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-def error_in(body: object) -> object:
+def status_of(error: GuardrailError) -> tuple[int, str]:
+    """The HTTP status and the protocol's code of an error."""
+    match error:
+        case UnreadableReplyError():
+            return 502, "bad_upstream_reply"
+        case InputError() | ConfigError():
+            return 400, "invalid_request"
+        case _:
+            return 503, "guardrail_unavailable"
+
+
+def error_in(body: JSON) -> object:
     """The error in a server's reply or event: its field ``error``, or the whole object; or None."""
-    if not isinstance(body, dict):
-        return None
     return body.get("error") or (body if isinstance(body.get("message"), str) else None)
 
 

@@ -351,10 +351,10 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         """The end of a stream: verdict and tool calls, or data."""
         if chunks.whole is None:
             return None
-        if not chunks.spoken:  # nothing of it has left: it is judged like a whole output
+        if not chunks.has_text:  # nothing of it has left: it is judged like a whole output
             output = await self._run_guarded(value, run, call, [cast("Output", chunks.whole)])
             return cast("Output", as_chunk(output, self._path(output, run)))
-        judged = await self._judge_data(value, run, chunks.whole, chunks.said)
+        judged = await self._judge_data(value, run, chunks.whole, chunks.answer)
         return cast("Output", chunks.rest(judged))
 
     def _chunks(self) -> Chunks:

@@ -19,10 +19,9 @@ from starlette.types import Receive, Scope
 
 from chains.caller import NotAllowedError
 from chains.evidence.base import Case, Found, HandedOver, RequestField, Source, case_of
-from chains.openai_wire import JSON, LONG_BYTES, UnreadableReplyError, error_body, request_body
+from chains.openai_wire import JSON, LONG_BYTES, error_body, request_body, status_of
 from guardrail import GuardedAnswer, Policy
 from guardrail.core.errors import (
-    ConfigError,
     GuardrailError,
     InputError,
     ModelError,
@@ -120,14 +119,10 @@ def error_response(error: GuardrailError) -> JSONResponse:
             status, code, headers = error.status, error.code, error.headers
         case NotAllowedError():
             status, code = 403, "not_allowed"
-        case InputError() | ConfigError():
-            status, code = 400, "invalid_request"
         case UpstreamUnreachableError():
             status, code = error.status, "upstream_unreachable"
-        case UnreadableReplyError():
-            status, code = 502, "bad_upstream_reply"
         case _:
-            status, code = 503, "guardrail_unavailable"
+            status, code = status_of(error)
     kind = "invalid_request_error" if status < 500 else "server_error"
     return JSONResponse(error_body(str(error), kind=kind, code=code), status, headers=headers)
 
