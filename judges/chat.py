@@ -9,7 +9,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.errors import ConfigError, JudgeError
 from guardrail.core.http_clients import open_client, openai_errors
@@ -254,7 +254,7 @@ class ChatJudge:
         client, seconds = self._client, min(self._timeout_s, until - time.monotonic())
         if client is None or seconds <= 0:
             raise JudgeError(f"{self.name}: {NO_TIME}")
-        options: dict[str, Any] = {
+        options: dict[str, object] = {
             "temperature": 0,
             "max_tokens": max_tokens,
             "logprobs": True,
@@ -267,9 +267,9 @@ class ChatJudge:
         self._reserve(Cost(1, _tokens(chat, max_tokens)))
         with openai_errors(self.name, JudgeError):
             try:
-                completion = client.chat.completions.create(
+                completion = client.chat.completions.create(  # type: ignore[call-overload]
                     model=self._model,
-                    messages=[{"role": role, "content": text} for role, text in chat.items()],  # type: ignore[misc]
+                    messages=[{"role": role, "content": text} for role, text in chat.items()],
                     timeout=seconds,
                     **options,
                 )

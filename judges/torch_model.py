@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from judges.pretrained import chosen_dtype
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from torch.nn import Module
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
@@ -60,11 +59,11 @@ class TorchRunner:
 
     def __init__(
         self,
-        model: Module,
+        model: PreTrainedModel,
         *,
         pad_id: int,
         token_budget: int,
-        outputs: Callable[[Any, dict[str, Tensor]], Tensor],
+        outputs: Callable[[PreTrainedModel, dict[str, Tensor]], Tensor],
     ) -> None:
         self._model = model
         self._device = next(model.parameters()).device
