@@ -288,7 +288,7 @@ def _alignscore(model: str, **options: Unpack[Options]) -> HFJudge:
 
     Two checkpoints share a repository: a name may end in the size.
     """
-    repository, _, size = model.rpartition("-")
+    repository, _, size = model.rstrip("/").rpartition("-")
     if not repository.lower().endswith("alignscore"):
         repository, size = model, "large"
     form = InputForm(
