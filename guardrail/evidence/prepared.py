@@ -151,6 +151,23 @@ class PreparedEvidence:
                 found.setdefault(value.kind, []).append(value)
         return found
 
+    @cached_property
+    def value_words(self) -> frozenset[str]:
+        """Values of facts that are one word, folded."""
+        return frozenset(fold(item.fact.value) for item in self.statements if item.fact)
+
+    def texts_of(self, label: str) -> Sequence[str]:
+        """The different texts in a column of tables."""
+        return self._texts.get(label, ())
+
+    @cached_property
+    def _texts(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, dict[str, None]] = defaultdict(dict)
+        for item in self.statements:
+            if item.triple is not None and item.triple.row is not None and not item.is_typed:
+                found[item.triple.property][item.triple.value] = None
+        return {label: tuple(values) for label, values in found.items()}
+
     def totals(self, kind: str) -> Iterable[float]:
         """Sums of all amounts of a kind that a property has, in the first unit of the kind."""
         return self._totals.get(kind, ())
@@ -244,6 +261,10 @@ class PreparedEvidence:
         found = {label for word in words for label in self._names.by_word.get(word, ())}
         return [label for label in self.labels if label in found] if found else []
 
+    def labels_with(self, word: str) -> Sequence[str]:
+        """The subjects with a word, folded, in one of their names."""
+        return self._names.by_word.get(word, ())
+
     @cached_property
     def _names(self) -> _NameIndex:
         by_word: dict[str, list[str]] = defaultdict(list)
@@ -265,9 +286,28 @@ class PreparedEvidence:
 
     # --- selection -----------------------------------------------------------------------
 
-    def select(self, sentence: str, context: str = "", *, chars: int = EVIDENCE_CHARS) -> Selection:
-        """Choose the windows that one sentence is held against, the most relevant ones first."""
+    def select(
+        self,
+        sentence: str,
+        context: str = "",
+        *,
+        subjects: Collection[str] = (),
+        chars: int = EVIDENCE_CHARS,
+    ) -> Selection:
+        """Choose the windows that one sentence is held against, the most relevant ones first.
+
+        Args:
+            sentence: The sentence.
+            context: Question and earlier sentences, whose words weigh less.
+            subjects: What the sentence is about; facts about it that share a word with it go first.
+            chars: Room for the windows' texts.
+        """
         scores = self._scores(sentence, context)
+        stems = content_stems(sentence)
+        for number, statement in self.facts_of(subjects):
+            assert statement.fact is not None
+            if not stems.isdisjoint(content_stems(statement.fact.property)):
+                scores[number] += 6.0
         best = [max(scores[place] for place in window.places) for window in self.windows]
         chosen: set[int] = set()
         room = chars

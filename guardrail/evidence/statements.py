@@ -9,11 +9,19 @@ from functools import cached_property
 
 from guardrail.core.text.dates import Date, Validity, find_dates, validity_of
 from guardrail.core.text.lexicon import lexicon_set
-from guardrail.core.text.names import NO_NAMES, label_in, part_of_name_in
+from guardrail.core.text.names import NO_NAMES, find_names, label_in, part_of_name_in
 from guardrail.core.text.sentences import laid_out
 from guardrail.core.text.units import cues
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values, values_of
-from guardrail.core.text.words import Token, content_stems, fold, plain, property_words, tokenise
+from guardrail.core.text.words import (
+    Token,
+    content_stems,
+    fold,
+    meets,
+    plain,
+    property_words,
+    tokenise,
+)
 from guardrail.core.types import Citation, Evidence, Passage, Triple
 from guardrail.core.workers import stop_if_given_up
 
@@ -115,17 +123,28 @@ class Statement:
             spans = [span for span in label_in(text, tokens, name) if text[slice(*span)] == name]
             if spans:
                 return spans
-        return found or self._part_in(tokens)
+        return found or self._part_in(text, tokens)
 
-    def _part_in(self, tokens: Sequence[Token]) -> list[tuple[int, int]]:
-        """Where a word of a person's name stands for it: *Leopold*, for Leopold Mozart."""
+    def _part_in(self, text: str, tokens: Sequence[Token]) -> list[tuple[int, int]]:
+        """Where a word of a person's name stands for it: *Leopold*, for Leopold Mozart.
+
+        A word of a fuller name stands for another: *Leopold Auer*.
+        """
         assert self.triple is not None
         words = self.triple.value.split()
         if len(words) < 2 or not all(word[:1].isupper() for word in words):
             return []
         own = {fold(word) for word in self.subject.split()}
         others = [token for token in tokens if token.folded not in own]
-        return part_of_name_in(others, self.triple.value)
+        known = {token.folded for token in tokenise(self.triple.value)} | own
+        known |= lexicon_set("abbreviations", "titles")
+        fuller = [
+            (start, end)
+            for start, end in find_names(text)
+            if not known.issuperset(token.folded for token in tokenise(text[start:end]))
+        ]
+        spans = part_of_name_in(others, self.triple.value)
+        return [span for span in spans if not meets(span, fuller)]
 
     @cached_property
     def value_text(self) -> str:

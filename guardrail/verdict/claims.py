@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -433,6 +434,7 @@ def named_in(text: str, tokens: Sequence[Token], evidence: PreparedEvidence) -> 
         spans = [
             span
             for span in (part_of_name_in(free, label) if " " in label else ())
+            if fold(text[slice(*span)]) not in evidence.value_words
             if not any(
                 a <= span[0] and span[1] <= b and _differs(text[a:b], label) for a, b in runs
             )
@@ -440,7 +442,20 @@ def named_in(text: str, tokens: Sequence[Token], evidence: PreparedEvidence) -> 
         if label not in whole and spans:
             parts[label] = len(spans)
     most = max(parts.values(), default=0)
-    return frozenset(whole) - inside | {label for label, count in parts.items() if count == most}
+    named = frozenset(whole) - inside | {item for item, count in parts.items() if count == most}
+    return named or _described_in(tokens, evidence)
+
+
+def _described_in(tokens: Sequence[Token], evidence: PreparedEvidence) -> frozenset[str]:
+    """Subjects named by a common noun of their label that is in no other's: *the overlocker*."""
+    articles = lexicon_set("function_words", "articles")
+    nouns = [b for a, b in pairwise(tokens) if a.folded in articles and b.text.islower()]
+    found = {(noun.stem, label) for noun in nouns for label in evidence.labels_with(noun.folded)}
+    return frozenset(
+        label
+        for stem, label in found
+        if all(item.subject == label for item in evidence.statements if stem in item.stems)
+    )
 
 
 def _differs(name: str, label: str) -> bool:

@@ -183,7 +183,7 @@ class Grounder:
                     yield _Draft(number, claim, None)
                     continue
                 words = f"{claim.context} {' '.join(subjects)}"
-                selection = indexed.select(claim.plain, words, chars=self._chars)
+                selection = indexed.select(claim.plain, words, subjects=subjects, chars=self._chars)
                 evidence = Premises(indexed, selection, subjects, None, request.thresholds)
                 if fitting := _fitting(claim, evidence):
                     evidence = replace(evidence, selection=selection.only(fitting))

@@ -24,6 +24,8 @@ DATA = frozenset({"yaml", "yml", "json", "toml", "ini", "properties", "csv", "ts
 """Languages that state values and compute nothing."""
 KEYED = re.compile(r"(?!.*\w\()\s*(?:[-*] )?[\w\"'][^:=(){}\[\];]*: \S.*|\s*")
 """A line that gives a value its name and calls no function, or an empty one."""
+NAMED = re.compile(r"\s*\w[\w ./()-]{0,40}: \S")
+"""A line that gives a value its name, as in a list without marks."""
 RULE = re.compile(r"[ \t|:*_=+-]*$")
 # What belongs to the sentence that it follows: quotes, and marks such as .[^2], .【1†a】 and .²
 MARKS = r"[\"'”’»」』）)\]*_`~]{0,4}+(?:\[[^\[\]\n]{1,40}\]|【[^【】\n]{1,60}】|[⁰¹²³⁴-⁹]){0,8}+"
@@ -85,7 +87,7 @@ def code_blocks(text: str) -> list[tuple[int, int]]:
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of paragraphs, list items, headings and table rows."""
     block: tuple[int, int] | None = None
-    position = 0
+    position = last = 0
     for line in text.splitlines(keepends=True):
         start, position = position, position + len(line)
         body = line.rstrip()
@@ -97,21 +99,26 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
             block = None
             continue
         opens = indent > 0 and body[:indent].strip() != ""
-        if block and not opens and _continues(text[block[1] - 1], body):
-            block = (block[0], start + len(body))
+        named = block is not None and NAMED.match(body) and NAMED.match(text, block[0])
+        if block and not opens and not named and _continues(text[last : block[1]], body):
+            block, last = (block[0], start + len(body)), start
             continue
         if block:
             yield block
-        block = (start + indent, start + len(body))
+        block, last = (start + indent, start + len(body)), start
     if block:
         yield block
 
 
-def _continues(tail: str, line: str) -> bool:
-    """Whether a line only wraps the block that ends in ``tail`` instead of starting a new one."""
-    if line.lstrip().startswith("|") or tail in ".!?:|":
+def _continues(before: str, line: str) -> bool:
+    """Whether a line only wraps the one before it instead of starting a new block.
+
+    It does so in lower case, and behind a line that is as long as editors wrap them.
+    """
+    if "|" in line or before[-1] in ".!?:|":
         return False
-    return line.lstrip()[:1].islower() or tail in ",;-–—("
+    wraps = 60 <= len(before) <= 160 and "|" not in before and before[0] != "#"
+    return wraps or line.lstrip()[:1].islower() or before[-1] in ",;-–—("
 
 
 def _boundaries(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -138,6 +145,11 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
         return True
     before = LAST_WORD.search(text, max(first, match.start() - 24), match.start())
     last = before.group().lower() if before else ""
+    if len(last) == 1 and before and before.group().isupper():
+        ahead = LAST_WORD.search(text[max(first, before.start() - 24) : before.start()].rstrip())
+        named = lexicon_set("abbreviations", "lettered") | lexicon_set("grammar", "be")
+        if ahead is not None and ahead.group().lower() in named:
+            return True
     if last in lexicon_set("abbreviations", "titles"):
         return False
     if last in lexicon_set("abbreviations", "references"):

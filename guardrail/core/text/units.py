@@ -135,6 +135,8 @@ class Head(NamedTuple):
 @remembered(4_096)
 def head_of(label: str) -> Head:
     """Read a label such as ``price_gbp``, ``weight (kg)`` or ``revenue (in thousands of EUR)``."""
+    if (rate := _rate_of(label)) is not None:
+        return rate
     words = property_words(label).split()
     sign = re.search(r"[(\[]\s*([^\w\s()\[\]]+)\s*[)\]]\s*$", label)
     unit = _symbols().get(sign[1]) if sign else None
@@ -160,6 +162,24 @@ def head_of(label: str) -> Head:
             break
         words.pop()
     return Head(" ".join(words), unit, scale, per)
+
+
+def _rate_of(label: str) -> Head | None:
+    """Read a label such as ``fee (£/year)`` or ``use (l/100 km)``; None where it names no rate."""
+    found = re.search(
+        r"[(\[\s]\s*([^\s()\[\]/]+)\s*(?:/|\sper\s)\s*(?:\d+\s*)?([^\W\d]\w*)\s*[)\]]?\s*$", label
+    )
+    if found is None:
+        return None
+    name = property_words(label[: found.start()])
+    if whole := _symbols().get(f"{found[1]}/{found[2]}"):
+        return Head(name, whole)
+    unit = _symbols().get(found[1]) or _labelled().get(found[1].lower())
+    if unit is None:
+        return None
+    of = _symbols().get(found[2])
+    time = next((word for word, known in _names().items() if known == of and period(word)), None)
+    return Head(name, unit, per=stem(time or found[2]))
 
 
 @cache

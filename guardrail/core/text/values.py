@@ -363,8 +363,10 @@ def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
         return _same(close)
     value = mine[0]
     limits = (Bound.AT_MOST, Bound.AT_LEAST)
-    if low == high and claimed.bound is known.bound and known.bound in limits:
+    if low == high and claimed.bound is known.bound not in (Bound.EXACT, Bound.ABOUT):
         return _same(abs(value - low) <= slack)
+    if low == high and value == -low != 0:
+        return Agreement.CONFLICT
     if low == high and claimed.bound in (Bound.EXACT, Bound.ABOUT) and known.bound in limits:
         if abs(value - low) <= slack:
             return Agreement.SAME

@@ -132,8 +132,9 @@ class Premises:
     def concerns(self, number: int) -> bool:
         """True if a statement may support the sentence: no fact about an unrelated subject.
 
-        Prose may, and so do facts that name a subject of the sentence and facts about what the
-        facts about these subjects name.
+        Prose may, and so do facts about what the facts about these subjects name, and facts that
+        name a subject of the sentence, unless the sentence has facts of the same property of its
+        own: *The tower of bell 101 is Penlow* has nothing of *bell 106, tower: Penlow*.
         """
         statement = self.indexed.statements[number]
         if statement.triple is None or self.speaks_of(statement):
@@ -142,9 +143,12 @@ class Premises:
         if not own:
             return True
         value, subject = fold(statement.value_text), fold(statement.subject)
-        return any(fold(name) in value for name in self.subjects) or any(
-            subject in fold(item.value_text) for _, item in own
-        )
+        if any(subject in fold(item.value_text) for _, item in own):
+            return True
+        label = statement.triple.property
+        if any(item.fact and item.fact.property == label for _, item in own):
+            return False
+        return any(fold(name) in value for name in self.subjects)
 
 
 def applies(claim: Claim, statement: Statement) -> bool:

@@ -57,11 +57,12 @@ def _told(evidence: Premises) -> Iterator[TypedValue]:
 
 
 def is_result(claimed: TypedValue, pairs: Iterable[tuple[TypedValue, TypedValue]]) -> bool:
-    """Whether an amount is what some pair of others makes."""
+    """Whether an amount is what some pair of other amounts makes."""
     number, slack = _amount(claimed), _slack(claimed)
     return number is not None and any(
         abs(number - result) <= slack
         for first, second in pairs
+        if number not in (_amount(first), _amount(second))  # once itself, or less nothing
         for result in _results(first, second, claimed.kind)
     )
 
@@ -97,6 +98,10 @@ def _results(first: TypedValue, second: TypedValue, kind: str) -> Iterator[float
         elif kind == "time" and first.kind == second.kind:
             yield abs(a - b)
         return
+    if kind != "time" and "time" in kinds <= {kind, "time"}:  # a rate, for so many hours or days
+        price, length = (second, first) if first.kind == "time" else (first, second)
+        assert isinstance(length.value, Quantity)
+        yield (b if price is second else a) * length.value.low
     if kinds == {kind, "percent"}:
         whole, share = (b, a / 100.0) if first.kind == "percent" else (a, b / 100.0)
         yield from (whole * share, whole * (1.0 - share), whole * (1.0 + share))

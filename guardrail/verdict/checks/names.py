@@ -34,18 +34,20 @@ class KnownSubject:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find that no statement is about the subject of the sentence."""
+        if claim.text.rstrip().endswith("?"):
+            return ()
         indexed = evidence.indexed
         others = evidence.subjects.difference(indexed.labels)
         span = opening_name(claim.plain, claim.tokens)
         if others and evidence.subjects == others:
             name = ", ".join(sorted(others))
-            if any(s.triple is None or s.value_text in others for _, s in evidence.chosen):
+            if any(s.triple is None or s.value_text in others for s in indexed.statements):
                 return ()
         elif span is not None and not evidence.subjects and indexed.labels:
             name = claim.text[slice(*span)]
             if not opens_unknown(claim, evidence):
                 return ()
-        elif borrowed := _borrowed(claim, evidence):
+        elif span is not None and (borrowed := _borrowed(claim, evidence)):
             because = f"a fact about another subject: {borrowed.text}"
             return (
                 finding(

@@ -107,7 +107,10 @@ class _Reading:
         self.denied = any(
             token.folded in lexicon_set("function_words", "negations") for token in self.words
         )
-        self.facts = [*self._typed(), *self._texts(), *self._yes_or_no()] if self.about else []
+        self.facts = []
+        if self.about:
+            self.facts = [*self._typed(), *self._texts(), *self._yes_or_no()]
+            self.facts += self._exchanged() if not self.facts else ()
 
     def is_split(self) -> bool:
         """True if a denial may be of a part only: of one of two facts, clauses or subjects."""
@@ -247,6 +250,24 @@ class _Reading:
             describes = fact.value.islower() and any(t.folded in copula for t in self.tokens)
             if describes or self._named(statement, spans):
                 yield _Fact(number, statement, True, spans[0])
+
+    def _exchanged(self) -> Iterator[_Fact]:
+        """The cells in place of whose text the sentence has that of another row."""
+        for number, statement in self.about:
+            cell = statement.triple
+            if cell is None or cell.row is None or statement.is_typed or self.denied:
+                continue
+            if statement.yes is not None or self._standing(statement):
+                continue
+            spans = [
+                span
+                for value in self.evidence.indexed.texts_of(cell.property)
+                for span in label_in(self.claim.plain, self.tokens, value)
+                if not meets(span, self.named_at)
+            ]
+            if spans and self._named(statement, spans):
+                span = max(spans, key=lambda item: item[1] - item[0])
+                yield _Fact(number, statement, False, span, statement.value_text)
 
     def _standing(self, statement: Statement) -> list[Span]:
         """Span of a fact's value in the sentence, without the time at which it holds."""

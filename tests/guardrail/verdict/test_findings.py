@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from guardrail.core.types import Effect, Evidence, Passage, Triple
+from guardrail.core.types.knowledge import TableRow
 from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
 from guardrail.verdict.claims import GroundingRequest
@@ -25,6 +26,10 @@ def rows() -> Iterator[Any]:
             kind, evidence = rest, []
         elif mark == "E":
             evidence.append(Triple(*rest.split(" | ")))
+        elif mark == "R":
+            row = TableRow(table="places", number=1 + len(evidence))
+            subject, column, cell = rest.split(" | ")
+            evidence.append(Triple(subject, column, cell, row=row))
         elif mark == "P":
             evidence.append(Passage(rest.replace("\\n", "\n")))
         elif mark in EXPECTED:

@@ -24,6 +24,13 @@ from guardrail.core.text.sentences import Piece, code_blocks, laid_out, split_se
         ["Breakfast is served until 10 a.m.", "Dogs stay for free.", "It opens at 9 a.m. Monday."],
         ["Is it free?", "No.", "See No. 5.", "It is on Main St.", "The bell rings at 7 p.m. EST."],
         ["It earned a Ph.D. in physics.", "No. 5 was alive…", "1993 was better."],
+        [
+            "Its note is D.",
+            "Marrow Quay has a frame.",
+            "It leaves from Terminal A.",
+            "Gate 2 is shut.",
+        ],
+        ["It was written by J. Marrow.", "Vitamin D. is not meant.", "He met John F. Kennedy."],
     ],
 )
 def test_prose_is_split_where_a_reader_would(sentences: list[str]) -> None:
@@ -44,6 +51,24 @@ def test_prose_is_split_where_a_reader_would(sentences: list[str]) -> None:
 def test_a_mark_behind_a_full_stop_belongs_to_its_sentence(sentences: list[str]) -> None:
     text = " ".join(sentences).replace("> ", ">")
     assert [stretch.text for stretch in split_sentences(text)] == sentences
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("The furnace of the foundry holds 3.2 tonnes of bronze and reaches\n1,150 °C.", 1),
+        ("The furnace of the foundry was built to a drawing that Anna\nBerg made in 1900.", 2),
+        ("The furnace of the old foundry was built to a drawing that Anna\nBerg made in 1900.", 1),
+        (
+            "# The furnace of the foundry and all that belongs to it, with its history\nIt is hot.",
+            2,
+        ),
+        ("price: 2,490 euros\nrange: 110 km\nweight: 24 kg", 3),
+        ("Range: 110 km\nwith a full battery", 1),
+    ],
+)
+def test_wrapped_lines_go_on_and_named_values_do_not(text: str, count: int) -> None:
+    assert len(split_sentences(text)) == count
 
 
 def test_full_width_stops_need_no_space() -> None:
