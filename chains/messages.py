@@ -42,7 +42,7 @@ class WithheldError(GuardrailError):
 
 
 def guarded_output(
-    output: object, answer: GuardedAnswer, style: MarkerStyle, *, reasons: bool = True
+    output: object, answer: GuardedAnswer, style: MarkerStyle, *, reasons: bool
 ) -> AIMessage | str:
     """The guarded answer in the type that the chain returned."""
     if isinstance(output, AIMessage):
@@ -51,7 +51,7 @@ def guarded_output(
 
 
 def guarded_message(
-    message: AIMessage, answer: GuardedAnswer, style: MarkerStyle, *, reasons: bool = True
+    message: AIMessage, answer: GuardedAnswer, style: MarkerStyle, *, reasons: bool
 ) -> AIMessage:
     """The message with the guarded text, and the verdict in ``response_metadata["guardrail"]``.
 

@@ -114,8 +114,14 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
     async def _run(
         self, request: Request, call: AsyncHandler, config: RunnableConfig
     ) -> Response | ExtendedModelResponse:
-        case = await self._case(request)
-        policy = case.policy or self._policy
+        # The caller's own config: the model is called under ``config``.
+        field, places = config_field(ensure_config()), self._options.places
+        policy = field.chosen_policy(self._policy)
+        # The messages come from the request: other middleware may have changed them.
+        state = {**request.state, "messages": request.messages}
+        found = chain_evidence(self._evidence, state, None, field, places)
+        question = question_of(request.messages, None, places)
+        case = await case_of(self._guard, question, found, places.mode)
         request = request.override(model=_without_streaming(request.model))
         inject = self._options.inject
         if text := await injected_prompt(self._guard, case.question, case.evidence, inject):
@@ -160,16 +166,6 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
             return judged
         verdict = message.response_metadata.get("guardrail", {})
         return ExtendedModelResponse(judged, Command(update={"guardrail": verdict}))
-
-    async def _case(self, request: Request) -> Case:
-        """Question and evidence for the agent's next answer."""
-        field, places = config_field(ensure_config()), self._options.places
-        # The messages come from the request: other middleware may have changed them.
-        state = {**request.state, "messages": request.messages}
-        found = chain_evidence(self._evidence, state, None, field, places)
-        question = question_of(request.messages, None, places)
-        policy = field.chosen_policy(self._policy)
-        return await case_of(self._guard, question, found, places.mode, policy)
 
 
 def _without_streaming(model: BaseChatModel) -> BaseChatModel:

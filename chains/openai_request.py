@@ -148,7 +148,6 @@ class GuardedRequest:
         self.tools = AllowedTools(given, allowed=rights.tools)
         self._question = self._found.question or standalone_question(self._turns)
         self.body = plain_body(given)
-        self._injected = options.inject is Inject.OFF
         self._case: Case | None = None
 
     def is_answer(self, text: str) -> bool:
@@ -180,12 +179,11 @@ class GuardedRequest:
         return self._case
 
     async def inject(self) -> None:
-        """Add the facts to the system message or the instructions, once, if the settings say so."""
-        if self._injected:
-            return
-        self._injected = True
-        case = await self.case()
+        """Add the facts to the system message or the instructions, if the options say so."""
         options, request = self.options, self.body
+        if options.inject is Inject.OFF:
+            return
+        case = await self.case()
         text = await injected_prompt(options.guard, case.question, case.evidence, options.inject)
         if not text:
             return

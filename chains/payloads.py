@@ -64,7 +64,7 @@ def question_of(
     return standalone_question([_turn(item, places) for item in _messages_of(value)])
 
 
-def with_system(value: object, text: str, key: str | None = None) -> object:
+def with_system(value: object, text: str, key: str | None) -> object:
     """The input with a text for the model: in its system message, else before the question.
 
     Args:

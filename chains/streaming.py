@@ -72,7 +72,7 @@ class SentenceGate:
 
     Args:
         guard: The guardrail.
-        case: The question, with its evidence, or a function that gives them at the first text.
+        case: The question; or a function that gives it with its evidence at the first text.
         policy: Sentences that it would remove are never released.
         mode: When judged text is released, or a function that gives the mode at the first text.
         style: Style of markers.
@@ -86,7 +86,7 @@ class SentenceGate:
     def __init__(
         self,
         guard: Guardrail,
-        case: str | Case | Callable[[], Awaitable[Case]],
+        case: str | Callable[[], Awaitable[Case]],
         *,
         policy: Policy,
         mode: StreamMode | Callable[[], StreamMode] = StreamMode.SENTENCE,
@@ -97,7 +97,7 @@ class SentenceGate:
         self._policy = policy.settled()
         self._dry_run = policy.dry_run
         self._guard = guard
-        self._given = Case(case) if isinstance(case, str) else case
+        self._given = case
         self._case: Case | None = None
         self._session: CheckSession | None = None
         self._chosen_mode = mode
@@ -177,11 +177,8 @@ class SentenceGate:
     async def _get_case(self) -> Case:
         """Question and evidence, determined once at the first text."""
         if self._case is None:
-            self._case = self._given if isinstance(self._given, Case) else await self._given()
-            if self._case.policy is not None:
-                # A call's own policy neither begins nor ends a dry run, since text may be out.
-                dry_run = {"dry_run": self._dry_run}
-                self._policy = self._case.policy.settled().model_copy(update=dry_run)
+            given = self._given
+            self._case = Case(given) if isinstance(given, str) else await given()
         return self._case
 
     async def _get_session(self) -> CheckSession:

@@ -142,7 +142,6 @@ class Case(NamedTuple):
         question: The question.
         evidence: Replaces the graph; None to query the graph.
         sources: Sources of the evidence.
-        policy: Policy of this call; None for the configured one.
         entities: Linked entities of the graph's part of the evidence.
         problems: Evidence that was not read; added to the answer's ``errors``.
     """
@@ -150,7 +149,6 @@ class Case(NamedTuple):
     question: str
     evidence: tuple[Evidence, ...] | None = None
     sources: tuple[Source, ...] = (Source.GRAPH,)
-    policy: Policy | None = None
     entities: tuple[LinkedEntity, ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -224,13 +222,7 @@ class Case(NamedTuple):
         return guard.session(question=self.question, evidence=self.evidence, policy=policy)
 
 
-async def case_of(
-    guard: Guardrail,
-    question: str,
-    found: Found,
-    mode: EvidenceMode,
-    policy: Policy | None = None,
-) -> Case:
+async def case_of(guard: Guardrail, question: str, found: Found, mode: EvidenceMode) -> Case:
     """Settle the evidence that an answer is judged against.
 
     Args:
@@ -238,27 +230,26 @@ async def case_of(
         question: The question, unless a content part names one.
         found: The evidence of the request.
         mode: Whether that replaces the graph, is added to it, or is ignored.
-        policy: Policy of this call.
 
     Raises:
         KnowledgeGraphError: The graph cannot be used.
     """
     question = found.question or question
     if mode is EvidenceMode.GRAPH:
-        return Case(question, policy=policy)
+        return Case(question)
     if mode is EvidenceMode.GIVEN and found.handed_over:
-        return Case(question, found.evidence, found.sources, policy, problems=found.problems)
+        return Case(question, found.evidence, found.sources, problems=found.problems)
     files_too = mode is EvidenceMode.BOTH and bool(guard.config.evidence)
     if not found.sources and not files_too:
-        return Case(question, policy=policy, problems=found.problems)
+        return Case(question, problems=found.problems)
     known = await guard.aretrieve(question=question)
     if known.source == Source.FILES:
         found |= Found.of(Source.FILES, known.evidence)
         if not files_too:
-            return Case(question, found.evidence, found.sources, policy, problems=found.problems)
+            return Case(question, found.evidence, found.sources, problems=found.problems)
         known = await guard.aretrieve(question=question, graph=True)
     found |= Found.of(Source.GRAPH, known.evidence)
-    return Case(question, found.evidence, found.sources, policy, known.entities, found.problems)
+    return Case(question, found.evidence, found.sources, known.entities, found.problems)
 
 
 FIELD = "guardrail"

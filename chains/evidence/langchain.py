@@ -62,7 +62,7 @@ class StepsSeen(BaseCallbackHandler):
 
     run_inline = True  # the output of a step is seen before the next one begins
 
-    def __init__(self, path: str | None = None) -> None:
+    def __init__(self, path: str | None) -> None:
         self.documents: tuple[Document, ...] | None = None
         self.value: tuple[object, bool] = (None, False)
         self._path = path

@@ -57,7 +57,7 @@ T = TypeVar("T")
 class Upstream:
     """Sends requests to the configured server, and to no other."""
 
-    def __init__(self, settings: GatewaySettings, client: httpx.AsyncClient | None = None) -> None:
+    def __init__(self, settings: GatewaySettings, client: httpx.AsyncClient | None) -> None:
         self._settings = settings
         self._azure = (settings.upstream or "").endswith("/openai")
         with reading_environment():
