@@ -166,12 +166,12 @@ def head_of(label: str) -> Head:
 
 def _rate_of(label: str) -> Head | None:
     """Read a label such as ``fee (£/year)`` or ``use (l/100 km)``; None where it names no rate."""
-    found = re.search(
-        r"[(\[\s]\s*([^\s()\[\]/]+)\s*(?:/|\sper\s)\s*(?:\d+\s*)?([^\W\d]\w*)\s*[)\]]?\s*$", label
-    )
+    form = r"[(\[\s]\s*([^\s()\[\]/]+)\s*(?:/|\sper\s)\s*(?:\d+\s*)?([^\W\d]\w*)\s*[)\]]?\s*$"
+    before, end = label[:-40], label[-40:]
+    found = re.search(form, end)
     if found is None:
         return None
-    name = property_words(label[: found.start()])
+    name = property_words(before + end[: found.start()])
     if whole := _symbols().get(f"{found[1]}/{found[2]}"):
         return Head(name, whole)
     unit = _symbols().get(found[1]) or _labelled().get(found[1].lower())

@@ -186,6 +186,8 @@ class _Reading:
         words = words - content_stems(statement.subject) or words
         stems = {token.stem for token in outside(self.words, at)} if at else self.stems
         left = [word for word in words if word not in stems and not _has_verb_of(word, stems)]
+        if left and names_weekday(statement.fact.property):
+            return False  # the hours of one day are not those of another
         return not left or not stems.isdisjoint(_cues(statement) - words)
 
     def _typed(self) -> Iterator[_Fact]:
@@ -339,9 +341,6 @@ def _surely(value: TypedValue, statement: Statement) -> bool:
     return any(isinstance(v.value, Quantity) and v.value.unit is not None for v in held)
 
 
-HALF = 0.5
-"""Least share of a property's words in a clause that speaks of it."""
-
 CLAUSE = re.compile(r"[,;:()|]|\s-\s")
 
 
@@ -368,10 +367,10 @@ class YesNo:
     ) -> Iterator[Finding]:
         assert statement.fact is not None
         wanted = content_stems(property_words(statement.fact.property))
-        spoken = _best_clause(claim, wanted, content_stems(statement.subject))
-        if spoken is None:
+        wanted -= content_stems(statement.subject)
+        said = (c for c in _clauses(claim) if wanted and wanted <= {token.stem for token in c})
+        if (tokens := next(said, None)) is None:
             return
-        share, tokens = spoken
         words = {token.folded for token in tokens}
         if not words.isdisjoint(lexicon_set("function_words", "conditions")):
             return
@@ -380,25 +379,12 @@ class YesNo:
         if stated is known:
             because = f"agrees with {statement.text}"
             yield finding(self.name, Effect.CARRIES, claim, span, because, (number,))
-        elif share == 1.0 and evidence.subjects == {statement.subject}:
+        elif evidence.subjects == {statement.subject}:
             because = f"tells the opposite of {statement.text}"
             instead = statement.fact.value
             yield finding(
                 self.name, Effect.CONTRADICTS, claim, span, because, (number,), instead=instead
             )
-
-
-def _best_clause(
-    claim: Claim, wanted: frozenset[str], subject: frozenset[str]
-) -> tuple[float, list[Token]] | None:
-    """The clause with most of a property's words, and their share; None where none speaks of it."""
-    own = wanted - subject
-    best: tuple[float, list[Token]] | None = None
-    for tokens in _clauses(claim):
-        share = len(own & {token.stem for token in tokens}) / len(own) if own else 0.0
-        if share >= HALF and (best is None or share > best[0]):
-            best = share, tokens
-    return best
 
 
 def _clauses(claim: Claim) -> Iterator[list[Token]]:
