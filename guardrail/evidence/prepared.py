@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.names import NO_NAMES, by_words_alone, find_names, words_of_label
 from guardrail.core.text.quantities import Quantity
-from guardrail.core.text.words import Token, content_stems, copy_key, fold
+from guardrail.core.text.words import Token, content_stems, copy_key, fold, property_words
 from guardrail.core.types import Evidence, Triple
 from guardrail.core.workers import stop_if_given_up
 from guardrail.evidence.statements import Statement, as_spoken, statements_of
@@ -402,6 +402,7 @@ def prepare(
         wider: Names of the places that contain the value of a triple, by the value's id, the
             nearest first.
     """
+    names = _with_names_of_rows(evidence, names)
     windows = sorted(_windows(statements_of(evidence, names)))
     statements: list[Statement] = []
     found = []
@@ -411,6 +412,27 @@ def prepare(
         chars = len(head) + sum(len(item.text) + 1 for item in members)
         found.append(Window(head, tuple(places), chars))
     return PreparedEvidence(tuple(statements), tuple(found), names, wider, len(evidence))
+
+
+def _with_names_of_rows(
+    evidence: Sequence[Evidence], names: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, tuple[str, ...]]:
+    """The other names of subjects, with those in a column such as *bell name* of the table *bells*.
+
+    Such a column names its rows where all its texts differ; *customer name* names others.
+    """
+    columns: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for item in evidence:
+        if isinstance(item, Triple) and item.row is not None:
+            words = content_stems(property_words(item.property))
+            if "name" in words and words <= {"name", *content_stems(item.row.table)}:
+                columns[item.row.table, item.property][item.subject] = item.value
+    found = dict(names)
+    for column in columns.values():
+        if len({*column.values()}) == len(column):
+            for subject, name in column.items():
+                found[subject] = (*found.get(subject, ()), name)
+    return found
 
 
 class _Part(NamedTuple):

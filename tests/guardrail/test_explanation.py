@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from guardrail import Guardrail, GuardrailConfig, Passage, Strictness
+from guardrail import Guardrail, GuardrailConfig, Passage, Strictness, Triple
 from guardrail.core.types import Explanation, Grounding, Verdict
 from tests.guardrail.scripted import Scripted
 
@@ -90,3 +90,14 @@ def test_without_a_judge_the_checks_decide_and_it_says_so():
 def test_it_survives_the_way_through_json():
     (first, *_) = checked().explain()
     assert Explanation.model_validate_json(first.model_dump_json()) == first
+
+
+def test_a_contradiction_without_a_conflicting_statement_says_so():
+    said = "Grace Hopper was born in 1820."
+    judge = Scripted({said: GROUNDINGS["The pool is shut."]})
+    fact = Triple("Ada Lovelace", "date of birth", "1815-12-10")
+    with Guardrail(GuardrailConfig(), grounding=judge) as guard:
+        (one,) = guard.check("", said, evidence=[fact]).explain()
+    assert one.verdict is Verdict.UNSUPPORTED
+    assert "no statement about its subject that was read conflicts" in str(one)
+    assert one.otherwise == ()

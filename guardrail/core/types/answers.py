@@ -444,10 +444,16 @@ def _because(sentence: Sentence, verdict: Verdict) -> str:
             f"{settled} decides, whatever the judge says (support {support:.2f}, contradiction "
             f"{contradiction:.2f})"
         )
-    return (
+    scores = (
         f"support {support:.2f} (threshold {at.support:.2f}), contradiction {contradiction:.2f} "
         f"(threshold {at.contradiction:.2f}; {at.removal:.2f} to act on it)"
     )
+    reached = at.verdict(support, contradiction)
+    if verdict is not Verdict.UNSUPPORTED or reached is Verdict.UNSUPPORTED:
+        return scores
+    if reached is Verdict.CONTRADICTED:
+        return f"{scores}; but no statement about its subject that was read conflicts with it"
+    return f"{scores}; but a part was not read, or it denies what the evidence does not refute"
 
 
 def _otherwise(sentence: Sentence, verdict: Verdict) -> tuple[str, ...]:
@@ -456,6 +462,8 @@ def _otherwise(sentence: Sentence, verdict: Verdict) -> tuple[str, ...]:
         return ()
     if any(finding.decides for finding in sentence.findings):
         return ()
+    if verdict is not at.verdict(support, contradiction):
+        return ()  # not for the sake of a threshold
     supported = (
         f"supported with support of {at.support:.2f} or more (now {support:.2f}), unless "
         "contradiction is higher than support"

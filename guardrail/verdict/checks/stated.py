@@ -53,6 +53,8 @@ class Stated:
         """Find the facts that the sentence states, or the one that it denies."""
         if not evidence.subjects or claim.text.rstrip().endswith("?"):
             return ()
+        if "|" in claim.text and len(evidence.subjects) > 1:
+            return ()  # which cell is whose, the order of the columns says
         reading = _Reading(claim, evidence)
         facts = reading.facts
         several = sum(not item.agrees for item in facts) > 1

@@ -108,3 +108,12 @@ def test_each_long_part_looks_whether_it_was_given_up(work) -> None:
     with pytest.raises(GivenUpError):
         given_up.run(work)
     assert work()
+
+
+def test_a_column_of_names_names_its_rows_and_one_of_others_does_not() -> None:
+    rows = [
+        {"code": "WX-1", "bell name": "Great Maud", "customer name": "Ann Berg"},
+        {"code": "WX-2", "bell name": "Old Ransom", "customer name": "Bo Dahl"},
+    ]
+    prepared = prepare(evidence_items(Table(rows, subject="code", name="bells")))
+    assert prepared.names == {"WX-1": ("Great Maud",), "WX-2": ("Old Ransom",)}
