@@ -109,10 +109,11 @@ class _Reading:
         self.denied = any(
             token.folded in lexicon_set("function_words", "negations") for token in self.words
         )
-        self.facts = []
+        self.facts: list[_Fact] = []
         if self.about:
-            self.facts = [*self._typed(), *self._texts(), *self._yes_or_no()]
-            self.facts += self._exchanged() if not self.facts else ()
+            exchanged = {fact.number: fact for fact in self._exchanged()}
+            texts = (fact for fact in self._texts() if fact.number not in exchanged)
+            self.facts = [*self._typed(), *texts, *self._yes_or_no(), *exchanged.values()]
 
     def is_split(self) -> bool:
         """True if a denial may be of a part only: of one of two facts, clauses or subjects."""
@@ -261,13 +262,15 @@ class _Reading:
             cell = statement.triple
             if cell is None or cell.row is None or statement.is_typed or self.denied:
                 continue
-            if statement.yes is not None or self._standing(statement):
+            if statement.yes is not None:
                 continue
+            own = self._standing(statement)
             spans = [
-                span
+                (start, end)
                 for value in self.evidence.indexed.texts_of(cell.property)
-                for span in label_in(self.claim.plain, self.tokens, value)
-                if not meets(span, self.named_at)
+                for start, end in label_in(self.claim.plain, self.tokens, value)
+                if not meets((start, end), self.named_at)
+                and all(start <= a and b <= end and b - a < end - start for a, b in own)
             ]
             if spans and self._named(statement, spans):
                 span = max(spans, key=lambda item: item[1] - item[0])
