@@ -84,34 +84,36 @@ __all__ = [
     "finding",
 ]
 
-_HOMES = {
-    "guardrail.config": "GuardrailConfig",
-    "guardrail.core.errors": "ConfigError GuardrailError InputError JudgeError KnowledgeGraphError "
-    "ModelError",
-    "guardrail.core.types": "Action Citation Effect Evidence Finding GuardedAnswer Passage Score "
-    "Sentence Span Strictness Triple Verdict VerdictThresholds",
-    "guardrail.engine.session": "CheckSession",
-    "guardrail.guard": "Guardrail",
-    "guardrail.policy": "ANNOTATE BEST_OF_N Policy STRICT STRICT_CORRECT",
-    "guardrail.core.types.answers": "AskRequest CheckRequest RankRequest",
-    "guardrail.sources.tables": "Table evidence_from_sql",
-    "guardrail.verdict.checks.base": "Check finding",
-}
-_MOVED = {
-    "guardrail.core.errors": "DeadlineExceededError MissingExtraError OverloadedError RecordError",
-    "guardrail.core.types": "AttributedAnswer Candidate Category Complexity Correction Entity "
-    "Explanation Grounding Judgement LinkedEntity Mention NLIScores Problem ScoreCard "
-    "SecondOpinion SpanKind StatementScore Subgraph TableRow WordScore linearise",
-    "guardrail.engine.decision": "feedback",
-    "guardrail.core.workers": "run_sync",
-    "guardrail.scorers": "Scorer ScoringRequest",
-    "guardrail.evidence.retrieval": "Knowledge",
-    "guardrail.log.records": "ScoreLog open_log",
-    "guardrail.markers.rendering": "marked_text",
-    "guardrail.policy": "Unavailable policy_named",
-    "guardrail.sources.items": "inline_evidence",
-    "judges.base": "GroundingItem GroundingJudge NLIJudge Pair",
-}
-"""Names that were public; they load with a warning for one release."""
-
-__getattr__, __dir__ = loaded_on_use(__name__, _HOMES, moved=_MOVED)
+__getattr__, __dir__ = loaded_on_use(
+    __name__,
+    {
+        "guardrail.config": "GuardrailConfig",
+        "guardrail.core.errors": "ConfigError GuardrailError InputError JudgeError "
+        "KnowledgeGraphError ModelError",
+        "guardrail.core.types": "Action Citation Effect Evidence Finding GuardedAnswer Passage "
+        "Score Sentence Span Strictness Triple Verdict VerdictThresholds",
+        "guardrail.engine.session": "CheckSession",
+        "guardrail.guard": "Guardrail",
+        "guardrail.policy": "ANNOTATE BEST_OF_N Policy STRICT STRICT_CORRECT",
+        "guardrail.core.types.answers": "AskRequest CheckRequest RankRequest",
+        "guardrail.sources.tables": "Table evidence_from_sql",
+        "guardrail.verdict.checks.base": "Check finding",
+    },
+    # Names that were public; they load with a warning for one release.
+    moved={
+        "guardrail.core.errors": "DeadlineExceededError MissingExtraError OverloadedError "
+        "RecordError",
+        "guardrail.core.types": "AttributedAnswer Candidate Category Complexity Correction Entity "
+        "Explanation Grounding Judgement LinkedEntity Mention NLIScores Problem ScoreCard "
+        "SecondOpinion SpanKind StatementScore Subgraph TableRow WordScore linearise",
+        "guardrail.engine.decision": "feedback",
+        "guardrail.core.workers": "run_sync",
+        "guardrail.scorers": "Scorer ScoringRequest",
+        "guardrail.evidence.retrieval": "Knowledge",
+        "guardrail.log.records": "ScoreLog open_log",
+        "guardrail.markers.rendering": "marked_text",
+        "guardrail.policy": "Unavailable policy_named",
+        "guardrail.sources.items": "inline_evidence",
+        "judges.base": "GroundingItem GroundingJudge NLIJudge Pair",
+    },
+)

@@ -44,13 +44,6 @@ COMMANDS = {
     "bench": ("guardrail.cli:bench", "Build and run the papers' benchmarks."),
 }
 """Where each command is in ``guardrail.commands``, and its line in the list of commands."""
-BENCHMARKS = {
-    "biokalma": ("benchmarks.biokalma.cli:app", "KaLMA: citations, alignment, [NA]."),
-    "caqa": ("benchmarks.caqa.cli:app", "CAQA: four categories, four complexities."),
-    "sck": ("benchmarks.sck.cli:app", "SCK: structure, content, knowledge."),
-    "conner": ("benchmarks.conner.cli:app", "CONNER: six perspectives."),
-}
-_CHECKOUT = Path(__file__).parents[1]
 
 
 class _LazyGroup(TyperGroup):
@@ -98,7 +91,12 @@ class _Commands(_LazyGroup):
 
 
 class _Benchmarks(_LazyGroup):
-    lazy = BENCHMARKS
+    lazy: Mapping[str, tuple[str, str]] = {
+        "biokalma": ("benchmarks.biokalma.cli:app", "KaLMA: citations, alignment, [NA]."),
+        "caqa": ("benchmarks.caqa.cli:app", "CAQA: four categories, four complexities."),
+        "sck": ("benchmarks.sck.cli:app", "SCK: structure, content, knowledge."),
+        "conner": ("benchmarks.conner.cli:app", "CONNER: six perspectives."),
+    }
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The benchmark's command, loaded now.
@@ -106,13 +104,14 @@ class _Benchmarks(_LazyGroup):
         Raises:
             ConfigError: The package is installed without its repository.
         """
-        if not (_CHECKOUT / "benchmarks" / cmd_name).is_dir():
+        checkout = Path(__file__).parents[1]
+        if not (checkout / "benchmarks" / cmd_name).is_dir():
             raise ConfigError(
                 "the benchmarks are in the repository, not in the wheel: get its source and run "
                 f"pip install -e . there, then guardrail bench {cmd_name}"
             )
-        if str(_CHECKOUT) not in sys.path:  # an editable install shows the packages alone
-            sys.path.insert(0, str(_CHECKOUT))
+        if str(checkout) not in sys.path:  # an editable install shows the packages alone
+            sys.path.insert(0, str(checkout))
         return super().get_command(ctx, cmd_name)
 
 

@@ -58,7 +58,6 @@ __all__ = [
     "gateway_section",
 ]
 
-ENV_PREFIX = "GUARDRAIL_"
 GATEWAY = "gateway"
 """Section of the file that the gateway reads itself; it may hold keys, so no config keeps it."""
 
@@ -356,8 +355,8 @@ def _relative_to(path: str | Path, files: object) -> object:
 
 def _overlay(settings: dict[str, object], environ: Mapping[str, str]) -> None:
     for variable, text in sorted(environ.items()):
-        *parents, last = variable.removeprefix(ENV_PREFIX).lower().split("__")
-        if not variable.startswith(ENV_PREFIX) or parents[:1] == [GATEWAY]:
+        *parents, last = variable.removeprefix("GUARDRAIL_").lower().split("__")
+        if not variable.startswith("GUARDRAIL_") or parents[:1] == [GATEWAY]:
             continue
         table = settings
         for parent in parents:

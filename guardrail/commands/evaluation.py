@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate"]
 
-BELOW = 3
-"""Exit status of a run that was judged but falls short; 1 is for unusable input."""
 ROWS_SHOWN = 20
 
 
@@ -129,7 +127,7 @@ def evaluate(
     for reason in reasons:
         typer.echo(f"guardrail: {reason}", err=True)
     if reasons:
-        raise typer.Exit(BELOW)
+        raise typer.Exit(3)  # judged, but falls short; 1 is for unusable input
 
 
 def _test_invariants(settings: GuardrailConfig, source: str, *, as_json: bool) -> None:

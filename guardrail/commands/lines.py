@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Tell", "prepare_target", "put_line", "results_of", "run_lines", "telling"]
 
-KEYS_NAMED = 8
-"""Maximum number of unknown keys that are named."""
 Tell = Callable[[str, int, int | None], None]
 """Takes a task's name, the amount done and the total."""
 
@@ -152,8 +150,9 @@ def _results(
             yield result
             tell(job.title, count, total)
         if job.unread:
-            keys = ", ".join(map(in_short, list(job.unread)[:KEYS_NAMED]))
-            more = " and more" if len(job.unread) > KEYS_NAMED else ""
+            named = list(job.unread)[:8]
+            keys = ", ".join(map(in_short, named))
+            more = " and more" if len(job.unread) > len(named) else ""
             print(f"guardrail: not read: {keys}{more}; no field of {job.title}", file=sys.stderr)
         if not count:
             place = "the input" if source == "-" else source

@@ -24,13 +24,6 @@ from guardrail.core.types import (
 
 __all__ = ["answer_panel", "entity_table", "print_table", "show_answer", "show_ranking"]
 
-SPAN_STYLE = {
-    SpanKind.SUPPORTED: "green",
-    SpanKind.NA: "yellow",
-    SpanKind.CONTRADICTED: "red strike",
-    SpanKind.CORRECTED: "bold green",
-}
-
 
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None
@@ -160,12 +153,18 @@ def _support(
 
 def _coloured(sentence: Sentence) -> Text:
     """The sentence coloured by support; corrected words are struck out before the new ones."""
+    styles = {
+        SpanKind.SUPPORTED: "green",
+        SpanKind.NA: "yellow",
+        SpanKind.CONTRADICTED: "red strike",
+        SpanKind.CORRECTED: "bold green",
+    }
     text = Text(sentence.text)
     for span in sentence.spans:
-        text.stylize(SPAN_STYLE[span.kind], span.start - sentence.start, span.end - sentence.start)
+        text.stylize(styles[span.kind], span.start - sentence.start, span.end - sentence.start)
     for span in reversed(sentence.spans):
         if span.instead_of:
-            gone = Text(span.instead_of, style=SPAN_STYLE[SpanKind.CONTRADICTED])
+            gone = Text(span.instead_of, style=styles[SpanKind.CONTRADICTED])
             at = span.start - sentence.start
             text = Text.assemble(text[:at], gone, " ", text[at:])
     return text

@@ -19,18 +19,6 @@ from guardrail.policy import STRICT
 
 __all__ = ["mcp", "require_free", "serve", "strict_unless_named"]
 
-METAVARS = {
-    "upstream": "URL",
-    "keys": "KEY",
-    "upstream_key": "KEY",
-    "tenants": "NAME=KEY",
-    "routes": "CALLS=POLICY",
-    "trusted_hosts": "NAME",
-    "evidence_marks": "'OPEN CLOSE'",
-    "protocols": "NAME",
-}
-"""Placeholders of values in the help, where the type does not say enough."""
-
 
 def _option(name: str, field: FieldInfo, text: str) -> tuple[str, object, object]:
     """A setting of the gateway as an option; unset unless given."""
@@ -42,7 +30,18 @@ def _option(name: str, field: FieldInfo, text: str) -> tuple[str, object, object
         text = f"{text} Default: {shown}."
     names = f"--{REPEATED[name]}" if name in REPEATED else ""
     typed = list[str] | None if name in REPEATED else kind | None
-    return name, Annotated[typed, opt(names, text, METAVARS.get(name))], None
+    # Placeholders of values in the help, where the type does not say enough
+    metavars = {
+        "upstream": "URL",
+        "keys": "KEY",
+        "upstream_key": "KEY",
+        "tenants": "NAME=KEY",
+        "routes": "CALLS=POLICY",
+        "trusted_hosts": "NAME",
+        "evidence_marks": "'OPEN CLOSE'",
+        "protocols": "NAME",
+    }
+    return name, Annotated[typed, opt(names, text, metavars.get(name))], None
 
 
 if TYPE_CHECKING:

@@ -24,14 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["tune", "write_settings"]
 
-FALSE_PASS = 0.05
-"""Default share of the wrong answers of a log that may pass."""
-CALL_TIMEOUT_S = 600.0
-"""Timeout of a chat model's call while it is measured."""
-CURVE_ROWS = 12
-"""Maximum thresholds printed, besides the chosen one."""
 NOT_WRITTEN = "guardrail: nothing is written; --write --config FILE writes it"
-HEADER = re.compile(r"^\s*\[", re.MULTILINE)
 Setting = str | float | Sequence[float]
 
 
@@ -93,7 +86,7 @@ def tune(
         from guardrail.log.records import open_log
         from guardrail.tuning.thresholds import tune_feedback
 
-        share = FALSE_PASS if false_pass is None else false_pass
+        share = 0.05 if false_pass is None else false_pass
         with open_log(path, read_only=True) as log:
             found = tune_feedback(log, score=score, false_pass=share)
     else:
@@ -164,14 +157,15 @@ def _lines(values: Mapping[str, Setting]) -> dict[str, str]:
 
 
 def _changed(text: str, section: str, lines: Mapping[str, str]) -> str:
+    any_header = re.compile(r"^\s*\[", re.MULTILINE)
     header = re.search(rf"^\[{re.escape(section)}\][^\n]*\n?", text, re.MULTILINE)
     if header is None:
-        first = HEADER.search(text)
+        first = any_header.search(text)
         end = first.start() if first else len(text)
         plain = re.compile(rf"^{re.escape(section)}\s*=[^\n]*\n?", re.MULTILINE)
         text = (plain.sub("", text[:end]) + text[end:]).rstrip()
         return "\n".join([*([text, ""] if text else []), f"[{section}]", *lines.values(), ""])
-    following = HEADER.search(text, header.end())
+    following = any_header.search(text, header.end())
     end = following.start() if following else len(text)
     body = text[header.end() : end]
     for name, line in lines.items():
@@ -232,7 +226,7 @@ def _measured(rows: Sequence[LabelledRow], settings: GuardrailConfig, model: str
     from judges.settings import Calibration
 
     chat = settings.chat.model_copy(update={"calibration": Calibration()})
-    second = ChatJudge(model, settings=chat, detail=False, timeout_s=CALL_TIMEOUT_S)
+    second = ChatJudge(model, settings=chat, detail=False, timeout_s=600.0)
     with telling() as tell:
         found = tune_second(
             rows,
@@ -262,7 +256,7 @@ def _write(path: Path, found: Tuning) -> None:
 
 
 def _show(found: Tuning) -> None:
-    step = max(1, len(found.curve) // CURVE_ROWS)
+    step = max(1, len(found.curve) // 12)  # a dozen rows, and the chosen one
     shown = {*found.curve[::step], *([found.chosen] if found.chosen else [])}
     print_table(
         ("threshold", "wrong that pass", "right that pass"),

@@ -39,6 +39,6 @@ observers: list[Callable[[GuardedAnswer, Assessment], None]] = []
 it is no context variable, because a test may assert in a thread of its own."""
 
 # Loaded on first use: pytest imports this package with the plugin at every start.
-_HOMES = {"guardrail.evaluation.assertion": " ".join(__all__)}
-
-__getattr__, __dir__ = loaded_on_use(__name__, _HOMES)
+__getattr__, __dir__ = loaded_on_use(
+    __name__, {"guardrail.evaluation.assertion": " ".join(__all__)}
+)

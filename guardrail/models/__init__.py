@@ -25,14 +25,15 @@ __all__ = [
     "open_model",
 ]
 
-_HOMES = {
-    "guardrail.models.langchain": "LangChainModel",
-    "guardrail.models.openai": "OpenAIModel",
-}
-
 DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
 
-__getattr__, __dir__ = loaded_on_use(__name__, _HOMES)
+__getattr__, __dir__ = loaded_on_use(
+    __name__,
+    {
+        "guardrail.models.langchain": "LangChainModel",
+        "guardrail.models.openai": "OpenAIModel",
+    },
+)
 
 
 def open_model(
