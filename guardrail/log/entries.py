@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from guardrail.policy import Policy
 
 __all__ = [
-    "HASHES",
     "LOST",
     "Feedback",
     "Record",
@@ -40,12 +39,8 @@ __all__ = [
     "to_json",
 ]
 
-HASHES = ("graph_snapshot", "judge_hash", "policy_hash")
-"""Names of the hashes among an answer's versions."""
 EVIDENCE = "evidence:"
 """Precedes the names of evidence files among an answer's versions; the values are hashes."""
-BOUND = re.compile(r"\s*(?P<name>[\w.]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>[-+.\deE]+)\s*")
-
 LOST: Mapping[str, str] = MappingProxyType({"candidate": "lost"})
 """The tag of a sampled answer that was not returned, since another one was better."""
 INTENT = "Intent of the question: "
@@ -129,7 +124,9 @@ class ScoreBound(Value):
         Raises:
             InputError: The text is not such an expression.
         """
-        found = BOUND.fullmatch(text)
+        found = re.fullmatch(
+            r"\s*(?P<name>[\w.]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>[-+.\deE]+)\s*", text
+        )
         try:
             if found is None:
                 raise ValueError(text)
@@ -189,15 +186,13 @@ class RecordFilter(Value):
         if self.would_block:
             changing = ", ".join(f"'{action.value}'" for action in sorted(CHANGING))
             test(f"json_extract(payload, '$.answer.would') IN ({changing})")
+        with_tag = "SELECT 1 FROM json_each(payload, '$.tags') WHERE key = ? AND value = ?"
         if self.tag is not None:
             name, _, value = self.tag.partition("=")
-            test(f"EXISTS ({TAG})", name, value)
+            test(f"EXISTS ({with_tag})", name, value)
         if self.returned:
-            test(f"NOT EXISTS ({TAG})", *next(iter(LOST.items())))
+            test(f"NOT EXISTS ({with_tag})", *next(iter(LOST.items())))
         return " AND ".join(tests) or "1", values
-
-
-TAG = "SELECT 1 FROM json_each(payload, '$.tags') WHERE key = ? AND value = ?"
 
 
 @contextmanager
@@ -258,7 +253,12 @@ def changed_hashes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple
     Evidence files are compared if both answers were judged by some.
     """
     files = [[name for name in one if name.startswith(EVIDENCE)] for one in (before, after)]
-    names = (*HASHES, *(sorted({*files[0], *files[1]}) if all(files) else ()))
+    names = (
+        "graph_snapshot",
+        "judge_hash",
+        "policy_hash",
+        *(sorted({*files[0], *files[1]}) if all(files) else ()),
+    )
     return tuple(name for name in names if before.get(name) != after.get(name))
 
 

@@ -47,8 +47,6 @@ BUSY_TIMEOUT_S = 30.0
 """How long a writer waits for another process's transaction."""
 MADE_ID = re.compile(r"[0-9a-f]{32}(\.\d+)?")
 """Ids that a guardrail makes: the record of such an answer may still be on its way."""
-PURGE_EVERY = 1000
-"""Writes between two deletions of old records."""
 VERSION = 4
 SCHEMA = (
     """CREATE TABLE responses (
@@ -158,7 +156,7 @@ class SQLiteLog(Closing):
             )
             before = self._writes
             self._writes += len(rows)
-        if before // PURGE_EVERY != self._writes // PURGE_EVERY:
+        if before // 1000 != self._writes // 1000:  # old records go once in a thousand writes
             self.purge()
 
     def write_feedback(self, feedback: Feedback) -> bool:

@@ -38,15 +38,16 @@ __all__ = ["Evaluation", "evaluations_of", "log_failed", "model_call", "record_a
 
 NAME: Final = "guardrail"
 """Scope of spans, events and metrics."""
-EVENT = "gen_ai.evaluation.result"
 EVALUATION_NAME = "gen_ai.evaluation.name"
-_GUARDRAIL = {
-    "openinference.span.kind": "GUARDRAIL",
-    "langfuse.observation.type": "guardrail",
-    "langsmith.span.kind": "chain",
-}
 STAGES: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("check", "rank", "ask"), _GUARDRAIL),
+    **{
+        name: {
+            "openinference.span.kind": "GUARDRAIL",
+            "langfuse.observation.type": "guardrail",
+            "langsmith.span.kind": "chain",
+        }
+        for name in ("check", "rank", "ask")
+    },
     "retrieve": {
         "gen_ai.operation.name": "retrieval",
         "openinference.span.kind": "RETRIEVER",
@@ -199,13 +200,14 @@ def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:
         summary["guardrail.would"] = answer.would.value
     if alone:
         span.set_attributes(summary)
+    event = "gen_ai.evaluation.result"
     for evaluation in evaluations_of(answer):
         attributes = evaluation.attributes(answer)
-        span.add_event(EVENT, attributes)
+        span.add_event(event, attributes)
         # Trace and span come from the context; readers join the two by them.
         logger.emit(
             LogRecord(
-                event_name=EVENT,
+                event_name=event,
                 timestamp=time.time_ns(),
                 severity_number=SeverityNumber.INFO,
                 attributes=attributes,

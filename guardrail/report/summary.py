@@ -15,7 +15,6 @@ from guardrail.log.records import SQLiteLog
 __all__ = ["NO_CLAIM", "Summary", "TrendPoint", "summarise"]
 
 NO_CLAIM = "no claim"
-BINS = 20
 
 
 @dataclass(frozen=True)
@@ -151,10 +150,7 @@ def summarise(
         db.text_factory = lambda data: data.decode("utf-8", "replace")
         db.isolation_level = None
         db.execute("BEGIN")  # one snapshot for all queries
-        tests, values = where.sql()
-        db.execute(CHOSEN.format(tests=tests), [*values, -1 if latest is None else latest])
-        for statement in TABLES:
-            db.execute(statement)
+        _choose(db, where, latest)
         records, first, last = db.execute(
             "SELECT count(*), min(created), max(created) FROM chosen"
         ).fetchone()
@@ -209,7 +205,7 @@ def summarise(
             intents=dict(sorted(intents.items())),
             scores=_scores(db),
             stages=[StageSummary(*row) for row in _quantiles(db, "stages", 0.5, 0.95, 0.99)],
-            phrases=[Phrase(*row[:6]) for row in db.execute(PHRASES_BY_ENTITY)],
+            phrases=_phrases(db),
             unsupported=db.execute("SELECT count(*) FROM phrases").fetchone()[0],
             problems=[ProblemCount(*row[:3]) for row in problems],
             versions=[name for name, _ in versions],
@@ -222,43 +218,59 @@ def summarise(
         )
 
 
-CHOSEN = """CREATE TEMP TABLE chosen AS SELECT rowid AS number, id, action, overall, created,
-        CAST(strftime('%s', created) AS REAL) AS at,
-        json_extract(payload, '$.tags.intent') AS intent
-    FROM responses WHERE {tests} ORDER BY created DESC, rowid DESC LIMIT ?"""
-TABLES = (
-    """CREATE TEMP VIEW answers AS SELECT chosen.*, payload
-        FROM chosen JOIN responses ON responses.rowid = number""",
-    """CREATE TEMP TABLE sentences AS
-        SELECT number, answers.id AS record, intent, value AS sentence
-            FROM answers, json_each(payload, '$.answer.sentences')
-        UNION ALL SELECT number, answers.id, intent, value
-            FROM answers, json_each(payload, '$.answer.removed')""",
-    """CREATE TEMP TABLE scores AS
-        SELECT 'overall' AS name, overall AS value, at,
-            json_extract(payload, '$.answer.scorecard.overall.reason') AS reason, 0 AS place
-            FROM answers
-        UNION ALL SELECT key, json_extract(value, '$.value'), at, json_extract(value, '$.reason'), 1
-            FROM answers, json_each(payload, '$.answer.scorecard.scores')""",
-    """CREATE TEMP TABLE stages AS SELECT key AS name, value, stage.id AS place
-        FROM answers, json_each(payload, '$.answer.timings_ms') AS stage""",
-    """CREATE TEMP VIEW phrases AS SELECT number, record,
-            json_extract(sentence, '$.text') AS sentence, json_extract(value, '$.text') AS text
-        FROM sentences, json_each(sentence, '$.spans') WHERE json_extract(value, '$.kind') = 'na'
-            AND json_extract(sentence, '$.category') IS NOT NULL""",
-)
-PHRASES_BY_ENTITY = """SELECT json_extract(entity, '$.entity.label') AS label,
-        json_extract(entity, '$.entity.id') AS id, text, sentence, count(DISTINCT number) AS count,
-        record, max(number) AS newest
-    FROM (SELECT phrases.*, coalesce(
-            (SELECT value FROM responses, json_each(payload, '$.answer.entities')
-                WHERE responses.rowid = number
-                    AND (instr(sentence, json_extract(value, '$.mention.text'))
-                        OR instr(sentence, json_extract(value, '$.entity.label'))) LIMIT 1),
-            (SELECT json_extract(payload, '$.answer.entities[0]') FROM responses
-                WHERE responses.rowid = number)) AS entity
-        FROM phrases)
-    GROUP BY label, text ORDER BY count DESC, newest DESC LIMIT 40"""
+def _choose(db: sqlite3.Connection, where: RecordFilter, latest: int | None) -> None:
+    """Make tables of the records and of their parts, which the other queries read."""
+    tests, values = where.sql()
+    db.execute(
+        f"""CREATE TEMP TABLE chosen AS SELECT rowid AS number, id, action, overall, created,
+                CAST(strftime('%s', created) AS REAL) AS at,
+                json_extract(payload, '$.tags.intent') AS intent
+            FROM responses WHERE {tests} ORDER BY created DESC, rowid DESC LIMIT ?""",
+        [*values, -1 if latest is None else latest],
+    )
+    for statement in (
+        """CREATE TEMP VIEW answers AS SELECT chosen.*, payload
+            FROM chosen JOIN responses ON responses.rowid = number""",
+        """CREATE TEMP TABLE sentences AS
+            SELECT number, answers.id AS record, intent, value AS sentence
+                FROM answers, json_each(payload, '$.answer.sentences')
+            UNION ALL SELECT number, answers.id, intent, value
+                FROM answers, json_each(payload, '$.answer.removed')""",
+        """CREATE TEMP TABLE scores AS
+            SELECT 'overall' AS name, overall AS value, at,
+                json_extract(payload, '$.answer.scorecard.overall.reason') AS reason, 0 AS place
+                FROM answers
+            UNION ALL SELECT key, json_extract(value, '$.value'), at,
+                json_extract(value, '$.reason'), 1
+                FROM answers, json_each(payload, '$.answer.scorecard.scores')""",
+        """CREATE TEMP TABLE stages AS SELECT key AS name, value, stage.id AS place
+            FROM answers, json_each(payload, '$.answer.timings_ms') AS stage""",
+        """CREATE TEMP VIEW phrases AS SELECT number, record,
+                json_extract(sentence, '$.text') AS sentence, json_extract(value, '$.text') AS text
+            FROM sentences, json_each(sentence, '$.spans')
+            WHERE json_extract(value, '$.kind') = 'na'
+                AND json_extract(sentence, '$.category') IS NOT NULL""",
+    ):
+        db.execute(statement)
+
+
+def _phrases(db: sqlite3.Connection) -> list[Phrase]:
+    """Unsupported phrases by the entity that their sentence names, else the first linked one."""
+    rows = db.execute(
+        """SELECT json_extract(entity, '$.entity.label') AS label,
+                json_extract(entity, '$.entity.id') AS id, text, sentence,
+                count(DISTINCT number) AS count, record, max(number) AS newest
+            FROM (SELECT phrases.*, coalesce(
+                    (SELECT value FROM responses, json_each(payload, '$.answer.entities')
+                        WHERE responses.rowid = number
+                            AND (instr(sentence, json_extract(value, '$.mention.text'))
+                                OR instr(sentence, json_extract(value, '$.entity.label'))) LIMIT 1),
+                    (SELECT json_extract(payload, '$.answer.entities[0]') FROM responses
+                        WHERE responses.rowid = number)) AS entity
+                FROM phrases)
+            GROUP BY label, text ORDER BY count DESC, newest DESC LIMIT 40"""
+    )
+    return [Phrase(*row[:6]) for row in rows]
 
 
 def _quantiles(
@@ -301,18 +313,19 @@ def _scores(db: sqlite3.Connection) -> list[ScoreSummary]:
     ).fetchall():
         score = ScoreSummary(name, count, missing, reasons.get(name))
         if count:
+            number = 20  # of bins
             low, high = (0.0, 1.0) if least >= 0 and most <= 1 else (least, most)
             query = (
                 "SELECT min(?, CAST((value - ?) / ? AS INT)), count(*) FROM scores"
                 " WHERE name = ? AND value IS NOT NULL GROUP BY 1"
             )
-            bins = dict(db.execute(query, (BINS - 1, low, (high - low) / BINS or 1.0, name)))
+            bins = dict(db.execute(query, (number - 1, low, (high - low) / number or 1.0, name)))
             score = replace(
                 score,
                 mean=mean,
                 low=low,
                 high=high,
-                bins=tuple(bins.get(place, 0) for place in range(BINS)),
+                bins=tuple(bins.get(place, 0) for place in range(number)),
                 quantiles=tuple(quantiles[name]),
                 trend=tuple(trends[name]),
             )
