@@ -42,7 +42,7 @@ from pydantic import (
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import did_you_mean, fields_at, plainly, read_toml
 from guardrail.core.secrets import RedactedRepr
-from guardrail.core.types import MOST_DAYS, Probability, Seconds, Strictness, StrictnessSetting
+from guardrail.core.types import Probability, Seconds, Strictness, StrictnessSetting
 from guardrail.policy import ANNOTATE, Policy, policy_named
 from judges.settings import ChatSettings, SecondJudgeSettings
 from kg.opening import EndpointSettings
@@ -156,7 +156,8 @@ class LogConfig(_Section):
 
     path: Path
     sample: Probability = 1.0
-    retention_days: float | None = Field(default=None, gt=0, le=MOST_DAYS)
+    # At most a thousand years: the calendar of Python begins two thousand years ago.
+    retention_days: float | None = Field(default=None, gt=0, le=365_000)
 
 
 QUESTION_CHARS = 20_000

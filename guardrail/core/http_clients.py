@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 
-PROXIES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
-
-
 @contextmanager
 def reading_environment() -> Iterator[None]:
     """Make a client inside: a proxy or a certificate that cannot be used is one clear error.
@@ -33,15 +30,16 @@ def reading_environment() -> Iterator[None]:
     import httpx
 
     register_environment()  # keys and proxies' logins, which clients read there
+    proxies = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
     try:
         yield
     except ImportError as error:
         if "socks" not in str(error).lower():
             raise
         missing = MissingExtraError("socksio", "socks")
-        raise ConfigError(f"{_set_in(PROXIES, 'socks')} is a SOCKS proxy: {missing}") from error
+        raise ConfigError(f"{_set_in(proxies, 'socks')} is a SOCKS proxy: {missing}") from error
     except (httpx.InvalidURL, ValueError) as error:
-        variable = _set_in(("NO_PROXY",), "[") or _set_in(PROXIES)
+        variable = _set_in(("NO_PROXY",), "[") or _set_in(proxies)
         if not variable:
             raise
         advice = (

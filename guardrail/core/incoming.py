@@ -10,9 +10,6 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-BOUNDARIES = tuple(map(re.compile, (r"\n\s*\n", r"\n", r"[.!?…][\"'”’)\]]*(?=\s)|[。！？]")))
-"""Where a text may be cut, the best first: behind a paragraph, a line, a sentence."""
-
 NO_TEXT = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
@@ -45,7 +42,9 @@ def cut_text(text: str, room: int) -> str:
     """The beginning of a text, up to a boundary; half a sentence may say what the whole denies."""
     # One sign more, since the space behind a sentence ends it.
     head = text[: room + 1]
-    ends = [_last_end(boundary, head, room) for boundary in BOUNDARIES]
+    # Where a text may be cut, the best first: behind a paragraph, a line, a sentence
+    boundaries = map(re.compile, (r"\n\s*\n", r"\n", r"[.!?…][\"'”’)\]]*(?=\s)|[。！？]"))
+    ends = [_last_end(boundary, head, room) for boundary in boundaries]
     # Of the room that a cut text must fill for a better boundary to count: finer ones fill more
     end = next((end for end in ends if end >= 0.5 * room), max(ends))
     return head[:end].rstrip()
@@ -117,11 +116,9 @@ Address = Annotated[str | None, _cleaned(safe_url)]
 """The type of an address from outside; see ``safe_url``."""
 
 
-NAMES = ("think", "thinking", "thought", "seed:think")
+OPENING = ("<think>", "<thinking>", "<thought>", "<seed:think>", "[think]", "◁think▷")
 """Tags of reasoning, https://docs.vllm.ai/en/latest/features/reasoning_outputs.html"""
-OPENING = (*(f"<{name}>" for name in NAMES), "[think]", "◁think▷")
-CLOSING = (*(f"</{name}>" for name in NAMES), "[/think]", "◁/think▷")
-LONGEST = max(map(len, CLOSING))
+CLOSING = tuple(f"{tag[0]}/{tag[1:]}" for tag in OPENING)
 # A tag in a code span is what the answer is about.
 OPEN = re.compile(f"(?<!`)(?:{'|'.join(map(re.escape, OPENING))})", re.IGNORECASE)
 CLOSE = re.compile(f"(?<!`)(?:{'|'.join(map(re.escape, CLOSING))})", re.IGNORECASE)
@@ -197,8 +194,9 @@ class ReasoningFilter:
 
 def _partial(text: str) -> int:
     """How many characters at the end of a text may be the beginning of a tag."""
-    tail = text[-LONGEST:].lower()
-    for size in range(min(len(tail), LONGEST - 1), 0, -1):
+    longest = max(map(len, CLOSING))
+    tail = text[-longest:].lower()
+    for size in range(min(len(tail), longest - 1), 0, -1):
         if any(tag.startswith(tail[-size:]) for tag in (*OPENING, *CLOSING)):
             return size
     return 0

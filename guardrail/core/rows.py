@@ -105,17 +105,6 @@ class _Unpacked(io.RawIOBase):
 
 TABLE_FILES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 """How files of tables are read, by the endings of their names."""
-SEPARATORS: Final = {"csv": ",;\t|", "tsv": "\t,;|"}
-"""Signs between cells, the likeliest first."""
-SAMPLE_BYTES: Final = 1 << 18
-"""Bytes of a file in which its encoding is looked for."""
-_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 Rows = Iterator[tuple[int, dict[str, object]]]
 
@@ -133,8 +122,9 @@ def read_rows(stream: BinaryIO, kind: str, source: str) -> Rows:
     Raises:
         InputError: The file has one column, or a row is no row of a table; names the line.
     """
-    buffered = io.BufferedReader(cast(io.RawIOBase, stream), SAMPLE_BYTES)
-    encoding = _encoding(buffered.peek(SAMPLE_BYTES))
+    size = 1 << 18  # bytes in which the encoding is looked for
+    buffered = io.BufferedReader(cast(io.RawIOBase, stream), size)
+    encoding = _encoding(buffered.peek(size))
     text = io.TextIOWrapper(buffered, encoding=encoding, newline="")
     try:
         yield from (_json_rows if kind == "jsonl" else _csv_rows)(text, kind, source)
@@ -188,7 +178,13 @@ def _duration(value: timedelta) -> str:
 
 
 def _encoding(sample: bytes) -> str:
-    for mark, encoding in _MARKS:
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF32_LE, "utf-32"),
+        (codecs.BOM_UTF32_BE, "utf-32"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
         if sample.startswith(mark):
             return encoding
     if sample.count(0) * 4 > len(sample):
@@ -247,7 +243,8 @@ def _csv_rows(text: TextIO, kind: str, source: str) -> Rows:
 def _separator(sample: Sequence[str], kind: str, source: str) -> str:
     """The separator that gives most lines as many cells as the first, at least two."""
     scores = {}
-    for mark in SEPARATORS[kind]:
+    separators = {"csv": ",;\t|", "tsv": "\t,;|"}[kind]  # the likeliest first
+    for mark in separators:
         widths = _widths(sample, mark)
         if widths and widths[0] > 1:
             scores[mark] = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
@@ -255,7 +252,7 @@ def _separator(sample: Sequence[str], kind: str, source: str) -> str:
         return max(scores, key=scores.__getitem__)
     lines = [line for line in sample if line.strip()]
     if len(lines) == 1:
-        return SEPARATORS[kind][0]  # a table without rows
+        return separators[0]  # a table without rows
     signs = (sign for sign in lines[0].strip() if not (sign.isalnum() or sign in " _\"'"))
     likely = next((s for s in signs if len({line.count(s) for line in lines}) == 1), None)
     hint = f"; if {likely!r} separates them, write sep={likely} above" if likely else ""

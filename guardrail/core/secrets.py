@@ -17,6 +17,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -30,29 +31,6 @@ NAMES = (
     r"access[-_]?key|(?:auth|access|session|refresh|id|bearer|secret|security|api)[-_]?token)"
 )
 """Ends of the names that secrets have in settings, headers, DSNs and JSON."""
-VALUE = r"[^\s\"',;&}\])]+"
-PATTERNS = tuple(
-    re.compile(f"(?P<before>{before}){secret}", re.IGNORECASE)
-    for before, secret in (
-        # user:password@ or token@ in a URL; the password may hold "@" and "/".
-        (r"(?<=://)", r"[^\s/@:'\"<>]*:(?!\d+[/?#])[^\s'\"<>]*@"),
-        (r"(?<=://)", r"[^\s/?#'\"<>]*@"),
-        # user:password@host without a scheme, as in a driver's DSN
-        (r"(?<![\w/.:@])", r"[\w.+-]+:(?!//)[^\s/@'\"<>]+@(?=[\w.-])"),
-        # Authorization: Bearer …, X-Api-Key: …, password=…, "token": "…", ?sig=…
-        (
-            r"(?<![\w.])[\w-]*(?:authorization|cookie)[\"']?\s*[:=]\s*[\"']?",
-            r"(?:(?:bearer|basic|digest|negotiate|token)\s+)?" + VALUE,
-        ),
-        (rf"(?<![\w.]){NAMES}[\"']?\s*[:=]\s*[\"']?", VALUE),
-        (r"(?<![\w.])(?:token|key)[\"']?(?:=|:\s*[\"'])", VALUE),
-        (r"[?&](?:sig|code|auth|pass|jwt|subscription-key)=", VALUE),
-        (r"\bbearer\s+", r"(?=\S*[\d._~+/=-])[\w.~+/=-]{6,}"),
-        # forms that issuers give their keys so that scanners find them, and JSON web tokens
-        (r"\b", r"(?:sk|pk|rk|hf|gh[opsur]|github_pat|glpat|xox[abeprs])[-_][\w-]{12,}"),
-        (r"\b", r"eyJ[\w-]{8,}\.[\w-]{4,}\.?[\w-]*"),
-    )
-)
 
 _registered: dict[str, None] = {}
 _of_request: ContextVar[tuple[str, ...]] = ContextVar("secrets of the request", default=())
@@ -96,9 +74,37 @@ def redact(text: str) -> str:
     for value in (*_registered, *_of_request.get()):
         if value in text:
             text = text.replace(value, HIDDEN)
-    for pattern in PATTERNS:
+    for pattern in _patterns():
         text = pattern.sub(_hide, text)
     return re.sub(r"\bbasic\s+([A-Za-z0-9+/_-]{4,}={0,2})", _hide_basic, text, flags=re.IGNORECASE)
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    """What secrets are found by where their values are not registered."""
+    value = r"[^\s\"',;&}\])]+"
+    return tuple(
+        re.compile(f"(?P<before>{before}){secret}", re.IGNORECASE)
+        for before, secret in (
+            # user:password@ or token@ in a URL; the password may hold "@" and "/".
+            (r"(?<=://)", r"[^\s/@:'\"<>]*:(?!\d+[/?#])[^\s'\"<>]*@"),
+            (r"(?<=://)", r"[^\s/?#'\"<>]*@"),
+            # user:password@host without a scheme, as in a driver's DSN
+            (r"(?<![\w/.:@])", r"[\w.+-]+:(?!//)[^\s/@'\"<>]+@(?=[\w.-])"),
+            # Authorization: Bearer …, X-Api-Key: …, password=…, "token": "…", ?sig=…
+            (
+                r"(?<![\w.])[\w-]*(?:authorization|cookie)[\"']?\s*[:=]\s*[\"']?",
+                r"(?:(?:bearer|basic|digest|negotiate|token)\s+)?" + value,
+            ),
+            (rf"(?<![\w.]){NAMES}[\"']?\s*[:=]\s*[\"']?", value),
+            (r"(?<![\w.])(?:token|key)[\"']?(?:=|:\s*[\"'])", value),
+            (r"[?&](?:sig|code|auth|pass|jwt|subscription-key)=", value),
+            (r"\bbearer\s+", r"(?=\S*[\d._~+/=-])[\w.~+/=-]{6,}"),
+            # forms that issuers give their keys so that scanners find them, and JSON web tokens
+            (r"\b", r"(?:sk|pk|rk|hf|gh[opsur]|github_pat|glpat|xox[abeprs])[-_][\w-]{12,}"),
+            (r"\b", r"eyJ[\w-]{8,}\.[\w-]{4,}\.?[\w-]*"),
+        )
+    )
 
 
 def _hide(found: re.Match[str]) -> str:

@@ -11,7 +11,6 @@ __all__ = [
     "spread",
 ]  # fmt: skip
 
-_CODE_INDENT: Final = 4
 _FIGURE: Final = re.compile(r"\d[\d.,\u2019\u202f]*")
 
 
@@ -53,7 +52,7 @@ def sections_of(pages: Iterable[Page]) -> Iterator[Section]:
             headings = 0
             for indented in lines:
                 first = indented.lstrip()
-                code = len(indented.expandtabs(_CODE_INDENT)) - len(first) >= _CODE_INDENT
+                code = len(indented.expandtabs(4)) - len(first) >= 4  # indented code
                 found = None if code else re.fullmatch(r"#{1,6}[ \t]+(.*)", first)
                 if found is None and first:
                     break

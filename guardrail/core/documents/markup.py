@@ -22,46 +22,6 @@ __all__ = ["docx_pages", "html_pages", "seen_text"]
 
 MAX_UNPACKED: Final = 256 * 1024 * 1024
 """Bytes that a DOCX file may unpack to."""
-ROLES: Final = {
-    "main": "main", "navigation": "nav", "banner": "header", "contentinfo": "footer",
-    "complementary": "aside",
-}  # fmt: skip
-"""Elements that parts of a page are by their role (ARIA in HTML)."""
-UNSEEN: Final = frozenset(
-    {
-        "script", "style", "template", "noscript", "nav", "iframe", "svg", "title", "del", "s",
-        "strike",
-    }
-)  # fmt: skip
-"""Elements that are no text of the document; struck-out text is not, either."""
-FRAME: Final = {
-    "header": ("main", "article", "section"),
-    "footer": ("main", "article", "section"),
-    "aside": ("main", "article"),
-}
-"""Parts of a page's frame, and the elements inside which they are text of the document."""
-BLOCKS: Final = (
-    "address", "aside", "center", "dialog", "details", "fieldset", "figure", "footer", "form",
-    "header", "hgroup", "legend", "main", "search", "summary",
-)  # fmt: skip
-"""Elements that begin a line, in addition to those of Markdown."""
-UNCLOSED: Final = {
-    "li": ("ul", "ol", "menu"), "dt": ("dl",), "dd": ("dl",), "tbody": ("table",),
-    "tfoot": ("table",), "tr": ("tbody", "thead", "tfoot", "table"), "td": ("tr", "table"),
-    "th": ("tr", "table"),
-}  # fmt: skip
-"""Elements whose end may be omitted (HTML, 13.1.2.4), and the elements that contain them."""
-ENDED: Final = {
-    "dt": ("dt", "dd"), "dd": ("dt", "dd"), "td": ("td", "th"), "th": ("td", "th"),
-    "tbody": ("tbody", "thead"), "tfoot": ("tbody", "thead"),
-}  # fmt: skip
-"""Elements that the beginning of an element ends, if not only one of the same name."""
-WORD_STYLES: Final = "\n".join(
-    ["p[style-name='Title'] => h1:fresh"]
-    + [f"p[style-name='{name} {level}'] => h6:fresh" for name in ("heading", "Heading")
-       for level in (7, 8, 9)]
-)  # fmt: skip
-"""Headings of Word in addition to those that mammoth knows."""
 W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
@@ -76,7 +36,12 @@ def html_pages(data: bytes | str) -> list[str]:
         soup = _page_reader()(data, "html.parser")
         _take_frame_off(soup)
         body = _main_part(soup)
-        for element in body.find_all(["sup", "input", "table", *BLOCKS]):
+        # Elements that begin a line, in addition to those of Markdown
+        blocks = (
+            "address", "aside", "center", "dialog", "details", "fieldset", "figure", "footer",
+            "form", "header", "hgroup", "legend", "main", "search", "summary",
+        )  # fmt: skip
+        for element in body.find_all(["sup", "input", "table", *blocks]):
             if element.name == "sup":
                 _raise(element)
             elif element.name == "input":
@@ -106,9 +71,15 @@ def docx_pages(data: bytes) -> list[str]:
             unpacked = sum(part.file_size for part in archive.infolist())
         if unpacked > MAX_UNPACKED:
             raise InputError(f"unpacks to more than {MAX_UNPACKED // 1024**2} MB; split it")
+        # Headings of Word in addition to those that mammoth knows
+        styles = "\n".join(
+            ["p[style-name='Title'] => h1:fresh"]
+            + [f"p[style-name='{name} {level}'] => h6:fresh" for name in ("heading", "Heading")
+               for level in (7, 8, 9)]
+        )  # fmt: skip
         images = mammoth.images.img_element(lambda image: {})
         html = mammoth.convert_to_html(
-            seen_text(data), convert_image=images, style_map=WORD_STYLES
+            seen_text(data), convert_image=images, style_map=styles
         ).value
     except InputError:
         raise
@@ -149,10 +120,22 @@ def _page_reader() -> type[BeautifulSoup]:
     """
     from bs4 import BeautifulSoup
 
+    # Elements whose end may be omitted (HTML, 13.1.2.4), and the elements that contain them
+    unclosed = {
+        "li": ("ul", "ol", "menu"), "dt": ("dl",), "dd": ("dl",), "tbody": ("table",),
+        "tfoot": ("table",), "tr": ("tbody", "thead", "tfoot", "table"), "td": ("tr", "table"),
+        "th": ("tr", "table"),
+    }  # fmt: skip
+    # Elements that the beginning of an element ends, if not only one of the same name
+    ended_by = {
+        "dt": ("dt", "dd"), "dd": ("dt", "dd"), "td": ("td", "th"), "th": ("td", "th"),
+        "tbody": ("tbody", "thead"), "tfoot": ("tbody", "thead"),
+    }  # fmt: skip
+
     class Page(BeautifulSoup):
         def handle_starttag(self, name: str, *rest: object, **more: object) -> Tag | None:
-            around = UNCLOSED.get(name, ())
-            ended = ENDED.get(name, (name,)) if around else ()
+            around = unclosed.get(name, ())
+            ended = ended_by.get(name, (name,)) if around else ()
             for element in reversed(self.tagStack if around else ()):
                 if element.name in ended:
                     self.handle_endtag(element.name)
@@ -165,9 +148,25 @@ def _page_reader() -> type[BeautifulSoup]:
 
 def _take_frame_off(soup: Tag) -> None:
     """Drop what is no text of the document; the title in a page's header is."""
+    # Elements that parts of a page are by their role (ARIA in HTML)
+    roles = {
+        "main": "main", "navigation": "nav", "banner": "header", "contentinfo": "footer",
+        "complementary": "aside",
+    }  # fmt: skip
+    # Elements that are no text of the document; struck-out text is not, either
+    never_seen = {
+        "script", "style", "template", "noscript", "nav", "iframe", "svg", "title", "del", "s",
+        "strike",
+    }  # fmt: skip
+    # Parts of a page's frame, and the elements inside which they are text of the document
+    frame = {
+        "header": ("main", "article", "section"),
+        "footer": ("main", "article", "section"),
+        "aside": ("main", "article"),
+    }
     for element in soup.find_all(True):
-        if element.name in ("div", "section") and element.get("role") in ROLES:
-            element.name = ROLES[str(element["role"])]
+        if element.name in ("div", "section") and element.get("role") in roles:
+            element.name = roles[str(element["role"])]
         if element.name == "main" and element.has_attr("hidden"):
             element.name = "div"
         name = element.name
@@ -177,7 +176,7 @@ def _take_frame_off(soup: Tag) -> None:
                 ("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt")
             )
         else:
-            unseen = name in UNSEEN or (name in FRAME and not element.find_parent(FRAME[name]))
+            unseen = name in never_seen or (name in frame and not element.find_parent(frame[name]))
         if unseen:
             for title in element.find_all("h1") if name == "header" else ():
                 element.insert_before(title.extract())

@@ -6,7 +6,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guardrail.core.documents.markdown import has_head, markdown_table, own_head
 from guardrail.core.errors import InputError
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from pdfplumber.table import Table
 
 __all__ = ["pages_of"]
-
-MAX_PAGES: Final = 2_000
-
-DIGITS: Final = re.compile(r"\d+")
 
 
 class _Grid(NamedTuple):
@@ -44,7 +40,7 @@ def pages_of(data: bytes) -> list[str]:
     """The pages of a PDF as Markdown.
 
     Raises:
-        InputError: It is damaged, locked, has more than ``MAX_PAGES`` pages, or has no text, like
+        InputError: It is damaged, locked, has more than 2,000 pages, or has no text, like
             a scan; the text continues after the file's name.
     """
     import pdfplumber
@@ -53,8 +49,8 @@ def pages_of(data: bytes) -> list[str]:
     found: list[str] = []
     try:
         with pdfplumber.open(io.BytesIO(data)) as document:
-            if len(document.pages) > MAX_PAGES:
-                raise InputError(f"has more than {MAX_PAGES:,} pages; split it")
+            if len(document.pages) > 2_000:
+                raise InputError("has more than 2,000 pages; split it")
             usual = _usual_size(document.pages)
             before: list[_Block] = []
             head: list[str] | None = None
@@ -111,9 +107,9 @@ def _goes_on(before: Sequence[_Block], blocks: Sequence[_Block]) -> int | None:
         return None
     pairs = zip(last.edges, first.edges, strict=False)  # Columns within two points are the same
     aligned = len(last.edges) == len(first.edges) and all(abs(a - b) <= 2.0 for a, b in pairs)
-    frames = [{DIGITS.sub("", block.text) for block in page} for page in (before, blocks)]
+    frames = [{re.sub(r"\d+", "", block.text) for block in page} for page in (before, blocks)]
     between = (*before[above[-1] + 1 :], *blocks[: tables[0]])
-    framed = all(DIGITS.sub("", block.text) in frames[0] & frames[1] for block in between)
+    framed = all(re.sub(r"\d+", "", block.text) in frames[0] & frames[1] for block in between)
     return tables[0] if aligned and framed else None
 
 

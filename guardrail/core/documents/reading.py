@@ -46,11 +46,9 @@ class _Format(NamedTuple):
     paged: bool = False
 
 
-_HTML: Final = _Format("markup", "html_pages", ("bs4", "markdownify"))
 ENDINGS: Final = {
     ".pdf": _Format("pdf", "pages_of", ("pdfplumber",), 120.0, paged=True),
-    ".html": _HTML,
-    ".htm": _HTML,
+    **dict.fromkeys((".html", ".htm"), _Format("markup", "html_pages", ("bs4", "markdownify"))),
     ".docx": _Format("markup", "docx_pages", ("bs4", "markdownify", "mammoth")),
 }
 """How documents are read by the endings of their names; all others are text."""

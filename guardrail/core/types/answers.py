@@ -39,10 +39,6 @@ __all__ = [
 ]
 
 
-DERIVED = frozenset({"category", "na", "judgement"})
-"""Fields of a written sentence that follow from its others."""
-
-
 class SpanKind(StrEnum):
     """What the evidence says of a phrase."""
 
@@ -139,9 +135,10 @@ class Sentence(Value):
     @classmethod
     def _read_derived(cls, fields: object) -> object:
         """Accept sentences as they are written, with derived fields, or by category alone."""
-        if not isinstance(fields, Mapping) or not DERIVED & fields.keys():
+        derived = {"category", "na", "judgement"}
+        if not isinstance(fields, Mapping) or not derived & fields.keys():
             return fields
-        kept = {name: value for name, value in fields.items() if name not in DERIVED}
+        kept = {name: value for name, value in fields.items() if name not in derived}
         category = fields.get("category")
         if "verdict" not in kept and category is not None:
             kept["verdict"] = {

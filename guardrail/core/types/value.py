@@ -9,7 +9,6 @@ from typing import Annotated, Protocol, Self, runtime_checkable
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 __all__ = [
-    "MOST_DAYS",
     "MOST_SECONDS",
     "CacheUse",
     "Probability",
@@ -24,9 +23,6 @@ Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 MOST_SECONDS = 1_000_000.0
 """Of a time to wait, some eleven days; one of 2^31 ms, 24 days, is more than a socket takes."""
-
-MOST_DAYS = 365_000
-"""Of an age, a thousand years: the calendar of Python begins two thousand years ago."""
 
 Seconds = Annotated[float, Field(gt=0.0, le=MOST_SECONDS, allow_inf_nan=False)]
 
