@@ -30,10 +30,6 @@ CLAIM_SCORES = (
 )
 """Scores of the attribution that an answer without a claim lacks."""
 
-SCORES = (*CLAIM_SCORES, "citations", "sck", "conner", "relevance")
-"""Names of scores in policies; those of ``sck``, ``conner`` and custom scorers are added
-(``guardrail.scorers``)."""
-
 
 class Unavailable(StrEnum):
     """What to do when the graph, the judge or the model cannot be used."""
@@ -53,11 +49,18 @@ def _one_of(*actions: Action, but: str = "") -> AfterValidator:
     return AfterValidator(check)
 
 
-_ANSWER = (Action.ANNOTATE, Action.REGENERATE, Action.REFUSE)
 _SENTENCE = (Action.ANNOTATE, Action.FILTER, Action.REGENERATE, Action.REFUSE)
 OnContradiction = Annotated[Action, _one_of(Action.ANNOTATE, Action.CORRECT, *_SENTENCE[1:])]
 OnSentence = Annotated[Action, _one_of(*_SENTENCE, but="; only contradictions are corrected")]
-OnAnswer = Annotated[Action, _one_of(*_ANSWER, but="; filter and correct are for sentences")]
+OnAnswer = Annotated[
+    Action,
+    _one_of(
+        Action.ANNOTATE,
+        Action.REGENERATE,
+        Action.REFUSE,
+        but="; filter and correct are for sentences",
+    ),
+]
 
 
 class Policy(Value):
@@ -133,9 +136,11 @@ class Policy(Value):
             first = error.errors(include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"])
             raise ConfigError(f"policy {self.name!r}: {place}: {first['msg']}") from error
+        # Those of ``sck``, ``conner`` and custom scorers are added (``guardrail.scorers``).
+        scores = (*CLAIM_SCORES, "citations", "sck", "conner", "relevance")
         for score in (*policy.thresholds, policy.rank_by):
-            near = get_close_matches(score, SCORES, n=1, cutoff=0.85)
-            if near and score not in SCORES:
+            near = get_close_matches(score, scores, n=1, cutoff=0.85)
+            if near and score not in scores:
                 raise ConfigError(f"there is no score {score!r}; did you mean {near[0]!r}?")
         return policy
 

@@ -187,21 +187,15 @@ def _credit(sentence: Sentence) -> float:
     return 0.75 * supported / max(1, len(sentence.spans))
 
 
-FACTS_PER_TEXT = 12
-"""Facts of one entity that are read together, so that a sentence with several facts can be
-entailed by one piece of evidence (CONNER eq. 1 takes the maximum over pieces)."""
-
-
 def evidence_texts(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     """Evidence as texts: passages as they are, the facts of an entity in groups."""
     texts = [piece.text for piece in evidence if isinstance(piece, Passage)]
     triples = [piece for piece in evidence if isinstance(piece, Triple)]
     for _, group in groupby(triples, key=lambda triple: triple.subject):
         facts = list(group)
-        texts += [
-            linearise(facts[start : start + FACTS_PER_TEXT])
-            for start in range(0, len(facts), FACTS_PER_TEXT)
-        ]
+        # Facts of one entity are read a dozen together, so that a sentence with several facts can
+        # be entailed by one piece of evidence (CONNER eq. 1 takes the maximum over pieces).
+        texts += [linearise(facts[start : start + 12]) for start in range(0, len(facts), 12)]
     return tuple(texts)
 
 
@@ -359,11 +353,6 @@ def sck_input(request: ScoringRequest, reference: str | None = None) -> SCKInput
     )
 
 
-RELEVANCE_SLOPE, RELEVANCE_OFFSET = 23.1, -5.7
-"""Log-odds of relevance by the cosine of question and answer, fitted by logistic regression on 300
-questions of Natural Questions (CONNER's sample), each with its own passage and with another's."""
-
-
 def relevance_scorer() -> RelevanceScorer:
     """Answer relevance with the shipped encoder."""
     from judges.encoder import create_encoder
@@ -393,5 +382,7 @@ class RelevanceScorer:
 
 
 def _relevance(cosine: float) -> Score:
-    log_odds = RELEVANCE_SLOPE * cosine + RELEVANCE_OFFSET
+    # Fitted by logistic regression on 300 questions of Natural Questions (CONNER's sample), each
+    # with its own passage and with another's
+    log_odds = 23.1 * cosine - 5.7
     return Score(value=1.0 / (1.0 + math.exp(-log_odds)))

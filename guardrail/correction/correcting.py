@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from guardrail.models.base import LanguageModel
 
 
-WORD = re.compile(r"\w+(?:[.,:'’-]\w+)*")
-
-
 class _Draft(NamedTuple):
     """A sentence in place of the contradicted one; offsets of its changes are its own."""
 
@@ -182,9 +179,10 @@ def _edited(proposal: Proposal) -> _Draft:
 
 def _rewritten(proposal: Proposal, text: str) -> _Draft:
     """A sentence of the model, with the words that it changed."""
-    before, after = list(WORD.finditer(proposal.original)), list(WORD.finditer(text))
+    word = re.compile(r"\w+(?:[.,:'’-]\w+)*")
+    before, after = list(word.finditer(proposal.original)), list(word.finditer(text))
     matcher = SequenceMatcher(
-        a=[word.group() for word in before], b=[word.group() for word in after], autojunk=False
+        a=[found[0] for found in before], b=[found[0] for found in after], autojunk=False
     )
     changes: list[Span] = []
     for kind, first, last, begin, stop in matcher.get_opcodes():

@@ -44,10 +44,6 @@ if TYPE_CHECKING:
     from guardrail.verdict.combination import Outcome
 
 
-SURE = 0.5
-"""Least probability at which the judge's score of a word counts."""
-
-
 QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 """What distinguishes namesakes in labels; prose omits it."""
 
@@ -418,7 +414,7 @@ def _unsupported_names(claim: Claim, evidence: Premises) -> list[Span]:
     if len(found) < 2 or evidence.grounding is None:
         return found
     words = [(word.start, word.end) for word in evidence.grounding.words if
-             word.contradicted >= SURE]  # fmt: skip
+             word.contradicted >= 0.5]  # fmt: skip
     return [span for span in found if meets(span, words)]
 
 

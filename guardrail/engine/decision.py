@@ -151,7 +151,7 @@ def ranked(answers: Sequence[GuardedAnswer], policy: Policy) -> list[GuardedAnsw
     return [
         answer.model_copy(update={"reasons": (
             _place_reason(place, keys, answer, policy.rank_by),
-            *(reason for reason in answer.reasons if not reason.startswith(RANK)),
+            *(reason for reason in answer.reasons if not reason.startswith("rank ")),
         )})
         for place, answer in enumerate(ordered)
     ]  # fmt: skip
@@ -179,14 +179,11 @@ def _key(answer: GuardedAnswer, name: str) -> tuple[bool, bool, float, int, floa
     )
 
 
-RANK = "rank "
-
-
 def _place_reason(
     place: int, keys: Sequence[tuple[float, ...]], answer: GuardedAnswer, name: str
 ) -> str:
     score = _score(answer, name)
-    head = f"{RANK}{place + 1} of {len(keys)}: {'refused; ' if keys[place][0] else ''}"
+    head = f"rank {place + 1} of {len(keys)}: {'refused; ' if keys[place][0] else ''}"
     if score.value is None:
         return f"{head}no {name} score, {score.reason}"
     why = "; ".join(score.evidence)

@@ -64,16 +64,6 @@ if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog
     from guardrail.verdict.grounder import Grounder
 
-ROWS_PER_PASS = 64
-"""Rows of a batch that are judged together: enough to fill the judge, few enough to keep memory
-flat."""
-
-
-UNPLACED = (
-    "which places lie in which is not known, so that a wider place than the graph's may be called "
-    "unsupported or contradicted"
-)
-
 
 class Row(NamedTuple):
     """One answer to check.
@@ -215,8 +205,9 @@ class Engine:
         check = partial(self._check, grounder=grounder, strictness=policy.strictness, tagged=tagged)
         recall = {} if recall is None else recall
         guarded: list[GuardedAnswer] = []
-        for first in range(0, len(rows), ROWS_PER_PASS):
-            some = rows[first : first + ROWS_PER_PASS]
+        size = 64  # enough to fill the judge, few enough to keep memory flat
+        for first in range(0, len(rows), size):
+            some = rows[first : first + size]
             seconds = alone and min(
                 alone * max(1.0, len(some) * share), max(alone, self.config.limits.batch_s)
             )
@@ -491,7 +482,11 @@ class Engine:
             if graph is not None:
                 known = with_wider(graph, [answer.clean for answer in answers], known)
         except KnowledgeGraphError as error:
-            unplaced = [Problem(part="places", message=f"{error}; {UNPLACED}")]
+            message = (
+                f"{error}; which places lie in which is not known, so that a wider place than the "
+                "graph's may be called unsupported or contradicted"
+            )
+            unplaced = [Problem(part="places", message=message)]
         laps["retrieve"], last = time.perf_counter() - last, time.perf_counter()
         with stage("attribute"):
             requests = [

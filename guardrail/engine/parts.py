@@ -26,16 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-VERSIONED = {
-    "graph": "graph",
-    "_nli": "judge",
-    "_grounding": "judge",
-    "second_judge": "second_judge",
-    "_attribution": "attribution",
-    "model": "model",
-}
-"""Parts whose names the score log has, and under which key; later ones win."""
-
 
 class _Part(Generic[T]):
     """A property that is made once, unless it was handed in."""
@@ -297,7 +287,16 @@ class Parts:
 
     def versions(self) -> dict[str, str]:
         """Names of the parts in use so far, for the score log."""
-        made = ((key, self.all.get(name)) for name, key in VERSIONED.items())
+        # Under which keys the score log has the names of parts; those of later parts win
+        keys = {
+            "graph": "graph",
+            "_nli": "judge",
+            "_grounding": "judge",
+            "second_judge": "second_judge",
+            "_attribution": "attribution",
+            "model": "model",
+        }
+        made = ((key, self.all.get(name)) for name, key in keys.items())
         return {key: str(getattr(part, "name", "")) for key, part in made if part is not None}
 
     def in_use(self) -> Usage:

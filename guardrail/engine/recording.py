@@ -19,13 +19,8 @@ if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog
 
 
-HELD_UP = 32
-"""Writes that hang and are no longer waited for, before further ones are not begun."""
-HANGS = f"{HELD_UP} records before it still wait for the score log; look for what holds its file"
 WAIT_S = 2.0
 """Seconds that an answer waits for its record."""
-LATE = f"the score log took no record within {WAIT_S:g} s; it may come yet. Look for what holds \
-its file"
 
 
 class Recorder:
@@ -38,8 +33,9 @@ class Recorder:
         self._settings = settings
         self._log = log
         self._owns_log = log is None
-        # Threads that write; a log has one writer at a time, so that more would wait for each other
-        self._workers = Workers(2, HELD_UP)
+        # Threads that write; a log has one writer at a time, so that more would wait for each
+        # other. After 32 writes that hang and are no longer waited for, no further ones are begun.
+        self._workers = Workers(2, 32)
         self._opening = threading.Lock()
 
     def open(self) -> ScoreLog | None:
@@ -71,10 +67,17 @@ class Recorder:
                             lambda: [self._write(answer) for answer in answers]
                         )
                 except TimeoutError:
-                    late = RecordError(LATE)
+                    late = RecordError(
+                        f"the score log took no record within {WAIT_S:g} s; it may come yet. Look "
+                        "for what holds its file"
+                    )
                     finished = [_unrecorded(item, late) for item in answers]
                 except GuardrailError as error:
-                    reported = RecordError(HANGS) if isinstance(error, OverloadedError) else error
+                    hangs = (
+                        "32 records before it still wait for the score log; look for what holds "
+                        "its file"
+                    )
+                    reported = RecordError(hangs) if isinstance(error, OverloadedError) else error
                     finished = [_unrecorded(item, reported) for item in answers]
         for answer in () if tagged_lost() else finished:
             record_answer(answer, alone=len(finished) == 1)

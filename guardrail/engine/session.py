@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from guardrail.engine.flow import Engine
 
 
-CONTEXT_CHARS = 2_000
-"""Characters of context before a sentence: names and pronouns rarely reach back further,
-and it bounds the work for one sentence. One step of the stream is kept whole at least."""
-
-
 class CheckSession:
     """Judges one answer while it grows; made by ``Guardrail.session``.
 
@@ -162,7 +157,9 @@ class CheckSession:
     async def _judged(self, end: int) -> GuardedAnswer:
         """Judge the raw text up to ``end`` and cut the verdict to what is new in it."""
         last = self._cuts[-1]
-        begin = self._cuts[bisect_left(self._cuts, last - CONTEXT_CHARS)]
+        # Characters of context: names and pronouns rarely reach back further, and it bounds the
+        # work for one sentence. One step of the stream is kept whole at least.
+        begin = self._cuts[bisect_left(self._cuts, last - 2_000)]
         if begin == last and len(self._cuts) > 1:
             begin = self._cuts[-2]
         with stage("check", rows=1):

@@ -32,10 +32,7 @@ CORRECTED = "[corrected]"
 _MAX_NESTING = 4
 
 _BRACKETS = re.compile(r"\\[\\\[\]]|[\[\]\n]")
-_SEPARATORS = re.compile(r"\\[\\\[\],:;n]|[\[\]]|, |; ")
 _SEPARATOR = re.compile(r"([,;]) ")
-_ESCAPE = re.compile(r"\\([\\\[\],:;n])")
-_COLON = re.compile(r"\\.|: ")
 _IDENTIFIER = re.compile(r"[QPL]\d+$|[A-Za-z][A-Za-z0-9+.-]*:[^\s:,]\S*$")
 _NOT_AVAILABLE = frozenset({"NA", "N/A"})
 _INNER_MARKER = re.compile(r"(?<!\\)(?:\\\\)*\[(?:NA\]|[QPL]\d+[,\]])")
@@ -157,7 +154,7 @@ class _Piece:
     def __init__(self, text: str, separator: str) -> None:
         self.text = text
         self.separator = separator
-        colons = (match.start() for match in _COLON.finditer(text) if match.group() == ": ")
+        colons = (match.start() for match in re.finditer(r"\\.|: ", text) if match.group() == ": ")
         self.colon = next(colons, -1)
 
     def parts(self) -> tuple[str, _Piece]:
@@ -170,7 +167,7 @@ def _split(content: str) -> list[_Piece]:
     pieces = []
     position = depth = 0
     separator = ""
-    for token in _SEPARATORS.finditer(content):
+    for token in re.finditer(r"\\[\\\[\],:;n]|[\[\]]|, |; ", content):
         symbol = token.group()
         if symbol == "[":
             depth += 1
@@ -185,7 +182,8 @@ def _split(content: str) -> list[_Piece]:
 
 def _join(pieces: Sequence[_Piece]) -> str:
     joined = pieces[0].text + "".join(piece.separator + piece.text for piece in pieces[1:])
-    return _ESCAPE.sub(lambda match: "\n" if match[1] == "n" else match[1], joined).strip()
+    sign = r"\\([\\\[\],:;n])"  # an escaped one
+    return re.sub(sign, lambda match: "\n" if match[1] == "n" else match[1], joined).strip()
 
 
 class _Reader:

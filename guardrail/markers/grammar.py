@@ -193,19 +193,11 @@ def strip(text: str, known: KnownFacts | Iterable[Triple] | None = None) -> str:
 ONE = r"(?:\[\^?\d{1,3}(?:(?:, ?|[-–])\d{1,3}){0,9}\]|【\d{1,3}(?::\d{1,3})?†[^\s【】]{1,60}】)"
 """Numbers of sources in brackets, and the form of OpenAI's file search."""
 
-BRACKET = re.compile(r"\[[^\[\]]*\]")
-
 REFERENCES = re.compile(rf"(?m){ONE}(?: ?{ONE})*+(?=[^\S\n]*+(?:[.,;:!?)\]\"'’”*_]|$))")
 """References in a row at the end of a phrase."""
 
 OPENING = re.compile(rf"\s*+{ONE}(?: ?{ONE})*+(?=\s|$)")
 """The same before a sentence, or alone."""
-
-LAST_WORD = re.compile(r"([\w'’-]{1,40})[\"'’”)\]%°*_.,;!?]{0,9}\s?$")
-"""The word that references stand behind, with the signs that close it."""
-
-NEAR = 60
-"""Characters before references that are looked at."""
 
 
 def without_references(text: str, sources: int) -> str:
@@ -236,7 +228,7 @@ def source_numbers(text: str, sources: int) -> dict[int, tuple[int, ...]]:
         code = text.count("`", text.rfind("\n", 0, run.start()) + 1, run.start()) % 2
         if code or not (_names_sources(run[0], sources) and _ends_phrase(text, run.start())):
             continue
-        for one in BRACKET.finditer(text, run.start(), run.end()):
+        for one in re.compile(r"\[[^\[\]]*\]").finditer(text, run.start(), run.end()):
             numbers = [int(part) for part in re.findall(r"\d+", one[0])]
             first, last = numbers[0], numbers[-1]
             spanned = len(numbers) == 2 and re.search("[-–]", one[0]) and first < last
@@ -252,16 +244,12 @@ def _names_sources(references: str, sources: int) -> bool:
 
 def _ends_phrase(text: str, place: int) -> bool:
     """Whether the words before a place are whole without what follows it."""
-    last = LAST_WORD.search(text[max(0, place - NEAR) : place])
+    # The word that references stand behind, with the signs that close it
+    word = r"([\w'’-]{1,40})[\"'’”)\]%°*_.,;!?]{0,9}\s?$"
+    last = re.search(word, text[max(0, place - 60) : place])
     return last is not None and last[1].casefold() not in lexicon_set(
         "function_words", "stop_words"
     )
-
-
-MARKER_START = re.compile(r"\[([^\[\],]{1,200}), (?=[^\[\]:]{1,200}: )")
-"""What opens a marker: an entity, and a property before a colon."""
-
-IDENTIFIER = re.compile(r"[QPL]\d+")
 
 
 def without_ruins(text: str, entities: Set[str]) -> str:
@@ -272,9 +260,12 @@ def without_ruins(text: str, entities: Set[str]) -> str:
     """
     parts = []
     position = 0
-    for match in MARKER_START.finditer(text):
+    # What opens a marker: an entity, and a property before a colon
+    for match in re.finditer(r"\[([^\[\],]{1,200}), (?=[^\[\]:]{1,200}: )", text):
         entity = match.group(1)
-        if match.start() < position or not (entity in entities or IDENTIFIER.fullmatch(entity)):
+        if match.start() < position or not (
+            entity in entities or re.fullmatch(r"[QPL]\d+", entity)
+        ):
             continue
         depth = 0
         end = len(text)

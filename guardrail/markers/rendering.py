@@ -11,9 +11,6 @@ from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.types import AttributedAnswer, Citation, Sentence, Span, SpanKind
 from guardrail.markers.grammar import Marker, insert
 
-MARKS = re.compile(r"[`*_~]+")
-"""Marks of emphasis and code."""
-
 OUTSIDE = re.compile(
     r"(?:\w|[\u0300-\u036f]|[-'’/](?=\w))*"
     r"(?:[`*_~]+(?!\w)|\]\([^\s()]*\)|\](?![\[(]))*"
@@ -23,12 +20,6 @@ phrase and its marker. Marks before a word would open something."""
 
 UNCARRIED = frozenset({SpanKind.NA, SpanKind.CONTRADICTED})
 """Kinds of phrases that ``[NA]`` stands behind."""
-
-ENDINGS = ".!?…:;,|*_`~ \t"
-"""Signs at the end of a sentence that its last marker goes before."""
-
-COUNTED, NOUN = re.compile(r"(?:^|\b[a-z]+ )[\d.,]*\d$"), re.compile(r" ([a-z]{2,})\b")
-"""A number that is no part of a name, and what it may count: *42 rooms*."""
 
 DOTTED = re.compile(r"\b(?<!\b\w\.)(?:\w\.)++\w$")
 """An abbreviation without its last stop, which is not the sentence's alone: *a.m*, *U.S*."""
@@ -101,8 +92,9 @@ def _outside(sentence: Sentence, at: int) -> int:
         # A sentence's own end is no part of a name.
         name = _rest_of_name().match(sentence.text, place, _stop(sentence.text))
         place = place if name is None else name.end()
-    elif COUNTED.search(sentence.text[:place]):
-        noun = NOUN.match(sentence.text, place)
+    elif re.search(r"(?:^|\b[a-z]+ )[\d.,]*\d$", sentence.text[:place]):
+        # The number is no part of a name; it may count something: *42 rooms*.
+        noun = re.compile(r" ([a-z]{2,})\b").match(sentence.text, place)
         if noun is not None and noun[1] not in lexicon_set("function_words", "stop_words"):
             place = noun.end()
     place += _abbreviated(sentence.text, place)
@@ -112,7 +104,7 @@ def _outside(sentence: Sentence, at: int) -> int:
 
 def _stop(text: str) -> int:
     """Where a sentence's last marker goes: before its closing signs, behind an abbreviation."""
-    words = len(text.rstrip(ENDINGS))
+    words = len(text.rstrip(".!?…:;,|*_`~ \t"))
     return words + _abbreviated(text, words)
 
 
@@ -137,7 +129,7 @@ def _place(citation: Citation, sentence: Sentence, stop: int) -> int:
 def _one_claim(sentence: Sentence, span: Span, following: Span) -> bool:
     between = sentence.text[span.end - sentence.start : following.start - sentence.start]
     return following.kind in UNCARRIED and lexicon_set("function_words", "within_claim").issuperset(
-        MARKS.sub("", between).casefold().split()
+        re.sub("[`*_~]", "", between).casefold().split()  # without emphasis and code
     )
 
 

@@ -16,14 +16,6 @@ from guardrail.models.base import LanguageModel, Message, Prompt, SampleRequest,
 
 __all__ = ["Wrong", "rewritten"]
 
-INSTRUCTION = (
-    "A sentence of an answer conflicts with a fact. Rewrite the sentence so that it agrees with "
-    "the fact. Change nothing else, add nothing, and answer with the sentence alone, on one line."
-)
-
-
-QUOTED = re.compile(r'["“](?P<inner>[^"“”]*)["”]')
-
 
 class Wrong(NamedTuple):
     """A sentence that conflicts with facts.
@@ -75,12 +67,17 @@ async def _one(model: LanguageModel, wrong: Wrong, seconds: float) -> str | None
     facts = "\n".join(f"Fact: {' '.join(fact.split())}" for fact in wrong.facts)
     question = f"Question: {' '.join(wrong.question.split())}\n" if wrong.question.strip() else ""
     task = f"{question}{facts}\nSentence: {' '.join(wrong.text.split())}"
+    instruction = (
+        "A sentence of an answer conflicts with a fact. Rewrite the sentence so that it agrees "
+        "with the fact. Change nothing else, add nothing, and answer with the sentence alone, on "
+        "one line."
+    )
     prompt = Prompt(
         messages=(
-            Message(role="system", content=INSTRUCTION),
+            Message(role="system", content=instruction),
             Message(role="user", content=task),
         ),
-        text=f"{INSTRUCTION}\n\n{task}\nRewritten:",
+        text=f"{instruction}\n\n{task}\nRewritten:",
     )
     bound = None if math.isinf(seconds) else seconds
     async with asyncio.timeout(bound):
@@ -92,8 +89,9 @@ async def _one(model: LanguageModel, wrong: Wrong, seconds: float) -> str | None
     if not lines or (samples[0].finish_reason == "length"):
         return None
     text = strip(lines[0]).strip()
-    quoted = QUOTED.fullmatch(text)
-    text = quoted["inner"].strip() if quoted and not QUOTED.fullmatch(wrong.text) else text
+    quotation = re.compile(r'["“](?P<inner>[^"“”]*)["”]')
+    quoted = quotation.fullmatch(text)
+    text = quoted["inner"].strip() if quoted and not quotation.fullmatch(wrong.text) else text
     if not text or len(text) > 2 * len(wrong.text) + 120:
         return None
     return text
