@@ -33,17 +33,6 @@ GUARANTEES = {
 }  # fmt: skip
 """Kinds of trials by the guarantee that they test."""
 
-UNRELATED = Passage(
-    "The harbour museum shows model ships. Its garden has old anchors. Visitors like the buoys.",
-    title="Harbour museum",
-)
-"""A document that has nothing to do with any other."""
-
-CODES = frozenset(item["code"] for item in lexicon("currencies")["currencies"])
-
-TOGETHER = 20
-"""Requests that are checked together."""
-
 
 class Trial(NamedTuple):
     """A request, and what must hold of its verdict.
@@ -89,13 +78,18 @@ def trials_of(
     rng = random.Random(seed)
     usable = [item for item in requests if item.evidence]
     chosen = rng.sample(usable, min(most, len(usable)))
+    unrelated = Passage(  # to any other document
+        "The harbour museum shows model ships. Its garden has old anchors. Visitors like the "
+        "buoys.",
+        title="Harbour museum",
+    )
     for item in chosen:
         evidence = [*(item.evidence or ())]
         mixed = rng.sample(evidence, len(evidence))
         yield Trial("shuffle", _with(item, mixed), item)
         yield Trial("duplicate", _with(item, evidence + mixed[: len(mixed) // 2 + 1]), item)
         yield Trial("split", _with(item, [*_split(evidence)]), item)
-        yield Trial("unrelated", _with(item, [*evidence, UNRELATED]), item)
+        yield Trial("unrelated", _with(item, [*evidence, unrelated]), item)
     for make in (_copied, _stated):
         found: dict[str, list[Trial]] = {}
         for item in usable:
@@ -116,8 +110,8 @@ def measured(guard: Guardrail, trials: Sequence[Trial], *, most: int = 20) -> di
     whole = list({id(t.same_as): t.same_as for t in trials if t.same_as is not None}.values())
     asked = [*whole, *(trial.request for trial in trials)]
     answers: list[GuardedAnswer] = []
-    for first in range(0, len(asked), TOGETHER):
-        answers += guard.check_batch(asked[first : first + TOGETHER], policy="annotate")
+    for first in range(0, len(asked), 20):  # twenty are checked together
+        answers += guard.check_batch(asked[first : first + 20], policy="annotate")
     before = {id(item): answer for item, answer in zip(whole, answers, strict=False)}
     counts: dict[str, Tally] = {}
     for trial, answer in zip(trials, answers[len(whole) :], strict=True):
@@ -250,7 +244,8 @@ def _sentence(fact: Triple, value: str | None = None) -> str:
     text = fact.value if value is None else value
     words = property_words(fact.property).split()
     unit = words[-1] if len(words) > len(property_name(fact.property).split()) else ""
-    unit = unit.upper() if unit.upper() in CODES else unit
+    codes = {item["code"] for item in lexicon("currencies")["currencies"]}
+    unit = unit.upper() if unit.upper() in codes else unit
     unit = f" {unit}" if unit and text[-1:].isdigit() else ""
     return f"The {property_name(fact.property)} of {fact.subject} is {text}{unit}."
 

@@ -19,21 +19,6 @@ from guardrail.lines import CheckRow, EvidenceRow, first_problem
 
 __all__ = ["EvalRow", "LabelledRow", "read_labelled"]
 
-LABELS: Mapping[str, Verdict] = {
-    **dict.fromkeys(("supported", "1", *lexicon("function_words")["yes"]), Verdict.SUPPORTED),
-    **dict.fromkeys(("unsupported", "0", *lexicon("function_words")["no"]), Verdict.UNSUPPORTED),
-    "contradicted": Verdict.CONTRADICTED,
-    "no_claim": Verdict.NO_CLAIM,
-}
-"""How a label may be written: a verdict, or yes and no as tables write them."""
-COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "question": ("question",),
-    "answer": ("answer", "sentence"),
-    "evidence": ("evidence", "passages"),
-    "expected": ("label", "expected"),
-}
-"""Columns of a table of labelled answers, with all their names."""
-
 
 class EvalRow(CheckRow):
     """An answer of a chatbot, its evidence, and the expected verdict.
@@ -56,9 +41,17 @@ class EvalRow(CheckRow):
     def _known(cls, value: object) -> object:
         if not isinstance(value, str | bool | int):
             return value
-        found = LABELS.get(str(value).strip().lower())
+        # A verdict, or yes and no as tables write them
+        words = lexicon("function_words")
+        labels = {
+            **dict.fromkeys(("supported", "1", *words["yes"]), Verdict.SUPPORTED),
+            **dict.fromkeys(("unsupported", "0", *words["no"]), Verdict.UNSUPPORTED),
+            "contradicted": Verdict.CONTRADICTED,
+            "no_claim": Verdict.NO_CLAIM,
+        }
+        found = labels.get(str(value).strip().lower())
         if found is None:
-            raise ValueError(f"there is no {in_short(value)}; known: {', '.join(LABELS)}")
+            raise ValueError(f"there is no {in_short(value)}; known: {', '.join(labels)}")
         return found
 
 
@@ -113,7 +106,13 @@ def _labelled(
 ) -> LabelledRow:
     named = {name.strip().lower(): cell for name, cell in cells.items() if name}
     fields: dict[str, object] = {}
-    for field, names in COLUMNS.items():
+    columns = {
+        "question": ("question",),
+        "answer": ("answer", "sentence"),
+        "evidence": ("evidence", "passages"),
+        "expected": ("label", "expected"),
+    }
+    for field, names in columns.items():
         if found := [named[name] for name in names if name in named]:
             fields[field] = found[0].strip() if isinstance(found[0], str) else found[0]
             if field in ("answer", "expected") and fields[field] in (None, ""):

@@ -36,8 +36,6 @@ __all__ = [
     "write_junit",
 ]
 
-SUITE = "guardrail eval"
-
 
 class EvalResult(Value):
     """The result of a row, as a run stores it for the next.
@@ -234,12 +232,13 @@ def write_junit(path: Path, results: Sequence[EvalResult]) -> None:
     failed = sum(not row.passed for row in results) - errors
     counts = {"tests": len(results), "failures": failed, "errors": errors}
     whole = ElementTree.Element("testsuites")
+    title = "guardrail eval"
     suite = ElementTree.SubElement(
-        whole, "testsuite", {"name": SUITE} | {name: str(count) for name, count in counts.items()}
+        whole, "testsuite", {"name": title} | {name: str(count) for name, count in counts.items()}
     )
     for place, row in enumerate(results, start=1):
         name = str(row.id) if row.id is not None else row.question or f"row {place}"
-        case = ElementTree.SubElement(suite, "testcase", classname=SUITE, name=_valid_xml(name))
+        case = ElementTree.SubElement(suite, "testcase", classname=title, name=_valid_xml(name))
         if row.error is not None:
             ElementTree.SubElement(case, "error", message=_valid_xml(row.error))
         elif not row.passed:

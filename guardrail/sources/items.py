@@ -42,9 +42,7 @@ ShortPassages = Annotated[
 
 Item = TypeVar("Item", Triple, Passage)
 PASSAGE_KEYS = ("text", "id", "title", "url")
-ITEM_KEYS = (*PASSAGE_KEYS, "triple", "table", "file")
 ID_KEYS = ("subject_id", "property_id", "value_id", "row")
-TRIPLE_KEYS = ("subject", "entity", "property", "value", *ID_KEYS)
 
 
 def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ...]:
@@ -275,9 +273,9 @@ def _plain(item: object) -> tuple[Evidence, ...] | None:
 
 def _object(item: Mapping[str, object], where: str) -> tuple[Evidence, ...]:
     if "property" in item and "text" not in item:
-        _known_keys(item, TRIPLE_KEYS, where)
+        _known_keys(item, ("subject", "entity", "property", "value", *ID_KEYS), where)
         return (_cited(item, where),)
-    _known_keys(item, ITEM_KEYS, where)
+    _known_keys(item, (*PASSAGE_KEYS, "triple", "table", "file"), where)
     item = {key: value for key, value in item.items() if value is not None}  # as Parquet has them
     for key, read in (("table", _table), ("file", _file)):
         if key in item:

@@ -41,12 +41,7 @@ _NUMBER: Final = re.compile(
     rf"(?P<figures>\d+(?:[.,'’{_SPACE}]\d+)*)(?P<power>[eE][+-]?\d{{1,2}})?"
     rf"(?P<behind>[{_SPACE}]?[^\d().,+\-−]{{0,12}})(?P<close>\))?"
 )
-_COMMA: Final = re.compile(rf"(?:\d+|\d{{1,3}}(?:[.'’{_SPACE}]\d{{3}})+),\d+")
-"""Numbers that may have a decimal comma."""
-_THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
 _SPACED: Final = re.compile(rf"[1-9]\d{{0,2}}(?:[{_SPACE}'’]\d{{3}})+(?:[.,]\d+)?")
-_LONG: Final = 9
-"""Digits of a number that may be a telephone or account number, even in groups of three."""
 
 
 @runtime_checkable
@@ -369,10 +364,14 @@ def in_one_notation(cells: Sequence[str]) -> list[str]:
     if not found or len(found) < len(cells):
         return list(cells)
     figures = [number["figures"] for number in found]
-    comma = any(_COMMA.fullmatch(item) and not _THOUSANDS.fullmatch(item) for item in figures)
-    comma = comma and all("," not in item or _COMMA.fullmatch(item) for item in figures)
+    # Numbers that may have a decimal comma
+    decimal = re.compile(rf"(?:\d+|\d{{1,3}}(?:[.'’{_SPACE}]\d{{3}})+),\d+")
+    thousands = re.compile(r"\d{1,3}(?:,\d{3})+")
+    comma = any(decimal.fullmatch(item) and not thousands.fullmatch(item) for item in figures)
+    comma = comma and all("," not in item or decimal.fullmatch(item) for item in figures)
     comma = comma and not any(re.search(r"\.\d{1,2}$|\.\d{4,}$", item) for item in figures)
-    spaced = not all(sum(map(str.isdigit, item)) >= _LONG for item in figures)
+    # Nine digits may be a telephone or account number, even in groups of three.
+    spaced = not all(sum(map(str.isdigit, item)) >= 9 for item in figures)
     negative = not all(number["open"] for number in found)
     shares = any("%" in number["behind"] for number in found)
     return [

@@ -32,14 +32,6 @@ from judges.settings import Calibration, SecondJudgeSettings, Spending, fit
 
 __all__ = ["Quality", "SecondTuning", "tune_second"]
 
-LABELS = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
-RESAMPLES = 2_000
-"""Bootstrap samples of the groups of rows."""
-PATIENCE_S = 86_400.0
-"""Seconds to wait for the model, which is measured here; each call has its own limit."""
-CONFIDENCE = 0.9
-"""Share of the samples in which the second opinion must gain."""
-
 
 class Quality(Value):
     """How well right and wrong rows are distinguished.
@@ -117,7 +109,8 @@ def tune_second(
         raise ConfigError("a second judge comes after a first: judge must not be 'none'")
     bounds = bounds or SecondJudgeSettings(judge=second.name)
     first = RememberedGrounding(parts.grounding)
-    unbounded = bounds.model_copy(update={"timeout_s": PATIENCE_S, "per_answer": Spending()})
+    # A day: the model is measured here, and each call has its own limit.
+    unbounded = bounds.model_copy(update={"timeout_s": 86_400.0, "per_answer": Spending()})
     opinions = SecondOpinions(SecondJudge(second, second.name), unbounded)
     both = parts.grounder_of(first, opinions)
     alone = judged(parts.grounder_of(first), rows, thresholds)
@@ -132,9 +125,10 @@ def tune_second(
         raise JudgeError(f"{second.name} answered on no row: {next(reasons, 'for no reason')}")
 
     def fitted(places: Sequence[int]) -> Calibration:
+        labels = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
         used = [place for place in places if place in known]
         return fit(
-            [known[place] for place in used], [LABELS.index(rows[place].label) for place in used]
+            [known[place] for place in used], [labels.index(rows[place].label) for place in used]
         )
 
     folds = folds_of([row.group for row in rows])
@@ -209,9 +203,10 @@ def _lower_bound(rows: Sequence[LabelledRow], gains: NDArray[np.float64]) -> flo
     names, group = np.unique([row.group for row in rows], return_inverse=True)
     right = np.array([row.label is Verdict.SUPPORTED for row in rows])
     rng = np.random.default_rng(1)
-    times = rng.multinomial(len(names), [1 / len(names)] * len(names), RESAMPLES)
-    total = np.zeros(RESAMPLES)
+    samples = 2_000
+    times = rng.multinomial(len(names), [1 / len(names)] * len(names), samples)
+    total = np.zeros(samples)
     for kind in (right, ~right):
         gained = times @ np.bincount(group, gains * kind, len(names))
         total += 0.5 * gained / np.maximum(1, times @ np.bincount(group, kind, len(names)))
-    return float(np.sort(total)[round((1.0 - CONFIDENCE) * RESAMPLES)])
+    return float(np.sort(total)[round(0.1 * samples)])

@@ -52,19 +52,8 @@ T = TypeVar("T")
 
 LEAST_LABELS = 10
 """Minimum number of right rows, and of wrong rows, to learn a threshold from."""
-TOGETHER = 32
-"""Rows per call of the judge."""
 FOLDS = 5
 """Folds of the cross-validation."""
-NEARLY = 0.01
-"""A smaller difference of balanced accuracy is chance: among thresholds this close to the best, the
-one nearest to the current threshold is chosen."""
-FEEDBACK = """SELECT CASE :score WHEN 'overall' THEN overall ELSE
-        (SELECT json_extract(value, '$.value') FROM json_each(payload, '$.answer.scorecard.scores')
-        WHERE key = :score) END AS score, max(thumb < 0 OR coalesce(correction, '') != ''), id
-    FROM responses JOIN feedback ON record_id = id
-    WHERE thumb != 0 OR coalesce(correction, '') != '' GROUP BY id HAVING score IS NOT NULL"""
-"""Score of each answer with feedback, whether a reader found it wrong, and its id."""
 
 
 class Scored(NamedTuple):
@@ -157,7 +146,17 @@ def tune_feedback(log: SQLiteLog, *, score: str = "overall", false_pass: float =
         RecordError: The log cannot be read.
     """
     with log.reading() as db:
-        found = db.execute(FEEDBACK, {"score": score}).fetchall()
+        # Score of each answer with feedback, whether a reader found it wrong, and its id
+        found = db.execute(
+            """SELECT CASE :score WHEN 'overall' THEN overall ELSE
+                (SELECT json_extract(value, '$.value')
+                    FROM json_each(payload, '$.answer.scorecard.scores') WHERE key = :score)
+                END AS score, max(thumb < 0 OR coalesce(correction, '') != ''), id
+            FROM responses JOIN feedback ON record_id = id
+            WHERE thumb != 0 OR coalesce(correction, '') != ''
+            GROUP BY id HAVING score IS NOT NULL""",
+            {"score": score},
+        ).fetchall()
     rows = [Scored(value, not wrong, name) for value, wrong, name in found]
     return tune_scored(rows, score=score, false_pass=false_pass)
 
@@ -286,8 +285,8 @@ def judged(
         JudgeError: The judge failed.
     """
     answers: list[AttributedAnswer] = []
-    for first in range(0, len(rows), TOGETHER):
-        requests = [_request(row, thresholds) for row in rows[first : first + TOGETHER]]
+    for first in range(0, len(rows), 32):
+        requests = [_request(row, thresholds) for row in rows[first : first + 32]]
         found, _, problems = grounder.ground(requests)
         if problems:
             raise JudgeError(problems[0].message)
@@ -367,8 +366,12 @@ def _chosen(
 
 
 def _best(worth: dict[T, float]) -> list[T]:
-    """The keys whose worth (twice the balanced accuracy less one) is nearly the highest."""
-    return [key for key, value in worth.items() if value >= max(worth.values()) - 2.0 * NEARLY]
+    """The keys whose worth (twice the balanced accuracy less one) is nearly the highest.
+
+    A difference of balanced accuracy below 0.01 is chance: among thresholds this close to the best,
+    the one nearest to the current threshold is chosen.
+    """
+    return [key for key, value in worth.items() if value >= max(worth.values()) - 2.0 * 0.01]
 
 
 def _learned(
