@@ -261,8 +261,8 @@ def _at(first: Row, second: Row, size: int) -> float:
     """The value at a size, on the power law through two rows; no less than the second's.
 
     What falls between two sizes falls by chance, or since a bound was passed: of a node at which
-    more than 200 facts point fewer are read, and above ``kg.names.MAX_NAMES`` names
-    their parts are not indexed. Neither goes on falling.
+    more than 200 facts point fewer are read, and above 300,000 names their parts are not indexed.
+    Neither goes on falling.
     """
     slope = math.log(second.median / first.median) / math.log(second.size / first.size)
     return float(second.median * (size / second.size) ** max(0.0, slope))

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 from threading import Lock
-from typing import Final
 
 from pyoxigraph import Literal, NamedNode
 
@@ -22,9 +21,6 @@ from kg.store import OxigraphGraph, graph_read
 from kg.terms import holds_surrogates, is_blank
 
 __all__ = ["NameParts", "without_middle"]
-
-MAX_NAMES: Final = 300_000
-"""Largest graph, in names, whose first and last words are indexed; about 100 bytes each."""
 
 
 class NameParts:
@@ -105,10 +101,13 @@ class NameParts:
         return list(ids)
 
     def _index(self) -> dict[str, list[str]]:
-        """Ids by the first and last word of their names; empty for a graph too large."""
+        """Ids by the first and last word of their names, about 100 bytes each.
+
+        Empty for a graph of more than 300,000 names.
+        """
         with self._lock:
             if self._edges is None:
-                profile, small = self._graph.profile, len(self._graph.labels) <= MAX_NAMES
+                profile, small = self._graph.profile, len(self._graph.labels) <= 300_000
                 edges: dict[str, list[str]] = defaultdict(list)
                 for iri, name in names_in(self._graph.store, profile) if small else ():
                     words = fold(name).split()

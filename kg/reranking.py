@@ -22,7 +22,6 @@ from kg.relations import genders
 __all__ = ["TextIndex", "rerank"]
 
 _WORDS: Final = re.compile(r"\w+")
-_STEM: Final = 5
 
 
 class TextIndex:
@@ -34,7 +33,7 @@ class TextIndex:
     def __init__(self, text: str) -> None:
         words = _WORDS.findall(fold(text))[:20_000]
         self.words = frozenset(words)
-        self._stems = frozenset(word[:_STEM] for word in words if len(word) >= _STEM)
+        self._stems = frozenset(word[:5] for word in words if len(word) >= 5)
         self._grams = frozenset(
             " ".join(words[first : first + length])
             for length in range(1, 9)
@@ -46,10 +45,10 @@ class TextIndex:
         return bool(words) and " ".join(words) in self._grams
 
     def share(self, words: Sequence[str]) -> float:
-        """Share of the words that the text contains, compared by their first letters, in [0, 1]."""
+        """Share of the words that the text contains, by their first five letters, in [0, 1]."""
         if not words:
             return 0.0
-        hits = sum(word in self.words or word[:_STEM] in self._stems for word in words)
+        hits = sum(word in self.words or word[:5] in self._stems for word in words)
         return hits / len(words)
 
 

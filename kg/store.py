@@ -40,8 +40,6 @@ __all__ = ["VOCABULARIES", "OxigraphGraph", "graph_read", "read_solutions", "sna
 
 SNAPSHOT = "snapshot"
 """File next to the store that names its state."""
-_READ = 10_000
-"""Facts of one node that are read."""
 VOCABULARIES: Final = {
     "http://www.wikidata.org/prop/direct/": "wikidata",
     "http://dbpedia.org/ontology/": "dbpedia",
@@ -309,15 +307,16 @@ class OxigraphGraph(GraphReader):
     def _around(self, iri: str, most: int) -> Facts:
         node, statements = NamedNode(iri), self.profile.statements
         claims = () if statements is None else (f"{statements.claim}P",)
+        read = 10_000  # facts of the node
         outgoing = [
             row
-            for quad in islice(self._quads(node, None, None), _READ)
+            for quad in islice(self._quads(node, None, None), read)
             if self._is_fact(name := quad.predicate.value) or name.startswith(claims)
             for row in self._rows(iri, name, _term(quad.object))
         ]
         incoming = (
             Row(subject.value, quad.predicate.value, iri)
-            for quad in islice(self._quads(None, None, node), _READ)
+            for quad in islice(self._quads(None, None, node), read)
             if (subject := _term(quad.subject)).kind == "iri"
             and self._is_fact(quad.predicate.value)
         )

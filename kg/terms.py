@@ -23,18 +23,6 @@ _CONTROLS: Final = r"\x00-\x1f\x7f"
 _SURROGATES: Final = r"\ud800-\udfff"
 # RFC 3987 as SPARQL's IRIREF grammar states it: none of these characters, no white space.
 _IRI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:[^{_CONTROLS}{_SURROGATES}\x80-\x9f <>\"{{}}|^`\\]*")
-_ESCAPES = {
-    "\\": "\\\\",
-    '"': '\\"',
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\b": "\\b",
-    "\f": "\\f",
-}
-_BLANK: Final = ("urn:blank:", "/.well-known/genid/")
-"""IRIs that represent blank nodes: those of earlier loads, and those of RDF 1.1 Concepts, section
-3.5, which Wikidata uses for unknown values."""
 _NUMBERS = frozenset(
     XSD + name
     for name in (
@@ -52,11 +40,20 @@ def quote_literal(text: str, language: str = "") -> str:
         text: Any text; lone surrogates, which no server can receive, become U+FFFD.
         language: Language tag; empty for none.
     """
+    escapes = {
+        "\\": "\\\\",
+        '"': '\\"',
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+        "\b": "\\b",
+        "\f": "\\f",
+    }
     # A server may resolve \uXXXX before it reads the string, without counting the backslashes in
     # front; so no u may follow an escaped backslash unescaped.
     escaped = re.sub(
         rf'[\\"{_CONTROLS}]|(?<=\\)[uU]',
-        lambda found: _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04X}",
+        lambda found: escapes.get(found[0]) or f"\\u{ord(found[0]):04X}",
         readable(text),
     )
     if language and not re.fullmatch(r"[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*", language):
@@ -108,8 +105,12 @@ def writable(text: str) -> bool:
 
 
 def is_blank(iri: str) -> bool:
-    """True if an IRI represents a blank node."""
-    return iri.startswith(_BLANK[0]) or _BLANK[1] in iri
+    """True if an IRI represents a blank node.
+
+    These are blank nodes of earlier loads, and those of RDF 1.1 Concepts, section 3.5, which
+    Wikidata uses for unknown values.
+    """
+    return iri.startswith("urn:blank:") or "/.well-known/genid/" in iri
 
 
 def render_literal(value: str, datatype: str | None = None) -> str:
