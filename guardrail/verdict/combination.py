@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.core.text.names import find_names
 from guardrail.core.text.values import Agreement, compare
 from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import Effect, Finding, Verdict, Weight
 from guardrail.core.types.judging import Weighed, Weighing, features_of
-from guardrail.verdict.checks.base import applies
+from guardrail.verdict.checks.base import applies, named_share
 from guardrail.verdict.checks.names import opens_unknown
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def _most_conflicting(claim: Claim, evidence: Premises, findings: Sequence[Findi
         and applies(claim, statement)
         and not statement.is_missing
         and number not in carried
-        and (not statement.is_typed or _clashes(claim, statement))
+        and (_clashes(claim, statement) if statement.is_typed else _may_clash(claim, statement))
     }
     if evidence.grounding and not evidence.grounding.statements:
         order = [evidence.selection.places[place] for place in evidence.selection.priority]
@@ -233,6 +234,16 @@ def _most_conflicting(claim: Claim, evidence: Premises, findings: Sequence[Findi
     best = max(scores, key=scores.__getitem__, default=None)
     least = CITED if only else 0.0
     return best if best is not None and scores[best] > least else None
+
+
+def _may_clash(claim: Claim, statement: Statement) -> bool:
+    """True unless a fact gives a name, and the sentence neither a name nor the fact's property."""
+    fact = statement.fact
+    if fact is None or find_names(fact.value) != [(0, len(fact.value))]:
+        return True
+    own = content_stems(f"{fact.subject} {' '.join(statement.names)}")
+    others = (content_stems(claim.text[start:end]) - own for start, end in claim.names)
+    return any(others) or named_share(claim, fact.property) > 0.0
 
 
 def _clashes(claim: Claim, statement: Statement) -> bool:

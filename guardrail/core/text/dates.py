@@ -111,6 +111,7 @@ def calendar_words() -> frozenset[str]:
 def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
     calendar = lexicon("calendar")
     months = "|".join(f"{month}|{month[:3]}\\.?" for month in calendar["months"]) + "|sept\\.?"
+    months = rf"(?!(?-i:may|march)\b(?! \d))(?:{months})"  # under 18 may enter
     seasons = "|".join(calendar["seasons"])
     part = rf"(?:\b(?P<part>{'|'.join(calendar['parts'])})[\s-]+)?"
     iso = (

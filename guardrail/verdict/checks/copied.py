@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -219,15 +220,31 @@ def _agree(mine: _Unit, held: _Unit) -> Agreement:
 
 
 def _units(text: str, tokens: Sequence[Token], values: Sequence[TypedValue]) -> list[_Unit]:
-    """The words and values of a sentence in order, without articles and forms of *do*."""
+    """The words and values of a sentence in order, without articles and forms of *do*.
+
+    The words of a bound, such as *at least* before a number, belong to its value.
+    """
     light = lexicon_set("grammar", "dummies")
     units = [_Unit("", value.start, value.end, value) for value in values]
     spans = [(value.start, value.end) for value in values]
+    starts, bounds = {value.start for value in values}, _words_of_bounds()
+    for token in reversed(tokens):
+        follows = text[token.end : token.end + 1].isspace() and token.end + 1 in starts
+        if follows and token.folded in bounds:
+            spans.append((token.start, token.end))
+            starts.add(token.start)
     for token in outside(tokens, spans):
         units += [
             _Unit(word, token.start, token.end) for word in _words(token) if word not in light
         ]
     return sorted(units, key=lambda unit: (unit.start, unit.end))
+
+
+@cache
+def _words_of_bounds() -> frozenset[str]:
+    numbers = lexicon("numbers")
+    kinds = ("above", "below", "at_least", "at_most")
+    return frozenset(word for kind in kinds for phrase in numbers[kind] for word in phrase.split())
 
 
 def _words(token: Token) -> Iterator[str]:

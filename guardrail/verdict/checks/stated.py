@@ -24,6 +24,8 @@ from guardrail.core.text.words import (
     outside,
     plain,
     property_words,
+    stem,
+    tokenise,
 )
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import NAMED, Context, applies, finding, named_share
@@ -71,10 +73,21 @@ class Stated:
                 ),
             )
 
+        if reading.is_ambiguous():
+            return ()
+        if turned := next((item for item in facts if reading.is_turned(item)), None):
+            because = f"the other way round than {turned.statement.text}"
+            return found(Effect.MISSING, turned.span, because)
         timely = [item for item in facts if applies(claim, item.statement)]
         if not timely:
             because = f"at another time: {facts[0].statement.text}"
             return found(Effect.MISSING, facts[0].span, because)
+        if reading.denied and not reading.denies_a_fact and reading.has_texts:
+            return ()
+        if reading.denies_a_fact:
+            because = f"denies {timely[0].statement.text}"
+            whole = (0, len(claim.text))
+            return found(Effect.CONTRADICTS, whole, because, *timely) if timely[0].agrees else ()
         if fact := next((item for item in timely if not item.agrees), None):
             span = fact.span if fact.statement.yes is None else (0, len(claim.text))
             because = f"{claim.text[slice(*fact.span)]} differs from {fact.statement.text}"
@@ -100,7 +113,8 @@ class _Reading:
     def __init__(self, claim: Claim, evidence: Premises) -> None:
         self.claim, self.evidence = claim, evidence
         self.tokens, self.about = claim.tokens, evidence.indexed.facts_of(evidence.subjects)
-        self.named_at = [*self._subject_spans()]
+        self.spans = {subject: [*self._spans_of(subject)] for subject in evidence.subjects}
+        self.named_at = [span for spans in self.spans.values() for span in spans]
         self.values = outside(claim.values, self.named_at)
         self.words = outside(self.tokens, self.named_at)
         self.stems = frozenset(token.stem for token in self.words)
@@ -125,7 +139,78 @@ class _Reading:
             for subject in self.evidence.subjects
             if label_in(self.claim.plain, self.tokens, subject)
         }
+        named -= {item.statement.value_text for item in self.facts}
         return len(named) > 1 or (self.denied and (split or several or "," in self.claim.plain))
+
+    @property
+    def denies_a_fact(self) -> bool:
+        """True if a sentence denies its only fact, which is no yes or no, nor a denial itself."""
+        if not self.denied or len(self.facts) != 1:
+            return False
+        statement, denials = self.facts[0].statement, lexicon_set("function_words", "negations")
+        if statement.yes is not None or statement.value_text in TRUTHS:
+            return False
+        held = tokenise(plain(statement.text))
+        said = outside(self.words, [self.facts[0].span])
+        return denials.isdisjoint(token.folded for token in held) and any(
+            token.folded in denials for token in said
+        )
+
+    @property
+    def has_texts(self) -> bool:
+        """True if a fact gives a text, which may hold the word that seems to deny."""
+        return any(
+            not item.statement.is_typed and item.statement.yes is None for item in self.facts
+        )
+
+    def is_ambiguous(self) -> bool:
+        """True if a pronoun may mean several subjects, and a fact holds for some of them alone."""
+        if len(self.evidence.subjects) < 2 or self.named_at:
+            return False
+        return any(
+            item.fact is not None
+            and item.fact.property == fact.statement.fact.property
+            and item.subject != fact.statement.subject
+            and item.value_text != fact.statement.value_text
+            for fact in self.facts
+            if fact.statement.fact is not None
+            for _, item in self.about
+        )
+
+    def is_turned(self, item: _Fact) -> bool:
+        """True if a relation's value stands where its subject belongs: *Globex is part of Acme*.
+
+        Its subject never stands behind *part of*, and its value is not the one whose *manager*
+        something is.
+        """
+        fact = item.statement.fact
+        if (
+            fact is None
+            or not item.agrees
+            or item.statement.is_typed
+            or item.statement.yes is not None
+        ):
+            return False
+        words = property_words(fact.property).casefold().split()
+        if not words or " ".join(words) in lexicon_set("properties", "symmetric"):
+            return False
+        joins, tokens = lexicon_set("function_words", "within_claim"), self.tokens
+        articles, be = lexicon_set("function_words", "articles"), lexicon_set("grammar", "be")
+
+        def before(place: int) -> list[str]:
+            ahead = [t.folded for t in tokens if t.end <= place]
+            return ahead[:-1] if ahead and ahead[-1] in articles else ahead
+
+        if words[-1] in joins:
+            spans = self.spans.get(item.statement.subject, ())
+            return len(words) > 1 and any(before(a)[-2:] == words[-2:] for a, _ in spans)
+        (start, end), noun = item.span, stem(words[-1])
+        behind = [token.stem for token in tokens if token.start >= end][:3]
+        if self.claim.plain.startswith(("'s ", "’s "), end) and noun in behind:
+            return True
+        *ahead, article, name, of = ["", "", "", *before(start)]
+        role = of == "of" and stem(name) == noun and article in articles
+        return role and (not any(ahead) or ahead[-1] in be)
 
     def left_over(self) -> bool:
         """True if the sentence says more than the facts: a word, value, condition or denial."""
@@ -154,6 +239,8 @@ class _Reading:
         for token in outside(self.words, covered):
             if token.stem in known or _is_verb_of(token.stem, known):
                 continue
+            if self.denies_a_fact and token.folded in denials:
+                continue
             if truth and (
                 token.folded in denials or token.folded in lexicon_set("function_words", "yes")
             ):
@@ -162,17 +249,14 @@ class _Reading:
                 return True
         return bool(outside(self.values, covered))
 
-    def _subject_spans(self) -> Iterator[Span]:
-        for subject in self.evidence.subjects:
-            if (start := self.claim.plain.find(subject)) >= 0:
-                yield start, start + len(subject)
-            names = {n for _, s in self.about if s.subject == subject for n in s.names}
-            spans = [
-                s
-                for name in (subject, *names)
-                for s in label_in(self.claim.plain, self.tokens, name)
-            ]
-            yield from spans or part_of_name_in(self.tokens, subject)
+    def _spans_of(self, subject: str) -> Iterator[Span]:
+        if (start := self.claim.plain.find(subject)) >= 0:
+            yield start, start + len(subject)
+        names = {n for _, s in self.about if s.subject == subject for n in s.names}
+        spans = [
+            s for name in (subject, *names) for s in label_in(self.claim.plain, self.tokens, name)
+        ]
+        yield from spans or part_of_name_in(self.tokens, subject)
 
     @cached_property
     def _is_fragment(self) -> bool:
@@ -247,7 +331,7 @@ class _Reading:
         copula = lexicon_set("grammar", "be")
         for number, statement in self.about:
             fact = statement.fact
-            if fact is None or statement.is_typed or statement.yes is not None or self.denied:
+            if fact is None or statement.is_typed or statement.yes is not None:
                 continue
             spans = self._standing(statement)
             if not spans:
@@ -282,7 +366,10 @@ class _Reading:
             found = statement.stands_in(self.claim.plain, self.tokens, self.values)
         else:
             found = label_in(self.claim.plain, self.tokens, timeless(statement.value_text).strip())
-        return [span for span in found if not meets(span, self.named_at)]
+        others = [
+            s for name, spans in self.spans.items() if name != statement.value_text for s in spans
+        ]
+        return [span for span in found if not meets(span, others)]
 
     def _yes_or_no(self) -> Iterator[_Fact]:
         """The facts whose value is yes or no, and whose property the sentence says or denies."""

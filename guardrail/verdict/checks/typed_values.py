@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.dates import ClockTime, names_weekday
@@ -117,10 +118,36 @@ def _agreeing(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[in
     for number, statement in _aligning(evidence):
         for known in statement.values:
             if compare(claimed, known) is Agreement.SAME:
+                if statement.fact is None and _of_another_part(claimed, known, claim, statement):
+                    continue
                 score = _alignment(claimed, known, claim, statement, evidence, number)
                 scores[number] = max(score, scores.get(number, 0.0))
     best = max(scores.values(), default=0.0)
     return tuple(number for number, score in scores.items() if score == best > 0.0)
+
+
+def _of_another_part(
+    claimed: TypedValue, known: TypedValue, claim: Claim, statement: Statement
+) -> bool:
+    """Whether a sentence has more words of the part of a statement that gives another value.
+
+    *18 crowns for guests* carries nothing about members, of whom it says *12 crowns* first.
+    """
+    alike = [item for item in statement.values if item.kind == known.kind]
+    if all(compare(claimed, item) is not Agreement.CONFLICT for item in alike):
+        return False
+    text = plain(statement.text)
+    starts = [0]
+    for item, following in pairwise(sorted(alike, key=attrgetter("start"))):
+        cut = re.search(r"\b(?:and|but|while|then|or)\b|[,;:]", text[item.end : following.start])
+        starts.append(item.end + cut.start() if cut else following.start)
+    parts = [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
+    place = max(n for n, start in enumerate(starts) if start <= known.start)
+    own = content_stems(parts[place])
+    others = content_stems(" ".join(part for n, part in enumerate(parts) if n != place))
+    figures = content_stems(" ".join(item.text for item in alike))
+    mine = claim.stems - figures
+    return 0 < len((others - own) & mine) >= len((own - others) & mine)
 
 
 def _aligning(evidence: Premises) -> list[tuple[int, Statement]]:
