@@ -346,14 +346,14 @@ class _Reading:
             cell = statement.triple
             if cell is None or cell.row is None or statement.is_typed or self.denied:
                 continue
-            if statement.yes is not None:
+            if statement.yes is not None or not content_stems(property_name(cell.property)):
                 continue
             own = self._standing(statement)
             spans = [
                 (start, end)
                 for value in self.evidence.indexed.texts_of(cell.property)
                 for start, end in label_in(self.claim.plain, self.tokens, value)
-                if not meets((start, end), self.named_at)
+                if not meets((start, end), self.spans.get(statement.subject, ()))
                 and all(start <= a and b <= end and b - a < end - start for a, b in own)
             ]
             if spans and self._named(statement, spans):
