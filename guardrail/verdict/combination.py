@@ -168,22 +168,22 @@ def _touches(claim: Claim, statement: Statement) -> bool:
 
 
 def _without_others(claim: Claim, found: Sequence[tuple[int, Statement]]) -> list[int]:
-    """The statements without facts of other amounts, where some tell all amounts of the sentence.
+    """The statements without facts of other amounts, where others give all amounts of the sentence.
 
     *Ridden less than 50 km* shares a unit with a range of 110 km, and nothing else.
     """
 
-    def told(statements: Sequence[Statement]) -> list[bool]:
-        """Which amounts of the sentence these statements tell."""
+    def given(statements: Sequence[Statement]) -> list[bool]:
+        """Which amounts of the sentence these statements give."""
         held = [value for statement in statements for value in statement.values]
         return [any(compare(mine, v) is Agreement.SAME for v in held) for mine in claim.values]
 
     def of_another(statement: Statement) -> bool:
-        fact = statement.fact if statement.is_typed and not any(told([statement])) else None
+        fact = statement.fact if statement.is_typed and not any(given([statement])) else None
         named = fact is None or not content_stems(fact.property).isdisjoint(claim.stems)
         return not named and _clashes(claim, statement)
 
-    if not all(told([statement for _, statement in found])):
+    if not all(given([statement for _, statement in found])):
         return [number for number, _ in found]
     return [number for number, statement in found if not of_another(statement)]
 

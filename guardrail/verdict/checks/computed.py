@@ -1,7 +1,7 @@
 """Amounts that are computed from others: sums, differences, products, shares, times and durations.
 
-A computed amount stands in no evidence, so it is neither missing nor in conflict with what it is
-computed from: *Two singles come to €34.40* beside a price of €17.20.
+No evidence contains a computed amount, so it is neither missing nor in conflict with what it is
+computed from: *Two singles come to €34.40* where one costs €17.20.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def is_computed(
         claimed: The value.
         claim: Its sentence.
         asked: Values of the question and the sentences before.
-        evidence: The evidence; what is told of the sentence's subjects and what the judge read
-            goes first, since only some pairs are tried.
+        evidence: The evidence; facts about the sentence's subjects and what the judge read go
+            first, since only some pairs are tried.
     """
     number = _amount(claimed)
     if number is None:
@@ -39,15 +39,15 @@ def is_computed(
     if claimed.kind == "time" and len(evidence.indexed.values.get("date", ())) > 1:
         return True
     stated = [*(value for value in claim.values if value is not claimed), *asked]
-    told = list(islice(_told(evidence), 400))
-    first = [value for value in (*stated, *told) if _amount(value) is not None][:24]
-    pairs = chain(combinations(first, 2), product(stated[:6], told))
+    known = list(islice(_known(evidence), 400))
+    first = [value for value in (*stated, *known) if _amount(value) is not None][:24]
+    pairs = chain(combinations(first, 2), product(stated[:6], known))
     return is_result(claimed, pairs) or any(
         abs(number - total) <= _slack(claimed) for total in evidence.indexed.totals(claimed.kind)
     )
 
 
-def _told(evidence: Premises) -> Iterator[TypedValue]:
+def _known(evidence: Premises) -> Iterator[TypedValue]:
     """Values of the evidence: of facts about the sentence's subjects, of what was read, of all."""
     statements = evidence.indexed.statements
     own = (number for number, _ in evidence.indexed.facts_of(evidence.subjects))

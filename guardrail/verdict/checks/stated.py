@@ -62,6 +62,8 @@ class Stated:
         several = sum(not item.agrees for item in facts) > 1
         if not facts or several or reading.is_split() or reading.left_over():
             return ()
+        if reading.is_ambiguous():
+            return ()
 
         def found(
             effect: Effect, span: Span, because: str, *facts: _Fact, instead: str | None = None
@@ -73,8 +75,6 @@ class Stated:
                 ),
             )
 
-        if reading.is_ambiguous():
-            return ()
         if turned := next((item for item in facts if reading.is_turned(item)), None):
             because = f"the other way round than {turned.statement.text}"
             return found(Effect.MISSING, turned.span, because)
@@ -82,12 +82,12 @@ class Stated:
         if not timely:
             because = f"at another time: {facts[0].statement.text}"
             return found(Effect.MISSING, facts[0].span, because)
-        if reading.denied and not reading.denies_a_fact and reading.has_texts:
-            return ()
         if reading.denies_a_fact:
             because = f"denies {timely[0].statement.text}"
             whole = (0, len(claim.text))
             return found(Effect.CONTRADICTS, whole, because, *timely) if timely[0].agrees else ()
+        if reading.denied and reading.has_texts:
+            return ()
         if fact := next((item for item in timely if not item.agrees), None):
             span = fact.span if fact.statement.yes is None else (0, len(claim.text))
             because = f"{claim.text[slice(*fact.span)]} differs from {fact.statement.text}"
@@ -228,9 +228,9 @@ class _Reading:
         truth = any(item.statement.yes is not None or item.statement.value_text in TRUTHS
                     for item in self.facts)  # fmt: skip
         known |= {
-            stem
+            kind
             for _, item in self.about
-            if (stem := _kind_of(item))
+            if (kind := _kind_of(item))
             and (truth or item.stands_in(self.claim.plain, self.tokens, self.values))
         }
         timed = any(item.statement.validity is not None for item in self.facts)
