@@ -144,15 +144,19 @@ def write_state(
         path: Start of the names of the parts.
         state: The parameters.
         size: Most bytes of a part.
-        compact: Matrices in 8 bits with a scale for each row, all else in 16 bits.
+        compact: Matrices in 8 bits with a scale for each row, all else in 16 bits. They are rounded
+            at random, up or down by the nearer value, so that updates below a step are kept on
+            average: to the nearest, all that some hours had learned was lost.
     """
     buffer = io.BytesIO()
+    chance = np.random.default_rng(1)
     arrays: dict[str, NDArray[np.generic]] = {}
     for name, value in state.items():
         numbers = value.detach().cpu().float().numpy()
         if compact and numbers.ndim == 2:
             scale = np.maximum(np.abs(numbers).max(1, keepdims=True), 1e-12) / 127
-            arrays[name] = np.rint(numbers / scale).astype(np.int8)
+            lifted = numbers / scale + chance.random(numbers.shape, np.float32)
+            arrays[name] = np.clip(np.floor(lifted), -127, 127).astype(np.int8)
             arrays[name + SCALE] = scale
         else:
             arrays[name] = numbers.astype(np.float16)
