@@ -123,7 +123,7 @@ class OnnxFolder(Generic[CardKind]):
 
     @property
     def snapshot(self) -> str | None:
-        """Hash of the folder's checksums, by which weights of the same name can be distinguished.
+        """Hash of the folder's checksums, which distinguishes weights of the same name.
 
         None if they cannot be read. Loading compares the files with them.
         """

@@ -152,8 +152,8 @@ class PreparedEvidence:
         return found
 
     @cached_property
-    def value_words(self) -> frozenset[str]:
-        """Values of facts that are one word, folded."""
+    def folded_values(self) -> frozenset[str]:
+        """The values of facts, folded."""
         return frozenset(fold(item.fact.value) for item in self.statements if item.fact)
 
     def texts_of(self, label: str) -> Sequence[str]:

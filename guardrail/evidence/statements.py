@@ -136,6 +136,9 @@ class Statement:
             return []
         own = {fold(word) for word in self.subject.split()}
         others = [token for token in tokens if token.folded not in own]
+        spans = part_of_name_in(others, self.triple.value)
+        if not spans:
+            return []
         known = {token.folded for token in tokenise(self.triple.value)} | own
         known |= lexicon_set("abbreviations", "titles")
         fuller = [
@@ -143,7 +146,6 @@ class Statement:
             for start, end in find_names(text)
             if not known.issuperset(token.folded for token in tokenise(text[start:end]))
         ]
-        spans = part_of_name_in(others, self.triple.value)
         return [span for span in spans if not meets(span, fuller)]
 
     @cached_property

@@ -434,7 +434,7 @@ def named_in(text: str, tokens: Sequence[Token], evidence: PreparedEvidence) -> 
         spans = [
             span
             for span in (part_of_name_in(free, label) if " " in label else ())
-            if fold(text[slice(*span)]) not in evidence.value_words
+            if fold(text[slice(*span)]) not in evidence.folded_values
             if not any(
                 a <= span[0] and span[1] <= b and _differs(text[a:b], label) for a, b in runs
             )

@@ -348,6 +348,8 @@ class _Reading:
                 continue
             if statement.yes is not None or not content_stems(property_name(cell.property)):
                 continue
+            if not self._named(statement):
+                continue  # before the texts of its column are looked for
             own = self._standing(statement)
             spans = [
                 (start, end)
