@@ -1,13 +1,15 @@
 """One table over all wrappers, policies and ways to answer, against a server with candidates.
 
 The server's first five answers are wrong or without support; once it is details what was wrong it
-answers well. Each test counts the calls of the model, the candidates that were judged and the rows
-of the score log, and reads what was released and which feedback the model got.
+answers well. Each test counts the calls of the model, the candidates that were ranked and the rows
+of the score log, reads which feedback the model got, and judges every released choice again: its
+policy leaves it as it is.
 """
 
 import asyncio
 import itertools
 import json
+import re
 from dataclasses import dataclass, field
 
 import httpx
@@ -16,7 +18,7 @@ from langchain.agents import create_agent
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_openai import ChatOpenAI
-from openai import OpenAI
+from openai import AsyncOpenAI, OpenAI
 
 from chains import GuardedChatModel, GuardrailMiddleware, GuardrailRunnable, guard_openai
 from chains.gateway import GatewaySettings, create_app
@@ -25,11 +27,14 @@ from guardrail import (
     BEST_OF_N,
     STRICT,
     STRICT_CORRECT,
+    Action,
     ConfigError,
     GuardrailConfig,
     Triple,
 )
+from guardrail.core.types import Category
 from guardrail.log.records import open_log
+from guardrail.markers.grammar import parse
 from tests.chains.conftest import scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.chains.models import run
@@ -102,7 +107,8 @@ class Bench:
 
 
 def ask(bench, stream):
-    return [bench.guard.ask(question=QUESTION, policy=bench.policy).text]
+    answer = bench.guard.ask(question=QUESTION, policy=bench.policy)
+    return [answer.text if bench.keywords["style"] == "none" else answer.marked]
 
 
 def langchain(guarded, value, stream):
@@ -134,10 +140,28 @@ def openai_chat(bench, stream, **options):
     )
     if not stream:
         return [choice.message.content for choice in reply.choices]
+    return joined(choice.model_dump() for chunk in reply for choice in chunk.choices)
+
+
+def joined(pieces):
+    """The texts of the choices whose pieces a stream of chat completions has."""
     texts = {}
-    for choice in (choice for chunk in reply for choice in chunk.choices):
-        texts[choice.index] = texts.get(choice.index, "") + (choice.delta.content or "")
+    for piece in pieces:
+        content = piece["delta"].get("content") or ""
+        texts[piece["index"]] = texts.get(piece["index"], "") + content
     return list(texts.values())
+
+
+def openai_async(bench, stream):
+    async def call():
+        async with AsyncOpenAI(base_url=f"{bench.url}/v1", api_key="k", max_retries=0) as plain:
+            chat = guard_openai(plain, bench.guard, **bench.keywords).chat.completions
+            reply = await chat.create(model="candidates", messages=MESSAGES, stream=stream)
+            if not stream:
+                return [choice.message.content for choice in reply.choices]
+            return joined([each.model_dump() async for chunk in reply for each in chunk.choices])
+
+    return asyncio.run(call())
 
 
 def openai_choices(bench, stream):
@@ -151,17 +175,36 @@ def openai_responses(bench, stream):
     return [event.response.output_text for event in reply if event.type == "response.completed"]
 
 
-def gateway_chat(bench, stream):
-    settings = GatewaySettings(upstream=f"{bench.url}/v1", style="none", **bench.options)
-    body = {"model": "candidates", "messages": MESSAGES, "stream": stream}
+def gateway(bench, path, body):
+    """The reply of the gateway: its JSON, or the list of a stream's events."""
+    settings = GatewaySettings(upstream=f"{bench.url}/v1", **{"style": "none", **bench.options})
     with served(create_app(bench.guard, settings)) as url:
-        reply = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+        reply = httpx.post(f"{url}/v1/{path}", json={"model": "candidates", **body}, timeout=60)
     reply.raise_for_status()
+    if not body["stream"]:
+        return reply.json()
+    events = [line for line in reply.text.splitlines() if line.startswith("data: {")]
+    return [json.loads(line.removeprefix("data: ")) for line in events]
+
+
+def gateway_chat(bench, stream, **options):
+    body = {"messages": MESSAGES, "stream": stream, **options}
+    reply = gateway(bench, "chat/completions", body)
     if not stream:
-        return [choice["message"]["content"] for choice in reply.json()["choices"]]
-    events = [line.removeprefix("data: ") for line in reply.text.splitlines() if line.strip()]
-    choices = [choice for data in events[:-1] for choice in json.loads(data)["choices"]]
-    return ["".join(choice["delta"].get("content") or "" for choice in choices)]
+        return [choice["message"]["content"] for choice in reply["choices"]]
+    return joined(choice for event in reply for choice in event["choices"])
+
+
+def gateway_choices(bench, stream):
+    return gateway_chat(bench, stream, n=5)
+
+
+def gateway_responses(bench, stream):
+    reply = gateway(bench, "responses", {"input": QUESTION, "stream": stream})
+    if stream:
+        (reply,) = (item["response"] for item in reply if item["type"] == "response.completed")
+    parts = [part for item in reply["output"] for part in item.get("content") or ()]
+    return ["".join(part["text"] for part in parts)]
 
 
 def mcp_answer(bench, stream):
@@ -173,17 +216,21 @@ def mcp_answer(bench, stream):
             asked = {"question": QUESTION, "policy": bench.policy.name}
             return (await client.call_tool("answer_question", asked)).structured_content
 
-    return [asyncio.run(call())["clean"]]
+    reply = asyncio.run(call())
+    if bench.keywords["style"] == "none":
+        return [reply["clean"]]
+    notes = [note["title"] for note in reply["citations"]]
+    text = reply["text"].partition("\n\n[1]")[0]  # the list of notes follows
+    return [re.sub(r"\[(\d+)\]", lambda number: f"[{notes[int(number[1]) - 1]}]", text)]
 
 
 WHOLE_ONLY = (ask, mcp_answer)
 """Ways in that do not stream."""
-BY_N = (ask, chat_model, openai_chat, openai_choices, gateway_chat, mcp_answer)
+SEVERAL = (openai_choices, gateway_choices)
+"""Ways in that release five choices."""
+BY_N = (ask, chat_model, openai_chat, openai_async, gateway_chat, mcp_answer, *SEVERAL)
 """Ways in that sample several candidates in one call."""
-WRAPPERS = (
-    ask, runnable, chat_model, middleware, openai_chat, openai_choices, openai_responses,
-    gateway_chat, mcp_answer,
-)  # fmt: skip
+WRAPPERS = (*BY_N, runnable, middleware, openai_responses, gateway_responses)
 CASES = [
     pytest.param(wrapper, name, stream, id=f"{wrapper.__name__}-{name}-{way}")
     for wrapper in WRAPPERS
@@ -205,46 +252,98 @@ def bench(tmp_path, request, monkeypatch):
             yield Bench(guard, url, policy, server)
 
 
-def rows(tmp_path):
-    """Rows of the score log: those that were delivered, and those that lost."""
+def logged(tmp_path):
+    """Rows of the score log: those that were delivered and those that lost, and their ranks."""
     with open_log(tmp_path / "scores.sqlite", read_only=True) as log:
-        found = [record.tags.get("candidate") == "lost" for record in log.records()]
-    return found.count(False), found.count(True)
+        records = list(log.records())
+    lost = [record.tags.get("candidate") == "lost" for record in records]
+    reasons = (reason for record in records for reason in record.answer.reasons[:1])
+    ranks = [re.match(r"rank (\d+) of (\d+)", reason) for reason in reasons]
+    return (
+        (lost.count(False), lost.count(True)),
+        sorted((int(rank[1]), int(rank[2])) for rank in ranks if rank),
+    )
+
+
+def violations(bench, text):
+    """Sentences of a released text that its policy would not have let through as they are."""
+    settled = bench.policy.settled()
+    if text == settled.refusal:
+        return []
+    again = bench.guard.check(QUESTION, text, policy=settled)
+    found = list(again.removed)
+    if settled.contradicted is not Action.ANNOTATE:
+        found += [item for item in again.sentences if item.category is Category.CONTRADICTORY]
+    return [*found, *([] if again.text == text else [again.text])]
 
 
 @pytest.mark.parametrize(("wrapper", "bench", "stream"), CASES, indirect=["bench"])
 def test_every_wrapper_honours_every_policy(wrapper, bench, stream, tmp_path):
     released = wrapper(bench, stream)
-    calls = bench.server.requests
-    choices = 5 if wrapper is openai_choices else 1
+    calls = list(bench.server.requests)
+    delivered, ranks = logged(tmp_path)
+    choices = 5 if wrapper in SEVERAL else 1
+    fed_back = [call for call in calls if FEEDBACK in json.dumps(call)]
     assert len(released) == choices
+    assert all(released)
+    assert [violations(bench, text) for text in released] == [[]] * choices
     assert ("97" in str(released)) == (bench.policy.name == "annotate")
     if bench.policy.name == "best-of-n":
         assert len(calls) == (2 if wrapper in BY_N else 10)
-        assert rows(tmp_path) == (choices, 10 - choices)
+        assert delivered == (choices, 10 - choices)
+        assert ranks == [(place, 10) for place in range(1, 11)]
         assert released[0] == BETTER
-        fed_back = [call for call in calls if FEEDBACK in json.dumps(call)]
         assert len(fed_back) == len(calls) // 2
         assert all("rooms: 42" in json.dumps(call) for call in fed_back)
     else:
         assert len(calls) == 1
-        assert rows(tmp_path) == (choices, 0)
+        assert delivered == (choices, 0)
+        assert [place for place, _ in ranks] == (list(range(1, 6)) if choices > 1 else [])
+        assert fed_back == []
         assert bench.policy.name != "strict-correct" or RIGHT in released
 
 
-INJECTING = [wrapper for wrapper in WRAPPERS if wrapper not in (ask, mcp_answer)]
+ALWAYS = (ask, mcp_answer)
+"""Ways in whose prompt is KaLMA's, whatever ``inject`` says."""
+WAYS = [
+    pytest.param(wrapper, stream, id=f"{wrapper.__name__}-{'stream' if stream else 'whole'}")
+    for wrapper in WRAPPERS
+    for stream in (False, True)
+    if not (stream and wrapper in WHOLE_ONLY)
+]
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("bench", ["strict"], indirect=True)
-@pytest.mark.parametrize("wrapper", INJECTING, ids=lambda wrapper: wrapper.__name__)
+@pytest.mark.parametrize(("wrapper", "stream"), WAYS)
 def test_the_facts_are_shown_to_the_model_where_asked_for(wrapper, bench, stream):
-    for inject in ("off", "facts", "prompt"):
+    for inject in ("prompt",) if wrapper in ALWAYS else ("off", "facts", "prompt"):
         bench.options["inject"] = inject
         wrapper(bench, stream)
         sent = json.dumps(bench.server.requests[-1])
         assert ("{Kestrel Hotel, rooms: 42, town: Bergen}" in sent) == (inject != "off")
         assert ("in a street accident [NA]" in sent) == (inject == "prompt")
+
+
+CITED = (
+    "The Kestrel Hotel has 42 rooms [Kestrel Hotel, rooms: 42]. "
+    "It stands in the town Bergen [Kestrel Hotel, stars: 5] [Q1, town: Bergen]. "
+    "It has gardens [Kestrel Hotel, rooms: 42]."
+)
+"""A reply with one right citation, two of facts that nobody gave, and one that is out of place."""
+
+
+@pytest.mark.parametrize("bench", ["strict"], indirect=True)
+@pytest.mark.parametrize(("wrapper", "stream"), WAYS)
+def test_a_reply_cites_given_facts_alone(wrapper, bench, stream):
+    bench.server.texts = itertools.repeat(CITED)
+    bench.options |= {"inject": "prompt", "style": "kalma"}
+    (text, *_) = wrapper(bench, stream)
+    found = [marker for marker in parse(text, FACTS).markers if not marker.na]
+    cited = [item for marker in found for item in marker.citations]
+    assert set(cited) == {fact.citation for fact in FACTS}
+    assert "gardens [NA]" in text
+    assert "stars" not in text
+    assert "Q1" not in text
 
 
 def test_a_policy_that_cannot_be_honoured_is_an_error_when_it_is_built(fake):
