@@ -261,7 +261,7 @@ def drawn(
         shares: Share of each family; families without one are left out.
         chooser: Makes the choices.
         room: Most tokens of evidence.
-        claims: Most claims of an item that are drawn at once.
+        claims: Most claims of an item that are drawn at once; neighbours are drawn together.
     """
     names = [name for name in families if shares.get(name, 0) > 0 and families[name]]
     seen = dict.fromkeys(names, 0.0)
@@ -272,7 +272,9 @@ def drawn(
         if not pools[name]:
             pools[name] = chooser.sample(families[name], len(families[name]))
         item = pools[name].pop()
-        picked = chooser.sample(range(len(item.claims)), min(claims, len(item.claims)))
+        size = len(item.claims)
+        first = chooser.randrange(size)
+        picked = [(first + step) % size for step in range(min(claims, size))]
         seen[name] += len(picked)
         windows = list(item.windows)
         left = room - sum(map(len, windows))

@@ -16,6 +16,7 @@ from judges.window_reader import OnnxReader, claims_of, windows_of
 from training.data import load_nli
 from training.gathered import load_gathered
 from training.kit import ROOM, Item, Kit, write_kit
+from training.one_change import KIND, one_change
 from training.recipe import SEED, load_rows, load_statements
 from training.rows import NOT_CONTRADICTION, NOT_ENTAILMENT, Row
 from training.statements import Statement, shared_statements
@@ -52,6 +53,7 @@ def pack_kit(
         "hard": packer.statements(item for item in train if _is_hard(item)),
         "copied": packer.statements(_copied(train)),
         "table_rows": packer.statements(_table_rows(train)),
+        "one_change": packer.statements(one_change(train, seed=SEED)),
     }
     sources = frozenset(shares) - families.keys()
     by_source: dict[str, list[Row]] = defaultdict(list)
@@ -66,6 +68,9 @@ def pack_kit(
     validation = {
         part: packer.statements(shared_statements(data, part)) for part in ("valid", "valid_hard")
     }
+    validation["one_change"] = packer.statements(
+        one_change(shared_statements(data, "valid"), seed=SEED)
+    )
     held: dict[str, list[Row]] = defaultdict(list)
     for row in (*load_nli(data).validation, *load_gathered(data, seed=SEED).validation):
         held[row.source].append(row)
@@ -187,10 +192,7 @@ class Packer:
                 item := self._item(
                     texts,
                     windows,
-                    [
-                        (one.before, one.sentence, 1 << LABELS.index(one.verdict.value))
-                        for one in some
-                    ],
+                    [(one.before, one.sentence, _right(one)) for one in some],
                     triples=some[0].triples,
                     closed=some[0].triples,
                 )
@@ -253,6 +255,13 @@ class Packer:
             return None
         found, labels = zip(*blocks, strict=True)
         return Item(tuple(windows), found, labels, triples)
+
+
+def _right(statement: Statement) -> int:
+    """Labels that are right for a statement; what a change leaves open may also be contradicted."""
+    if statement.kind == KIND and statement.verdict is Verdict.UNSUPPORTED:
+        return 0b110
+    return 1 << LABELS.index(statement.verdict.value)
 
 
 def _allowed(row: Row) -> int:
