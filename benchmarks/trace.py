@@ -139,6 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with Guardrail(GuardrailConfig(graph=GraphConfig(location="none"), **more)) as guard:
         warm = [Triple("Tarn City", "price", "1,790 euros")]
         _stream(guard, "The Tarn City costs 1,790 euros. It is green. Nothing else is known.", warm)
+        guard.check(QUESTION, "The Tarn City is green.", evidence=warm, record=False)
         one = tracer.count(
             lambda: guard.check(QUESTION, SENTENCES[0], evidence=FACTS, record=False), SENTENCES[0]
         )

@@ -57,7 +57,7 @@ class GroundingPasses:
     def start(self, items: Sequence[GroundingItem]) -> tuple[Running, list[_Plan]]:
         """Tokenise items and hand them to the model."""
         ids = self._model.ids(
-            text for item in items for text in (*item.statements, item.sentence, item.context)
+            [text for item in items for text in (*item.statements, item.sentence, item.context)]
         )
         offsets = self._model.offsets([item.sentence for item in items])
         planned = [
@@ -101,9 +101,9 @@ class GroundingPasses:
         calibration = self._card.calibration(structured=item.structured)
         nli = softmax(outputs["nli"] + np.array(calibration.bias), calibration.temperature)
         claim = softmax(outputs["claim"], temperature.get("claim", 1.0))
-        entailed, neutral, contradicted = (
+        entailed, neutral, contradicted = [
             float(nli[labels["nli"].index(name)]) for name in HEADS["nli"]
-        )
+        ]
         none = float(claim[labels["claim"].index("no_claim")])
         words = softmax(outputs["words"], temperature.get("words", 1.0))[plan.sentence :]
         marks = softmax(outputs["statements"], temperature.get("statements", 1.0))
@@ -132,7 +132,7 @@ def statement_scores(
         place: StatementScore(carries=carries, conflicts=conflicts)
         for place, (_, carries, conflicts) in zip(places, rows.tolist(), strict=True)
     }
-    return tuple(scores.get(place) for place in range(len(item.statements)))
+    return tuple(map(scores.get, range(len(item.statements))))
 
 
 def word_scores(
@@ -175,10 +175,10 @@ def unknown_words(
     name in its own writing, as in *Beijing (北京)*. The text from the offset ``stop`` on is left
     out.
     """
-    unknown = model.token("[UNK]")
     text = model.readable(item.sentence)[:stop]
     spelt = re.finditer(r"(?<!\S)[^\W\d_](?:\s+[^\W\d_]){3,}(?!\S)", text)
     found = [match.span() for match in spelt]
+    unknown = model.unknown
     if not text.isascii() or unknown in tokens:
         known = {
             place

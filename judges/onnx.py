@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,10 +104,8 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
 
         If the evidence does not fit next to its sentence, the most important statements are read.
         """
-        if not self.grounds:
-            raise JudgeError(f"the judge in {self._folder} has no heads for grounding")
         wanted, inverse = distinct(items)
-        passes = GroundingPasses(self._model, self.card)
+        passes = self._passes
         started = [
             passes.start(wanted[first : first + CHUNK]) for first in range(0, len(wanted), CHUNK)
         ]
@@ -116,6 +115,12 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             for outputs, plan in zip(running.rows(), plans, strict=True)
         ]
         return [groundings[i] for i in inverse]
+
+    @cached_property
+    def _passes(self) -> GroundingPasses:
+        if not self.grounds:
+            raise JudgeError(f"the judge in {self._folder} has no heads for grounding")
+        return GroundingPasses(self._model, self.card)
 
     @property
     def weighing(self) -> Weighing | None:

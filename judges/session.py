@@ -101,12 +101,14 @@ class OnnxTextModel:
     Attributes:
         outputs: Names of the model's outputs, once it is loaded.
         ends: Ids of the tokens that start and end a sequence, once it is loaded.
+        unknown: Id of the token for unknown words, once it is loaded; None if there is none.
     """
 
     _graph: ClassVar[str] = "model.onnx"
     end_tokens: ClassVar[tuple[str, str]] = ("[CLS]", "[SEP]")
     outputs: tuple[str, ...]
     ends: tuple[int, int]
+    unknown: int | None
     _session: InferenceSession
 
     def __init__(self, folder: Path, *, threads: int | None = None) -> None:
@@ -215,6 +217,7 @@ class OnnxTextModel:
         if start is None or end is None:
             raise JudgeError(f"{vocabulary} has no {' and '.join(self.end_tokens)} tokens")
         self.ends = (start, end)
+        self.unknown = tokenizer.token_to_id("[UNK]")
         return tokenizer
 
 

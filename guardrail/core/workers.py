@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Never, ParamSpec, Protocol, Self, TypeVar, TypeVarTuple, cast
@@ -43,27 +43,11 @@ class Closing(ABC):
         self.close()
 
 
-_GIVEN_UP: ContextVar[Callable[[], bool]] = ContextVar("guardrail_given_up", default=lambda: False)
 _UNTIL: ContextVar[float] = ContextVar("guardrail_until", default=math.inf)
 
 
 class GivenUpError(GuardrailError):
     """The caller went away, or its time ran out, before the work was done."""
-
-
-def watch(given_up: Callable[[], bool]) -> None:
-    """Name, in this context, what tells whether its work was given up."""
-    _GIVEN_UP.set(given_up)
-
-
-def stop_if_given_up() -> None:
-    """Stop here where nobody waits for the result.
-
-    Raises:
-        GivenUpError: Nobody does.
-    """
-    if _GIVEN_UP.get()():
-        raise GivenUpError("nobody waits for this answer any more")
 
 
 @contextmanager
@@ -172,24 +156,41 @@ async def called(
     return cast("T", await result if inspect.isawaitable(result) else result)
 
 
-class _Job:
-    """One call and where it stands."""
+class Job:
+    """One call in its context, and where it stands."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self.future: Future[object] = Future()
         self.running = False
         self.given_up = False
         self._work = work
+        self._context = contextvars.copy_context()
+        self._context.run(_JOB.set, self)
 
     def run(self) -> None:
+        """Do the work, unless it was cancelled while it waited."""
         if not self.future.set_running_or_notify_cancel():
             return
         try:
-            result = self._work()
+            result = self._context.run(self._work)
         except BaseException as error:
             self.future.set_exception(error)
         else:
             self.future.set_result(result)
+
+
+_JOB: ContextVar[Job | None] = ContextVar("guardrail_job", default=None)
+
+
+def stop_if_given_up() -> None:
+    """Stop here where nobody waits for the result.
+
+    Raises:
+        GivenUpError: Nobody does.
+    """
+    job = _JOB.get()
+    if job is not None and job.given_up:
+        raise GivenUpError("nobody waits for this answer any more")
 
 
 class Workers:
@@ -210,8 +211,8 @@ class Workers:
     def _reset(self) -> None:
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._waiting: deque[_Job] = deque()
-        self._idle: list[SimpleQueue[_Job | None]] = []
+        self._waiting: deque[Job] = deque()
+        self._idle: list[SimpleQueue[Job | None]] = []
         self._settled = threading.Condition(self._lock)
         self._busy = 0
         self._stuck = 0
@@ -241,9 +242,7 @@ class Workers:
         """
         if self._process != os.getpid():
             self._reset()  # a fork leaves the threads behind
-        context = contextvars.copy_context()
-        job = _Job(lambda: context.run(work, *args))
-        context.run(watch, lambda: job.given_up)
+        job = Job(partial(work, *args))
         with self._lock:
             if self._closed:
                 raise GuardrailError("the guardrail is closed; make another")
@@ -288,9 +287,9 @@ class Workers:
                     target=self._work, args=(job,), name="guardrail", daemon=True
                 ).start()
 
-    def _work(self, first: _Job) -> None:
-        job: _Job | None = first
-        inbox: SimpleQueue[_Job | None] = SimpleQueue()
+    def _work(self, first: Job) -> None:
+        job: Job | None = first
+        inbox: SimpleQueue[Job | None] = SimpleQueue()
         while job is not None:
             job.run()
             with self._lock:
@@ -306,7 +305,7 @@ class Workers:
                 self._idle.append(inbox)
             job = inbox.get()
 
-    def _give_up(self, job: _Job) -> None:
+    def _give_up(self, job: Job) -> None:
         with self._lock:
             if job.running and not job.given_up:
                 job.given_up = True

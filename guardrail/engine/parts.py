@@ -283,7 +283,8 @@ class Parts:
 
     def made(self, *names: str) -> object:
         """The first of some parts that has been made; None before that."""
-        return next((part for name in names if (part := self.all.get(name)) is not None), None)
+        found = [self.all[name] for name in names if self.all.get(name) is not None]
+        return found[0] if found else None
 
     def versions(self) -> dict[str, str]:
         """Names of the parts in use so far, for the score log."""
@@ -296,7 +297,7 @@ class Parts:
             "_attribution": "attribution",
             "model": "model",
         }
-        made = ((key, self.all.get(name)) for name, key in keys.items())
+        made = [(key, self.all.get(name)) for name, key in keys.items()]
         return {key: str(getattr(part, "name", "")) for key, part in made if part is not None}
 
     def in_use(self) -> Usage:

@@ -60,9 +60,9 @@ class Selection(NamedTuple):
         kept = [number for number, place in enumerate(self.places) if place in wanted]
         where = {number: place for place, number in enumerate(kept)}
         return Selection(
-            tuple(self.places[number] for number in kept),
-            tuple(where[number] for number in self.priority if number in where),
-            tuple(self.windows[number] for number in kept),
+            tuple([self.places[number] for number in kept]),
+            tuple([where[number] for number in self.priority if number in where]),
+            tuple([self.windows[number] for number in kept]),
         )
 
 
@@ -131,15 +131,20 @@ class PreparedEvidence:
     @cached_property
     def all_names(self) -> frozenset[str]:
         """All names of all subjects."""
-        found = (name for item in self.statements for name in (item.subject, *item.names))
-        return frozenset(name for name in found if name)
+        found = {name for item in self.statements for name in (item.subject, *item.names)}
+        return frozenset(found - {""})
 
     @cached_property
     def entities(self) -> frozenset[str]:
         """Labels and ids of the subjects of triples, as markers cite them."""
-        triples = (item.triple for item in self.statements if item.triple is not None)
-        found = (name for triple in triples for name in (triple.subject, triple.subject_id))
-        return frozenset(name for name in found if name)
+        found = {
+            name
+            for item in self.statements
+            if item.triple is not None
+            for name in (item.triple.subject, item.triple.subject_id)
+            if name
+        }
+        return frozenset(found)
 
     @cached_property
     def values(self) -> dict[str, list[TypedValue]]:
@@ -180,7 +185,7 @@ class PreparedEvidence:
                 continue
             for item in statement.values:
                 if isinstance(item.value, Quantity):
-                    amount = item.value.base(item.value.low)
+                    amount = item.value.ends[0]
                     columns[statement.fact.property, item.kind].append(amount)
         found: dict[str, list[float]] = defaultdict(list)
         for (_, kind), amounts in columns.items():
@@ -191,13 +196,13 @@ class PreparedEvidence:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The different subjects."""
-        return tuple(dict.fromkeys(item.subject for item in self.statements if item.subject))
+        return tuple(dict.fromkeys([item.subject for item in self.statements if item.subject]))
 
     @cached_property
     def facts(self) -> tuple[tuple[int, Statement], ...]:
         """The statements that are facts about a subject, each with its place."""
         numbered = enumerate(self.statements)
-        return tuple((number, item) for number, item in numbered if item.fact and item.subject)
+        return tuple([(number, item) for number, item in numbered if item.fact and item.subject])
 
     @cached_property
     def _facts_by_subject(self) -> dict[str, list[tuple[int, Statement]]]:
@@ -239,26 +244,29 @@ class PreparedEvidence:
     @cached_property
     def value_names(self) -> tuple[str, ...]:
         """Names that occur only as values of facts, and in no passage."""
-        found = dict.fromkeys(
-            item.triple.value
-            for item in self.statements
-            if item.triple and find_names(item.triple.value) == [(0, len(item.triple.value))]
-        )
-        prose = " ".join(item.text for item in self.statements if item.triple is None)
-        return tuple(name for name in found if name not in self.all_names and name not in prose)
+        values = dict.fromkeys([item.triple.value for item in self.statements if item.triple])
+        found = [value for value in values if find_names(value) == [(0, len(value))]]
+        if not found:
+            return ()
+        prose = " ".join([item.text for item in self.statements if item.triple is None])
+        return tuple([name for name in found if name not in self.all_names and name not in prose])
 
     def labels_in(self, tokens: Sequence[Token]) -> list[str]:
         """The subjects that a text may name in full: all words of a name are among its words."""
         words = {token.folded for token in tokens}
         found = set(self._names.always)
         for word in self._names.by_rarest.keys() & words:
-            found |= {label for label, rest in self._names.by_rarest[word] if rest <= words}
+            for label, rest in self._names.by_rarest[word]:
+                if rest <= words:
+                    found.add(label)
         return [label for label in self.labels if label in found] if found else []
 
     def labels_sharing(self, tokens: Sequence[Token]) -> list[str]:
         """The subjects with a word that a text writes with a capital."""
         words = {token.folded for token in tokens if token.text[:1].isupper()}
-        found = {label for word in words for label in self._names.by_word.get(word, ())}
+        found: set[str] = set()
+        for word in words & self._names.by_word.keys():
+            found.update(self._names.by_word[word])
         return [label for label in self.labels if label in found] if found else []
 
     def labels_with(self, word: str) -> Sequence[str]:
@@ -277,9 +285,10 @@ class PreparedEvidence:
             for word in words:
                 by_word[word].append(label)
         by_rarest: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+        rarity = {word: len(labels) for word, labels in by_word.items()}
         for label, words in names:
             if words:
-                rarest = min(words, key=lambda word: len(by_word[word]))
+                rarest = min(words, key=rarity.__getitem__)
                 by_rarest[rarest].append((label, frozenset(words)))
         always = frozenset(label for label in self.labels if not by_words_alone(label))
         return _NameIndex(by_word, by_rarest, always)
@@ -308,7 +317,7 @@ class PreparedEvidence:
             assert statement.fact is not None
             if not stems.isdisjoint(content_stems(statement.fact.property)):
                 scores[number] += 6.0
-        best = [max(scores[place] for place in window.places) for window in self.windows]
+        best = [max(map(scores.__getitem__, window.places)) for window in self.windows]
         chosen: set[int] = set()
         room = chars
         for number in sorted(range(len(self.windows)), key=lambda window: (-best[window], window)):
@@ -321,9 +330,9 @@ class PreparedEvidence:
         pairs = [(w, place) for w in sorted(chosen) for place in self.windows[w].places]
         where = {place: number for number, (_, place) in enumerate(pairs)}
         return Selection(
-            tuple(place for _, place in pairs),
-            tuple(where[place] for place in order if place in where),
-            tuple(window for window, _ in pairs),
+            tuple([place for _, place in pairs]),
+            tuple([where[place] for place in order if place in where]),
+            tuple([window for window, _ in pairs]),
         )
 
     @cached_property
@@ -347,7 +356,7 @@ class PreparedEvidence:
     @cached_property
     def chars(self) -> int:
         """Length of all statements."""
-        return sum(window.chars for window in self.windows)
+        return sum([window.chars for window in self.windows])
 
     @cached_property
     def _postings(self) -> dict[str, list[int]]:
@@ -385,8 +394,8 @@ class PreparedEvidence:
 
     @cached_property
     def _neighbours(self) -> tuple[tuple[int, int], ...]:
-        prose = (w for w in self.windows if self.statements[w.places[0]].triple is None)
-        return tuple(pair for window in prose for pair in pairwise(window.places))
+        prose = [w for w in self.windows if self.statements[w.places[0]].triple is None]
+        return tuple([pair for window in prose for pair in pairwise(window.places)])
 
 
 def prepare(
@@ -409,7 +418,7 @@ def prepare(
     for _, head, members in windows:
         places = range(len(statements), len(statements) + len(members))
         statements += members
-        chars = len(head) + sum(len(item.text) + 1 for item in members)
+        chars = len(head) + len(members) + sum([len(item.text) for item in members])
         found.append(Window(head, tuple(places), chars))
     return PreparedEvidence(tuple(statements), tuple(found), names, wider, len(evidence))
 
@@ -458,7 +467,7 @@ def _windows(statements: Sequence[Statement]) -> list[_Part]:
     for subject, by_key in facts.items():
         members = [by_key[key] for key in sorted(by_key)]
         for part in _cut(members):
-            key = (0, subject, tuple(item.text for item in part))
+            key = (0, subject, tuple([item.text for item in part]))
             found[key] = _Part(key, "", part)
     for (_, head), members in sections.items():
         for part in _cut(members):

@@ -157,7 +157,7 @@ class Statement:
     def label_dates(self) -> tuple[Date, ...]:
         """The years of its property: *Price 2024 (USD)*."""
         found = find_dates(property_words(self.fact.property)) if self.fact else []
-        return tuple(when for when in found if when.year is not None)
+        return tuple([when for when in found if when.year is not None])
 
     @cached_property
     def label_values(self) -> tuple[TypedValue, ...]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -58,8 +58,7 @@ STAGES: Mapping[str, Mapping[str, str]] = {
 """Attributes of a stage's span in the conventions and for readers of traces."""
 
 
-@contextmanager
-def stage(name: str, **attributes: str | int | float | bool) -> Iterator[Span]:
+def stage(name: str, **attributes: str | int | float | bool) -> AbstractContextManager[Span]:
     """Time one stage of the work: a span, and a point of ``guardrail.stage.duration``.
 
     Args:
@@ -72,12 +71,10 @@ def stage(name: str, **attributes: str | int | float | bool) -> Iterator[Span]:
     for key, value in attributes.items():
         known[f"guardrail.{key}"] = value
     labels = {"guardrail.stage": name}
-    with _timed(title, SpanKind.INTERNAL, known, _instruments().stages, labels) as span:
-        yield span
+    return _timed(title, SpanKind.INTERNAL, known, _instruments().stages, labels)
 
 
-@contextmanager
-def model_call(model: LanguageModel, choices: int) -> Iterator[Span]:
+def model_call(model: LanguageModel, choices: int) -> AbstractContextManager[Span]:
     """A call of the language model: span ``chat MODEL`` and ``gen_ai.client.operation.duration``.
 
     Args:
@@ -91,8 +88,7 @@ def model_call(model: LanguageModel, choices: int) -> Iterator[Span]:
     }
     request: dict[str, str | int] = {**labels, "gen_ai.request.choice.count": choices}
     title, histogram = f"chat {model.name}", _instruments().model_calls
-    with _timed(title, SpanKind.CLIENT, request, histogram, labels) as span:
-        yield span
+    return _timed(title, SpanKind.CLIENT, request, histogram, labels)
 
 
 def log_failed(kind: str) -> None:

@@ -302,7 +302,7 @@ def _denies(answer: str) -> bool | None:
     first, *rest = [token.folded for token in tokens]
     light = lexicon_set("function_words", "third_persons") | lexicon_set("grammar", "echoes")
     negations = lexicon_set("function_words", "negations")
-    if any(word not in light and word not in negations for word in rest):
+    if not negations.union(light).issuperset(rest):
         return None
     if first in answers["no"]:
         return True
@@ -356,7 +356,7 @@ def subjects_of(
     found: list[frozenset[str]] = []
     for claim in claims:
         here = _about(claim.plain, claim.tokens, evidence)
-        points = any(token.folded in back for token in claim.tokens[:4])
+        points = not back.isdisjoint([token.folded for token in claim.tokens[:4]])
         if not here or points:
             # Somebody whom the evidence knows only as a value is meant by a pronoun alone.
             here = here | (last if points else last - others or known)
@@ -423,7 +423,7 @@ def named_in(text: str, tokens: Sequence[Token], evidence: PreparedEvidence) -> 
     inside = {
         label
         for label, spans in whole.items()
-        if all(within_another(span, taken) for span in spans)
+        if len(taken) > 1 and all(within_another(span, taken) for span in spans)
     }
     free = tokens
     for start, end in taken:

@@ -73,9 +73,13 @@ class Quantity(NamedTuple):
     worded: bool = False
     scaled: bool = False
 
-    def base(self, value: float) -> float:
-        """A number of this quantity in the first unit of what is measured."""
-        return value * self.unit.factor + self.unit.offset if self.unit else value
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends in the first unit of what is measured."""
+        low, high, unit = self.low, self.high, self.unit
+        if unit is None:
+            return low, high
+        return low * unit.factor + unit.offset, high * unit.factor + unit.offset
 
 
 class _Number(NamedTuple):
@@ -121,7 +125,9 @@ def find_fractions(text: str) -> Iterator[Quantity]:
 def _numbers(text: str, taken: Sequence[tuple[int, int]]) -> list[_Number]:
     scales, known = lexicon("numbers")["short_scales"], _number_words()
     tokens, found = tokenise(text), []
-    before = {offset for start, end in taken for offset in range(start, end)}
+    before = set[int]()
+    for start, end in taken:
+        before.update(range(start, end))
     place = 0
     while place < len(tokens):
         word = tokens[place].folded

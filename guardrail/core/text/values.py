@@ -189,13 +189,16 @@ def _add(
     found: list[TypedValue], text: str, values: Iterable[tuple[str, Iterable[_Value]]]
 ) -> None:
     """Add the values that overlap none found before, in the order of the text."""
-    for kind, value in [(kind, value) for kind, some in values for value in some]:
-        start, end = value.start, value.end
-        place = bisect_left(found, end, key=attrgetter("start"))
-        if place == 0 or found[place - 1].end <= start:
+    for name, some in values:
+        for value in some:
+            start, end = value.start, value.end
+            place = bisect_left(found, end, key=attrgetter("start"))
+            if place and found[place - 1].end > start:
+                continue
+            kind = name
             if isinstance(value, Contact):
                 kind = value.form
-            elif kind == "number" and isinstance(value, Quantity) and value.unit:
+            elif name == "number" and isinstance(value, Quantity) and value.unit:
                 kind = value.unit.measure
             found.insert(place, TypedValue(kind, text[start:end], start, end, value))
 
@@ -231,11 +234,12 @@ def _headed(item: TypedValue, head: Head, label: str) -> TypedValue:
     if head.scale != 1.0 and quantity.unit == head.unit and not any(map(str.isalpha, item.text)):
         sizes = {name: getattr(quantity, name) * head.scale for name in ("low", "high", "step")}
         quantity = quantity._replace(**sizes)
-    words = {*property_words(label).split()}
-    limits = lexicon("numbers")["label_limits"]
-    bound = next((Bound(name) for name, signs in limits.items() if {*signs} & words), None)
-    if bound is not None and quantity.bound is Bound.EXACT:
-        quantity = quantity._replace(bound=bound)
+    if quantity.bound is Bound.EXACT:
+        words = {*property_words(label).split()}
+        for name, signs in lexicon("numbers")["label_limits"].items():
+            if not words.isdisjoint(signs):
+                quantity = quantity._replace(bound=Bound(name))
+                break
     return item._replace(value=quantity._replace(per=quantity.per or head.per))
 
 
@@ -291,10 +295,10 @@ def is_one(claimed: TypedValue, known: TypedValue) -> bool:
         return mine._replace(start=0, end=0) == held._replace(start=0, end=0)
     if not isinstance(mine, Quantity) or not isinstance(held, Quantity) or mine.per != held.per:
         return False
-    size = max(abs(mine.base(mine.high)), abs(held.base(held.high)))
+    (low, high), (least, most) = held.ends, mine.ends
+    size = max(abs(most), abs(high))
     off = 1e-9 * size if mine.unit == held.unit else min(_half_digit(mine), CONVERTED * size)
-    low, high = held.base(held.low), held.base(held.high)
-    return abs(mine.base(mine.low) - low) <= off and abs(mine.base(mine.high) - high) <= off
+    return abs(least - low) <= off and abs(most - high) <= off
 
 
 def _same(agrees: bool) -> Agreement:
@@ -313,7 +317,7 @@ def _across(claimed: TypedValue, known: TypedValue) -> Agreement:
     spans = {type(item.value): item.value for item in (claimed, known)}
     length, clock = spans.get(Quantity), spans.get(ClockTime)
     if isinstance(length, Quantity) and isinstance(clock, ClockTime) and length.unit:
-        timed = length.unit.measure == "time" and length.base(length.low) == 60 * clock.minutes
+        timed = length.unit.measure == "time" and length.ends[0] == 60 * clock.minutes
         return Agreement.SAME if timed else Agreement.OPEN  # 2:30 is written for 2.5 hours
     version = next(
         (item.value for item in (claimed, known) if isinstance(item.value, Version)), None
@@ -350,8 +354,7 @@ def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
             1.0 + CALENDAR
         )
         return _same(same)
-    low, high = known.base(known.low), known.base(known.high)
-    mine = claimed.base(claimed.low), claimed.base(claimed.high)
+    (low, high), mine = known.ends, claimed.ends
     if (claimed.worded or known.worded) and low == high and low * mine[0] < 0:
         low = high = -low  # a loss of 2.4 million is -2.4 million
     slack = _slack(claimed, known)

@@ -62,7 +62,11 @@ PlacedT = TypeVar("PlacedT", bound=Placed)
 
 def outside(items: Iterable[PlacedT], spans: Iterable[Span]) -> list[PlacedT]:
     """The items that overlap none of some spans."""
-    taken = {place for start, end in spans for place in range(start, end)}
+    taken = set[int]()
+    for start, end in spans:
+        taken.update(range(start, end))
+    if not taken:
+        return list(items)
     return [item for item in items if taken.isdisjoint(range(item.start, item.end))]
 
 

@@ -82,7 +82,7 @@ def _amount(item: TypedValue) -> float | None:
     """An amount in the first unit of what is measured, a time of day in seconds; else None."""
     if isinstance(item.value, ClockTime):
         return item.value.minutes * 60.0
-    return abs(item.value.base(item.value.low)) if isinstance(item.value, Quantity) else None
+    return abs(item.value.ends[0]) if isinstance(item.value, Quantity) else None
 
 
 def _results(first: TypedValue, second: TypedValue, kind: str) -> Iterator[float]:

@@ -25,13 +25,13 @@ from guardrail.core import workers
 from guardrail.core.errors import OverloadedError
 from guardrail.core.workers import (
     GivenUpError,
+    Job,
     Workers,
     run_sync,
     stop_if_given_up,
     synchronous,
     time_left,
     usable_cpus,
-    watch,
     within,
 )
 from guardrail.policy import Unavailable
@@ -175,14 +175,12 @@ def test_the_bound_ends_with_its_block_where_that_fails():
 
 
 def test_work_stops_where_its_own_context_was_given_up():
-    given_up = False
-    ours, others = contextvars.copy_context(), contextvars.copy_context()
-    ours.run(watch, lambda: given_up)
-    ours.run(stop_if_given_up)
-    given_up = True
-    with pytest.raises(GivenUpError, match="nobody waits"):
-        ours.run(stop_if_given_up)
-    others.run(stop_if_given_up)
+    ours, others = Job(stop_if_given_up), Job(stop_if_given_up)
+    ours.given_up = True
+    ours.run()
+    others.run()
+    assert isinstance(ours.future.exception(), GivenUpError)
+    assert others.future.exception() is None
 
 
 WHO = contextvars.ContextVar("who", default="nobody")

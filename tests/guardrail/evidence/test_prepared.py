@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from contextvars import copy_context
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from guardrail import Guardrail, GuardrailConfig, Passage, Table, Triple
 from guardrail.core.types import Evidence
-from guardrail.core.workers import GivenUpError, watch
+from guardrail.core.workers import GivenUpError, Job
 from guardrail.evidence.prepared import EvidenceCache, PreparedEvidence, prepare
 from guardrail.evidence.statements import statements_of
 from guardrail.sources.items import evidence_items
@@ -103,10 +102,10 @@ ONE = [Passage("The Fjell 3 costs 40 euros. It is green.")]
     ids=["statements", "index", "values", "items", "table", "file"],
 )
 def test_each_long_part_looks_whether_it_was_given_up(work) -> None:
-    given_up = copy_context()
-    given_up.run(watch, lambda: True)
-    with pytest.raises(GivenUpError):
-        given_up.run(work)
+    job = Job(work)
+    job.given_up = True
+    job.run()
+    assert isinstance(job.future.exception(), GivenUpError)
     assert work()
 
 
