@@ -160,6 +160,20 @@ def test_helpfulness_compares_with_irrelevant_knowledge(knowledge, raw):
     assert report.helpfulness.value == pytest.approx(raw)
 
 
+def test_helpfulness_takes_the_mean_over_irrelevant_knowledge():
+    """-ln P: ln 8 and ln 4 after the two of the pool, 2.5 ln 2 on average.
+
+    After helpful knowledge it is ln 4 = 2 ln 2: 1 - 2 / 2.5. After any other it is ln 8, worse than
+    the average: 1 - 3 / 2.5, which eq. 6 clips.
+    """
+    scorer = ConnerScorer(ConnerModels(causal=LetterModel()), irrelevant_pool=["p", "r!"])
+    rows = [ConnerInput(query="?", knowledge=text, answer="x") for text in ("!", "nothing")]
+    helpful, other = scorer.score(rows)
+    assert helpful.helpfulness.value == pytest.approx(0.2)
+    assert other.helpfulness.value == 0.0
+    assert other.helpfulness_unclipped.value == pytest.approx(-0.2)
+
+
 def test_validity_of_span_and_open_answers():
     judge = TableJudge(
         {

@@ -26,7 +26,16 @@ from judges.registry import create_nli
 from judges.sck import Intent, SCKInput, SCKReport, SCKScorer
 from judges.sck.knowledge import DescribedEntity, jaccard, score_knowledge, verified
 from judges.sck.language import Name, key_names, read, score_content
-from judges.sck.report import TABLE_3, KnowledgeReport, KnowledgeWeights, SentenceVerdict, Weighted
+from judges.sck.report import (
+    TABLE_3,
+    ContentReport,
+    KnowledgeReport,
+    KnowledgeWeights,
+    SentenceVerdict,
+    StructureReport,
+    Weighted,
+)
+from judges.sck.scorer import total
 from judges.sck.structure import Format, agreement, detect, seven
 
 OBAMA = "Barack Obama"
@@ -200,6 +209,31 @@ def test_equation_4_takes_key_entities_from_question_and_evidence() -> None:
     assert (len(named), source) == (3, "evidence")
     many = [Triple(subject=f"Row {n}", property="p", value="v") for n in range(11)]
     assert key_names("Which phones are light?", (), (), many) == ([], "question")
+
+
+def test_equation_5_weighs_the_parts_by_intent() -> None:
+    """A comparison weighs S, C and K by 0.5, 0.3 and 0.2; S = 0.8, C = 2/3, K = 0.375 or 0.65.
+
+    SCK = 0.4 + 0.2 + 0.075, by the paper's K 0.4 + 0.2 + 0.13. Without C the others share its
+    weight: (0.4 + 0.075) / 0.7; in the paper's sum it counts 0.
+    """
+    structure = StructureReport(
+        score=Score(value=0.8), intent=Intent.COMPARISON, question_intents={}, answer_intents={},
+        features=(),
+    )  # fmt: skip
+    names = [Name(text, frozenset({text.lower()})) for text in ("Borea", "Zephyr", "Aster")]
+    content = score_content("The Borea is lighter than the Zephyr.", names, source="question")
+    weights = TABLE_3[Intent.COMPARISON]
+
+    def scores(content: ContentReport, knows: KnowledgeReport) -> tuple[float, float]:
+        score, paper, _ = total(structure, content, knows, weights)
+        return number(score), number(paper)
+
+    assert scores(content, knowledge(1, 1, 0, -1)) == pytest.approx((0.675, 0.73), abs=EXACT)
+    missing = score_content("The Borea is light.", [], source="question")
+    expected = (0.475 / 0.7, 0.53)
+    assert scores(missing, knowledge(1, 1, 0, -1)) == pytest.approx(expected, abs=EXACT)
+    assert scores(content, knowledge(0, -1)) == pytest.approx((0, 0.6 + 0.2 * 0.4), abs=EXACT)
 
 
 def weighted_mean(parts: Iterable[Weighted]) -> float:

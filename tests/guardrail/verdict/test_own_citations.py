@@ -5,10 +5,10 @@ from collections import defaultdict
 
 import pytest
 
+from benchmarks.own_citations import cited
 from benchmarks.verbalise import sentence
 from guardrail import CheckRequest, Guardrail, GuardrailConfig, Triple
 from guardrail.core.types import Category
-from guardrail.markers.grammar import render_marker
 
 PEOPLE = 60
 PER_PROPERTY = 2
@@ -60,10 +60,6 @@ def judged(guard, rows):
     """The first sentence's verdict for texts with their evidence."""
     requests = [CheckRequest(question="", answer=text, evidence=facts) for text, facts in rows]
     return [answer.sentences[0] for answer in guard.check_batch(requests)]
-
-
-def cited(text, *citations):
-    return f"{text.removesuffix('.')} {render_marker(citations)}."
 
 
 def supported(found):
