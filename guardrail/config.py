@@ -172,9 +172,7 @@ class LimitsConfig(_Section):
         sentences: Maximum judged sentences per answer. Further ones count as unsupported and make
             the answer unverified; ``strict`` refuses it.
         evidence: Maximum triples and passages per answer, shared fairly by their entities; the rest
-            is reported in ``errors``.
-        evidence_chars: Maximum characters of evidence texts per answer; the longest passages are
-            truncated and reported in ``errors``.
+            is reported in ``errors``. Of half a million characters the longest passages are cut.
         concurrency: Concurrent calls of graph, judge and retriever. Once four times as many hang,
             answers are unverified at once (``overload``).
         batch_s: Maximum seconds for up to 64 answers of a batch.
@@ -183,7 +181,6 @@ class LimitsConfig(_Section):
     answer_chars: int = Field(default=100_000, ge=1)
     sentences: int = Field(default=500, ge=1)
     evidence: int = Field(default=5_000, ge=1)
-    evidence_chars: int = Field(default=500_000, ge=1)
     concurrency: int = Field(default=8, ge=1)
     batch_s: Seconds = 300.0
 

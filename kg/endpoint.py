@@ -39,6 +39,8 @@ MAX_BYTES = 256 * 2**20
 """Maximum size of a response."""
 REDIRECTS = 3
 """Redirects in a row that are followed."""
+ATTEMPTS = 4
+"""Most attempts per query."""
 FAILURES = 10
 """Consecutive failed queries after which the endpoint is left alone for ten seconds."""
 _LOG = get_logger(__name__)
@@ -110,7 +112,7 @@ class Endpoint:
     Args:
         url: Its address.
         settings: Time limits, login, cache.
-        dialect: The dialect in the profile; settings and address take precedence.
+        dialect: The dialect in the profile; the address takes precedence.
 
     Raises:
         ConfigError: If the address, the dialect or the cache cannot be used.
@@ -123,7 +125,7 @@ class Endpoint:
         # The login goes into a header, and the address is then free of it.
         self.url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         self.settings = settings
-        self.dialect = dialect_of(url, settings.dialect, dialect)
+        self.dialect = dialect_of(url, dialect)
         self._credentials = _credentials(settings, parts.username, parts.password)
         # What one login may read is no answer for another.
         login = repr(self._credentials).encode() if self._credentials else b""
@@ -208,7 +210,7 @@ class Endpoint:
 
         def stop(state: RetryCallState) -> bool:
             late = time.monotonic() + state.upcoming_sleep >= end
-            return late or state.attempt_number >= self.settings.attempts
+            return late or state.attempt_number >= ATTEMPTS
 
         retrying = Retrying(
             retry=retry_if_exception_type(_TransientError), wait=_pause, stop=stop, reraise=True
@@ -235,7 +237,7 @@ class Endpoint:
 
     def _attempt(self, query: str, *, graph: bool, end: float) -> bytes:
         self._take_turn(end)
-        timeout = min(self.settings.timeout_s, max(0.01, end - time.monotonic()))
+        timeout = min(self.settings.deadline_s / 3, max(0.01, end - time.monotonic()))
         try:
             return self._read(self._request(query, timeout, graph=graph), timeout)
         except httpx.PoolTimeout as error:

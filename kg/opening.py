@@ -42,15 +42,12 @@ class EndpointSettings(Value):
         password: Where the password is (``env:NAME`` or ``file:PATH``).
         token: Where a bearer token is.
         headers: Additional headers, each with the place of its value.
-        timeout_s: Seconds per attempt, including reading.
-        deadline_s: Seconds per query, including all attempts and the pauses between them.
-        attempts: Attempts per query; 1 disables retries.
+        deadline_s: Seconds per query, including up to four attempts and the pauses between them. An
+            attempt may take a third of it.
         user_agent: Wikidata requires tool name and contact.
         cache: File of the shared query cache, which keeps results for a day; ``none`` disables it,
             ``default`` is ``kg-guardrail/sparql.sqlite`` in the user's cache folder.
         per_second: Maximum queries per second.
-        dialect: ``qlever``, ``virtuoso``, ``blazegraph``, ``graphdb`` or ``standard``; None follows
-            address and profile.
         text_search: Also find names in other capitalisation through the server's text index.
     """
 
@@ -58,13 +55,10 @@ class EndpointSettings(Value):
     password: SecretRef | None = None
     token: SecretRef | None = None
     headers: Mapping[str, SecretRef] = Field(default_factory=dict)
-    timeout_s: Seconds = 30.0
     deadline_s: Seconds = 90.0
-    attempts: int = Field(default=4, ge=1, le=20)
     user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
     cache: Path | Literal["default"] | None = "default"
     per_second: float | None = Field(default=None, gt=0)
-    dialect: str | None = None
     text_search: bool = False
 
     @model_validator(mode="after")

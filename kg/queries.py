@@ -134,12 +134,11 @@ DIALECTS: Final = {
 """Dialects by name."""
 
 
-def dialect_of(url: str, wanted: str | None, profiled: str | None) -> Dialect:
-    """The dialect of an endpoint, by its settings, else its address, else its profile.
+def dialect_of(url: str, profiled: str | None) -> Dialect:
+    """The dialect of an endpoint, by its address, else its profile.
 
     Args:
         url: Its address; well-known hosts and paths have a dialect.
-        wanted: The dialect in the settings.
         profiled: The dialect in the profile.
 
     Raises:
@@ -149,7 +148,7 @@ def dialect_of(url: str, wanted: str | None, profiled: str | None) -> Dialect:
     dialects = DIALECTS.values()
     by_host = [d.name for d in dialects if parts.hostname in d.hosts]
     by_path = [d.name for d in dialects if any(path in parts.path for path in d.paths)]
-    name = wanted or next(iter([*by_host, *by_path]), profiled) or "standard"
+    name = next(iter([*by_host, *by_path]), profiled) or "standard"
     if name not in DIALECTS:
         raise ConfigError(f"no SPARQL dialect {name!r}; choose one of {', '.join(DIALECTS)}")
     return DIALECTS[name]

@@ -29,7 +29,7 @@ from guardrail.engine.recording import WAIT_S
 from guardrail.log.records import open_log
 from kg import endpoint
 
-__all__ = ["GATEWAY_S", "REPLY_BYTES", "Ways", "config_of"]
+__all__ = ["GATEWAY_S", "Ways", "config_of"]
 
 KEY = "FAULTS_KEY"
 REPLY_BYTES = 1 << 20
@@ -48,9 +48,9 @@ def config_of(url: str, **fields: object) -> GuardrailConfig:
     # Faults come faster here than in use, and no endpoint is paused for them.
     endpoint.BACKOFF_S, endpoint.CONNECTIONS = 0.05, 16
     endpoint.FAILURES, endpoint.MAX_BYTES = sys.maxsize, REPLY_BYTES
-    limits: dict[str, object] = {"timeout_s": 0.6, "deadline_s": 1.4, "attempts": 2}
-    limits |= {"cache": None, "dialect": "standard"}
-    graph = {"location": f"{url}/sparql", "profile": "wikidata", "endpoint": limits}
+    endpoint.ATTEMPTS = 2
+    limits: dict[str, object] = {"deadline_s": 1.8, "cache": None}
+    graph = {"location": f"{url}/sparql", "profile": "wikidata-mirror", "endpoint": limits}
     model = {"name": "openai:faults", "base_url": f"{url}/v1", "api_key_env": KEY}
     settings: dict[str, object] = {"graph": graph, "model": model}
     settings |= {"judge": "benchmarks.faults.judge:FaultyJudge", "limits": {"concurrency": 250}}
@@ -114,9 +114,7 @@ class Ways:
         async with AsyncExitStack() as stack:
             guard = await stack.enter_async_context(Guardrail(config))
             guard.warm_up()
-            settings = GatewaySettings(
-                upstream=f"{self._url}/v1", timeout_s=GATEWAY_S, max_reply_bytes=REPLY_BYTES
-            )
+            settings = GatewaySettings(upstream=f"{self._url}/v1", timeout_s=GATEWAY_S)
             server = uvicorn.Server(
                 uvicorn.Config(create_app(guard, settings), log_level="critical")
             )

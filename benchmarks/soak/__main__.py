@@ -27,7 +27,7 @@ from benchmarks.faults.facts import HANG_S
 from benchmarks.faults.leaks import NOISE_MIB, Held, fill_shared_pools, held
 from benchmarks.faults.seen import OUTCOMES, Outcome
 from benchmarks.faults.server import serving
-from benchmarks.faults.ways import GATEWAY_S, REPLY_BYTES, config_of
+from benchmarks.faults.ways import GATEWAY_S, config_of
 from benchmarks.soak.traffic import FAILING, Draw, Sent, draw, send
 from chains.gateway import GatewaySettings, create_app, freeze_loaded
 from guardrail import Guardrail
@@ -177,9 +177,7 @@ async def soak(
         await fill_shared_pools()
         path = Path(folder, "scores.sqlite")
         limits = {"concurrency": CALLS}
-        settings = GatewaySettings(
-            upstream=f"{url}/v1", timeout_s=GATEWAY_S, max_reply_bytes=REPLY_BYTES
-        )
+        settings = GatewaySettings(upstream=f"{url}/v1", timeout_s=GATEWAY_S)
         async with Guardrail(config_of(url, log=path, limits=limits)) as guard:
             guard.warm_up()
             app = create_app(guard, settings, on_loaded=freeze_loaded)  # as it is served

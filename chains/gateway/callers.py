@@ -153,7 +153,6 @@ class CallSettings:
             evidence=settings.evidence,
             reasons=settings.reasons,
             rights=settings.caller,
-            max_reply_bytes=settings.max_reply_bytes,
         )
         common = _override(common, Override(dry_run=settings.dry_run or policy.dry_run))
         # Computed once for each pair, since validating a policy takes longer than a look-up.

@@ -23,7 +23,6 @@ from pydantic_core import PydanticCustomError
 
 from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
-from chains.openai_wire import MOST_REPLY_BYTES
 from chains.options import Inject, MarkerStyle, StreamMode
 from guardrail import STRICT, Policy
 from guardrail.core.errors import ConfigError
@@ -263,7 +262,6 @@ class GatewaySettings(RedactedRepr, Value):
         reasons: Give reasons for refused and filtered answers.
         protocols: Protocols of other gateways to serve.
         max_body_bytes: Maximum request size.
-        max_reply_bytes: Maximum size of an upstream reply.
         timeout_s: Seconds per exchange, including streams.
         concurrency: Concurrent exchanges per worker; then status 503. Without keys, one address
             may use half of them.
@@ -289,7 +287,6 @@ class GatewaySettings(RedactedRepr, Value):
     reasons: bool = True
     protocols: Protocols = ()
     max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)
-    max_reply_bytes: int = Field(default=MOST_REPLY_BYTES, ge=1)
     timeout_s: Seconds = 600.0
     concurrency: int = Field(default=512, ge=1)
     address_per_minute: float | None = Field(default=None, gt=0)

@@ -32,6 +32,7 @@ from chains.openai_fields import identifier, sealed
 from chains.openai_wire import (
     EVENT_STREAM,
     JSON,
+    MOST_REPLY_BYTES,
     Reply,
     UnreadableReplyError,
     failed_reply,
@@ -138,7 +139,7 @@ class Upstream:
         with _connection_errors("broke off"):
             async for chunk in chunks_of(response):
                 body += chunk
-                few_enough_bytes(len(body), self._settings.max_reply_bytes)
+                few_enough_bytes(len(body), MOST_REPLY_BYTES)
         headers = safe_headers(response.headers.multi_items())
         return Reply(response.status_code, headers, bytes(body))
 

@@ -288,6 +288,6 @@ def notices(
     if known.left_out:
         message = (
             f"{known.left_out} triples and passages were left out or cut; raise limits.evidence, "
-            "limits.evidence_chars, or hand in less"
+            "or hand in less or shorter passages"
         )
         yield Problem(part="evidence", message=message)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from guardrail.core.workers import InThread
     from kg.linking import EntityLinker
 
+EVIDENCE_CHARS = 500_000
+"""Most characters of the evidence of one answer."""
+
 Item = TypeVar("Item", Triple, Evidence)
 
 
@@ -145,7 +148,7 @@ def given(evidence: Sequence[Evidence], limits: LimitsConfig) -> Knowledge:
         for place, item in enumerate(evidence, start=1):
             owned.setdefault(_owner(item, place), []).append(item)
         evidence, left_out = _shared(owned.values(), limits.evidence)
-    evidence, cut = within(evidence, limits.evidence_chars)
+    evidence, cut = within(evidence, EVIDENCE_CHARS)
     return Knowledge(evidence=evidence, left_out=left_out + cut, source="caller")
 
 

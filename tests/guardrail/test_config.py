@@ -130,11 +130,11 @@ def test_how_to_talk_to_an_endpoint(tmp_path: Path) -> None:
         "[graph.endpoint]\n"
         "per_second = 2.5\n"
         'cache = "none"\n'
-        'dialect = "qlever"\n'
+        "text_search = true\n"
     )
-    config = GuardrailConfig.from_toml(path, environ={"GUARDRAIL_GRAPH__ENDPOINT__TIMEOUT_S": "2"})
+    config = GuardrailConfig.from_toml(path, environ={"GUARDRAIL_GRAPH__ENDPOINT__DEADLINE_S": "2"})
     settings = config.graph.endpoint
-    assert settings == EndpointSettings(per_second=2.5, cache=None, dialect="qlever", timeout_s=2)
+    assert settings == EndpointSettings(per_second=2.5, cache=None, text_search=True, deadline_s=2)
     assert config.changed(judge="onnx").graph.endpoint == settings
     with pytest.raises(ConfigError, match="did you mean 'per_second'"):
         GuardrailConfig.from_env({"GUARDRAIL_GRAPH__ENDPOINT__PER_SECONDS": "2"})

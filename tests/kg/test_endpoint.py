@@ -98,7 +98,7 @@ def serving(*replies: Reply) -> Iterator[Server]:
 
 
 def settings(**changes: object) -> EndpointSettings:
-    return EndpointSettings.model_validate({"cache": None, "timeout_s": 60} | changes)
+    return EndpointSettings.model_validate({"cache": None, "deadline_s": 180} | changes)
 
 
 ONCE = settings(deadline_s=0.3)
@@ -157,7 +157,7 @@ def test_a_redirect_keeps_the_time_limit() -> None:
     late = threading.Event()
     with serving(reply(307, "", Location="/moved"), lambda _: late.wait(1.0) and None) as server:
         with pytest.raises(KnowledgeGraphError, match="no answer within"):
-            Endpoint(server.url, settings(timeout_s=0.2, attempts=1)).select(QUERY)
+            Endpoint(server.url, settings(deadline_s=0.6)).select(QUERY)
         late.set()
 
 
@@ -170,9 +170,9 @@ def test_an_endless_redirect_ends() -> None:
 
 def test_attempts_are_bounded(clock: HandClock) -> None:
     with serving(reply(500)) as server:
-        with pytest.raises(KnowledgeGraphError, match="tried once"):
-            Endpoint(server.url, settings(attempts=1)).select(QUERY)
-        assert len(server.requests) == 1
+        with pytest.raises(KnowledgeGraphError, match="tried 4 times"):
+            Endpoint(server.url, settings()).select(QUERY)
+        assert len(server.requests) == endpoint.ATTEMPTS
 
 
 LITERAL = {"type": "literal", "value": "café"}
@@ -286,7 +286,7 @@ def test_a_server_that_hangs_or_drips_is_given_up(behaviour: str) -> None:
 
     with serving({"hangs": hang, "drips": drip}[behaviour]) as server:
         with pytest.raises(KnowledgeGraphError, match="no answer within"):
-            Endpoint(server.url, settings(timeout_s=0.2, deadline_s=0.5)).select(QUERY)
+            Endpoint(server.url, settings(deadline_s=0.6)).select(QUERY)
         given_up.set()
 
 
@@ -367,9 +367,12 @@ def test_a_failing_endpoint_is_paused(clock: HandClock) -> None:
             failing.select(QUERY)  # the count began anew
 
 
-def test_a_query_that_fails_in_all_its_attempts_counts_once(clock: HandClock) -> None:
+def test_a_query_that_fails_in_all_its_attempts_counts_once(
+    clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "ATTEMPTS", FAILURES)
     with serving(reply(500)) as server:
-        failing = Endpoint(server.url, settings(attempts=FAILURES, deadline_s=10_000))
+        failing = Endpoint(server.url, settings(deadline_s=10_000))
         for _ in range(2):
             with pytest.raises(KnowledgeGraphError, match=f"tried {FAILURES} times"):
                 failing.select(QUERY)

@@ -122,8 +122,9 @@ def test_requests_have_the_time_limit_and_types_of_the_dialect(
     dialect: str, parameters: dict[str, list[str]], header: str | None
 ) -> None:
     with serving(reply()) as server:
-        chosen = settings(dialect=dialect, timeout_s=29.7, user_agent="me/1 (me@x.example)")
-        Endpoint(f"{server.url}?default-graph-uri=http%3A%2F%2Fg", chosen).select(QUERY)
+        chosen = settings(deadline_s=89.1, user_agent="me/1 (me@x.example)")
+        url = f"{server.url}?default-graph-uri=http%3A%2F%2Fg"
+        Endpoint(url, chosen, dialect=dialect).select(QUERY)
     assert server.paths == ["/sparql?default-graph-uri=http%3A%2F%2Fg"]
     [sent], [headers] = server.requests, server.headers
     assert parse_qs(sent) == {"query": [QUERY], **parameters}
@@ -137,26 +138,25 @@ def test_virtuoso_takes_no_limit_below_a_second() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "named", "dialect"),
+    ("url", "profiled", "dialect"),
     [
-        ("https://query.wikidata.org/sparql", (None, None), "blazegraph"),
-        ("https://qlever.cs.uni-freiburg.de/api/wikidata", (None, "blazegraph"), "qlever"),
-        ("http://localhost:7200/repositories/museum", (None, None), "graphdb"),
-        ("http://localhost:9999/blazegraph/namespace/kb/sparql", (None, None), "blazegraph"),
-        ("http://localhost:8890/sparql", (None, None), "standard"),
-        ("http://localhost:8890/sparql", (None, "virtuoso"), "virtuoso"),
-        ("http://localhost:7200/repositories/museum", ("standard", "virtuoso"), "standard"),
+        ("https://query.wikidata.org/sparql", None, "blazegraph"),
+        ("https://qlever.cs.uni-freiburg.de/api/wikidata", "blazegraph", "qlever"),
+        ("http://localhost:7200/repositories/museum", None, "graphdb"),
+        ("http://localhost:9999/blazegraph/namespace/kb/sparql", None, "blazegraph"),
+        ("http://localhost:8890/sparql", None, "standard"),
+        ("http://localhost:8890/sparql", "virtuoso", "virtuoso"),
     ],
 )
-def test_settings_address_and_profile_choose_the_dialect(
-    url: str, named: tuple[str | None, str | None], dialect: str
+def test_address_and_profile_choose_the_dialect(
+    url: str, profiled: str | None, dialect: str
 ) -> None:
-    assert dialect_of(url, *named).name == dialect
+    assert dialect_of(url, profiled).name == dialect
 
 
 def test_an_unknown_dialect_is_refused() -> None:
     with pytest.raises(ConfigError, match="no SPARQL dialect 'oracle'"):
-        SparqlGraph("http://localhost:1/sparql", settings=settings(dialect="oracle"))
+        Endpoint("http://localhost:1/sparql", settings(), dialect="oracle")
 
 
 def test_languages_by_index_where_there_is_one() -> None:
@@ -198,9 +198,8 @@ def test_a_server_that_knows_no_dialect_understands_all(
     dialect: str, sparql_server: SparqlServer
 ) -> None:
     sparql_server.put(PAINTERS)
-    graph = SparqlGraph(
-        sparql_server.query_url, profile="wikidata-mirror", settings=settings(dialect=dialect)
-    )
+    profile = load_profile("wikidata-mirror").model_copy(update={"dialect": dialect})
+    graph = SparqlGraph(sparql_server.query_url, profile=profile, settings=settings())
     [[painter]] = graph.find(["Artemisia Gentileschi"])
     assert painter.label == "Artemisia Gentileschi"
     [subgraph] = graph.subgraphs([painter.id])

@@ -98,7 +98,7 @@ def test_every_process_freezes_what_it_has_loaded(started, monkeypatch):
 
 
 def at_endpoint(url):
-    endpoint = {"attempts": 1, "cache": None}
+    endpoint = {"deadline_s": 0.3, "cache": None}
     return GuardrailConfig(judge="none", graph={"location": url, "endpoint": endpoint})
 
 

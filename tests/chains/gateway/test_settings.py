@@ -37,7 +37,6 @@ caller = ["evidence", "tools"]
 reasons = false
 protocols = ["litellm", "fms"]
 max_body_bytes = 1000
-max_reply_bytes = 2000
 timeout_s = 4.5
 concurrency = 6
 address_per_minute = 11

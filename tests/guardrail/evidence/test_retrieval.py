@@ -9,6 +9,7 @@ import pytest
 from guardrail import Action, GuardedAnswer, Guardrail, GuardrailConfig, Passage, Triple
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Category, Entity, LinkedEntity, Mention, Sentence, TableRow
+from guardrail.evidence import retrieval
 from guardrail.evidence.prepared import prepare
 from guardrail.evidence.retrieval import MOST_CHARS, Knowledge, with_wider
 from guardrail.markers.grammar import parse
@@ -67,8 +68,9 @@ def test_texts_and_values_of_any_length_and_names_at_the_bound_are_judged(guard)
     assert answer.sentences[0].category == "supportive"
 
 
-def test_of_much_text_the_longest_passages_are_cut_behind_a_sentence() -> None:
-    config = GuardrailConfig(graph={"location": "none"}, limits={"evidence_chars": 120})
+def test_of_much_text_the_longest_passages_are_cut_behind_a_sentence(monkeypatch) -> None:
+    monkeypatch.setattr(retrieval, "EVIDENCE_CHARS", 120)
+    config = GuardrailConfig(graph={"location": "none"})
     long = "The Fjell 3 costs 40 euros. The Fjell 3 is sold with a lamp, which is no lie. " * 9
     evidence = [Passage(long, id="a"), Triple(**FACT), Passage(TRUE), Triple("It", "is", LONG)]
     with Guardrail(config, grounding=Overlap()) as guard:
