@@ -153,11 +153,12 @@ async def test_a_guarded_asynchronous_client_has_the_bound(guard):
         [chunk async for chunk in stream]
 
 
-def test_the_gateway_has_the_bound(guard):
-    settings = GatewaySettings(upstream="http://m/v1", **BOUND)
+def test_the_gateway_has_the_bound(guard, monkeypatch):
+    monkeypatch.setattr("chains.gateway.upstream.MOST_REPLY_BYTES", 10_000)
+    settings = GatewaySettings(upstream="http://m/v1")
     inner = httpx.AsyncClient(transport=httpx.MockTransport(server))
     with TestClient(create_app(guard, settings, client=inner)) as client:
-        reply = client.post("/v1/chat/completions", json=ASKED[CHAT] | {"stream": True})
+        reply = client.post("/v1/chat/completions", json=ASKED[CHAT])
     assert "more than 10,000 bytes" in reply.text
     assert "xxxx" not in reply.text
 
