@@ -1,6 +1,7 @@
 """Citations that a model wrote itself: right ones may not cost support, wrong ones may not gain it.
 
-    python -m benchmarks.own_citations [--data DIR] [--graph people|other] [--most 30] [--every]
+    python -m benchmarks.own_citations [--data DIR] [--graph people|other] [--most 30]
+        [--property NAME] [--every]
 
 Each fact becomes a sentence, which is judged by the facts of its subject: alone and with a citation
 of the fact. The same sentence with the value of another property is judged alone, and with three
@@ -46,7 +47,7 @@ class Case(NamedTuple):
     Attributes:
         fact: The fact.
         given: All facts that are given.
-        false: The fact with the value of another property; None if no value is surely wrong.
+        false: The fact with the value of another property; None if there is none to judge.
     """
 
     fact: Triple
@@ -123,16 +124,16 @@ def other_facts(data: Path, seed: int) -> Facts:
 
 
 def cases_of(facts: Facts, most: int, seed: int) -> list[Case]:
-    """At most so many facts of each property, each with a false twin where there is one."""
+    """At most so many facts of each property, the first third of them with a false twin."""
     rng = random.Random(seed)
     found = []
     for rows in facts.values():
-        for fact, given in rows[:most]:
+        for place, (fact, given) in enumerate(rows[:most]):
             own = {item.value for item in given if item.property == fact.property}
             others = sorted({item.value for item in given} - own - {fact.subject})
-            false = (
-                fact.model_copy(update={"value": f"{rng.choice(others)} II"}) if others else None
-            )
+            false = None
+            if others and place < max(1, most // 3):
+                false = fact.model_copy(update={"value": f"{rng.choice(others)} II"})
             found.append(Case(fact, given, false))
     return found
 
@@ -190,6 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Judge sentences with their own citations.")
     parser.add_argument("--data", type=Path, help="the folder of public data; none: people alone")
     parser.add_argument("--most", type=int, default=30, help="facts of each property")
+    parser.add_argument("--property", help="one property alone")
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--every", action="store_true", help="a row for every property")
     parser.add_argument("--graph", choices=("people", "other"), help="one graph alone")
@@ -205,6 +207,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]  # fmt: skip
     with Guardrail(GuardrailConfig(policy=ANNOTATE.changed(deadline_s=None))) as guard:
         for name, facts in graphs.items():
+            if options.property:
+                facts = {options.property: facts.get(options.property, [])}
             rows = rows_of(guard, cases_of(facts, options.most, options.seed))
             shown = [
                 row

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.correction.errors import domain_cases, generated, true_cases
+from benchmarks.correction.errors import chatbot_cases, domain_cases, generated, true_cases
 from benchmarks.correction.measure import Came, came_of, table
 from benchmarks.data import exit_on_error
 from guardrail import Guardrail, GuardrailConfig
@@ -32,11 +32,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         true += true_cases(options.data, options.limit, options.seed)
     with Guardrail(GuardrailConfig(judge=options.judge)) as guard:
         errors, kept = came_of(guard, cases), came_of(guard, true)
+        said = came_of(guard, list(chatbot_cases()))
     print(table(errors, kept))
+    changed = sum(bool(item.changed) for item in said)
+    print(f"True answers of chatbots changed: {changed} of {len(said)}.")
     _show("not carried", [item for item in errors if not item.carried], options.show)
     wrong = [item for item in errors if item.corrected and not item.right and item.carried]
     _show("not right", wrong, options.show)
-    _show("true and changed", [item for item in (*errors, *kept) if item.changed], options.show)
+    _show(
+        "true and changed", [item for item in (*errors, *kept, *said) if item.changed], options.show
+    )
     _show("not attempted", [item for item in errors if not item.corrected], options.show)
     return 0
 

@@ -9,20 +9,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.newcomer.domains import DOMAINS as COMPANIES
+from benchmarks.newcomer.domains import Domain
 from benchmarks.verdicts.cases import Case
-from benchmarks.verdicts.sets import read_set
+from benchmarks.verdicts.sets import read_set, statement_case
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.names import label_in
 from guardrail.core.text.values import find_values
 from guardrail.core.text.words import tokenise
 from guardrail.core.types import Evidence, Passage, Triple, Verdict
 
-__all__ = ["KINDS", "SETS", "ErrorCase", "domain_cases", "generated", "true_cases"]
+__all__ = [
+    "KINDS",
+    "SETS",
+    "ErrorCase",
+    "chatbot_cases",
+    "domain_cases",
+    "generated",
+    "true_cases",
+]
 
 KINDS = ("value", "name", "yes_no", "hours")
 SETS = ("dart", "webnlg")
 
 DOMAINS = Path(__file__).parent / "domains"
+UNSEEN = Path(__file__).parents[1] / "unseen"
 
 YEARS = (1500, 2100)
 """Numbers between these are years, and stay so."""
@@ -104,6 +115,30 @@ def domain_cases(folder: Path = DOMAINS) -> Iterator[ErrorCase]:
             yield ErrorCase(path.stem, "", evidence, asked, row["true"][0])
             true = tuple(row["true"])
             yield ErrorCase(path.stem, row["kind"], evidence, asked, row["wrong"], true)
+
+
+def chatbot_cases() -> Iterator[ErrorCase]:
+    """True answers of chatbots: those of the three companies, and sentences of unseen authors.
+
+    False sentences of an answer are left out.
+    """
+    for company in sorted(path.name for path in COMPANIES.iterdir() if path.is_dir()):
+        for item in Domain(company).answers:
+            request = item.request
+            true = (
+                request.answer[one.start : one.end]
+                for one in item.sentences
+                if one.label in (Verdict.SUPPORTED, Verdict.NO_CLAIM)
+            )
+            evidence = tuple(request.evidence or ())
+            yield ErrorCase(company, "", evidence, request.question, " ".join(true))
+    for path in sorted(UNSEEN.glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            part = json.loads(line)
+            for row in part["rows"]:
+                case = statement_case(path.stem, {**row, "evidence": part["evidence"]})
+                if case.label is Verdict.SUPPORTED:
+                    yield ErrorCase(path.stem, "", case.evidence, case.question, case.text)
 
 
 def _supported(name: str, data: Path, limit: int, seed: int) -> list[Case]:

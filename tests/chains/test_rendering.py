@@ -136,6 +136,32 @@ async def test_readers_of_openai_see_labels_and_pages(own, way, endpoint, monkey
     assert [(item.title, item.url) for item in cited] == CITED
 
 
+RENUMBERED = (
+    "Dogs are welcome [1]. Breakfast costs 12 euros [2]. The Kestrel Hotel has 42 rooms [3].\n\n"
+    "[1] Dogs (https://h.example/dogs)  \n[2] Prices (https://h.example/prices)  \n"
+    "[3] Kestrel guide (https://h.example/guide)"
+)
+
+
+@pytest.mark.parametrize("style", ["kalma", "footnotes"])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Dogs are welcome [4]. Breakfast costs 12 euros [2]. The Kestrel Hotel has 42 rooms [1].",
+        "Dogs are welcome[^4]. Breakfast costs 12 euros [2]. The Kestrel Hotel has 42 rooms.",
+    ],
+)
+def test_numbers_that_the_model_wrote_become_those_of_the_list(guard, said, style, stream):
+    chain = GuardrailRunnable(guard, model(said), evidence=lambda _: DOCUMENTS, style=style)
+    if stream:
+        first, *rest = chain.stream("What about dogs, breakfast and rooms?")
+        message = sum(rest, first)
+    else:
+        message = chain.invoke("What about dogs, breakfast and rooms?")
+    assert message.content == RENUMBERED
+
+
 def test_a_person_of_the_shipped_graph_is_cited_with_a_page():
     with scripted_guard(config=GuardrailConfig(policy=STRICT), retriever=None) as guard:
         chain = GuardrailRunnable(
