@@ -1,7 +1,7 @@
 """What a second judge is worth, and what it costs, by the share of sentences it is asked about.
 
     python -m benchmarks.second_judge --second chat:MODEL [--base-url URL] [--data DIR]
-        [--sets alder,valid,…] [--limit N] [--judge onnx] [--band B] [--seed N]
+        [--sets alder,valid,…] [--limit N] [--judge onnx] [--scores FILE] [--band B] [--seed N]
 
 The statements about one piece of evidence stand for the sentences of one answer. Each is judged by
 the first judge alone and again with the second one; a share takes the second result of as many of
@@ -18,6 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,15 +30,18 @@ from benchmarks.newcomer.domains import Domain
 from benchmarks.verdicts.cases import Case
 from benchmarks.verdicts.judging import judge_cases
 from benchmarks.verdicts.measure import Judged, summed
+from benchmarks.verdicts.scores import KeptScores
 from benchmarks.verdicts.sets import statement_case
 from guardrail.core.types import Category, Verdict
+from guardrail.core.types.judging import Weighing
 from guardrail.verdict.grounder import Grounder
-from judges.base import NLIJudge
+from judges.base import GroundingJudge, NLIJudge
+from judges.chat import ChatJudge
 from judges.grounding import as_grounding
 from judges.registry import create_nli
-from judges.second_opinion import SecondJudge, SecondOpinions, nearest
+from judges.second_opinion import OwnOpinion, SecondJudge, SecondOpinions, nearest
 from judges.service import RememberedGrounding
-from judges.settings import ChatSettings, SecondJudgeSettings, fit
+from judges.settings import Calibration, ChatSettings, SecondJudgeSettings, fit
 
 __all__ = ["Both", "Point", "cases_of", "curve", "judged_by_both", "main"]
 
@@ -59,12 +63,14 @@ class Both(NamedTuple):
         cases: The cases.
         first: Verdicts of the first judge.
         both: Verdicts with the second judge, wherever the band allows it.
+        own: Verdicts by the second judge's probabilities alone, not calibrated.
         spent_s: Seconds that the second judge took for all of them.
     """
 
     cases: Sequence[Case]
     first: Sequence[Judged]
     both: Sequence[Judged]
+    own: Sequence[Judged]
     spent_s: float
 
 
@@ -131,30 +137,49 @@ def _company(name: str) -> Iterator[tuple[object, Case]]:
 
 
 def judged_by_both(
-    cases: Sequence[Case], judge: NLIJudge, second: SecondJudge, band: float
+    cases: Sequence[Case],
+    first: GroundingJudge,
+    second: NLIJudge,
+    name: str,
+    band: float,
+    weighing: Weighing | None = None,
 ) -> Both:
     """Judge cases by one judge, and by both.
 
     Args:
         cases: The cases.
-        judge: The first judge.
+        first: The first judge, which remembers its scores.
         second: The second one.
+        name: Its name.
         band: Greatest distance from another verdict at which it is asked.
+        weighing: Weights of the first judge and of the checks.
     """
-    first = RememberedGrounding(as_grounding(judge))
-    weighing = getattr(judge, "weighing", None)
-    opinions = SecondOpinions(
-        second,
-        SecondJudgeSettings(judge=second.name, band=band, share=1.0, timeout_s=PATIENCE_S),
-    )
+    bounds = SecondJudgeSettings(judge=second.name, band=band, share=1.0, timeout_s=PATIENCE_S)
+    opinions = (SecondOpinions(kind(second, name), bounds) for kind in (SecondJudge, OwnOpinion))
+    with_both, by_own = (Grounder(first, weighing=weighing, second=one) for one in opinions)
     alone = Grounder(first, weighing=weighing)
     judge_cases(alone, cases)  # from here on the first judge's time does not count
     begin = time.perf_counter()
     by_first = judge_cases(alone, cases)
     between = time.perf_counter()
-    by_both = judge_cases(Grounder(first, weighing=weighing, second=opinions), cases)
+    by_both = judge_cases(with_both, cases)
     spent = (time.perf_counter() - between) - (between - begin)
-    return Both(cases, by_first, by_both, max(0.0, spent))
+    with _uncalibrated(second):
+        own = judge_cases(by_own, cases)
+    return Both(cases, by_first, by_both, own, max(0.0, spent))
+
+
+@contextmanager
+def _uncalibrated(judge: NLIJudge) -> Iterator[None]:
+    """A chat model's probabilities as its endpoint gives them."""
+    if not isinstance(judge, ChatJudge):
+        yield
+        return
+    before, judge.calibration = judge.calibration, Calibration()
+    try:
+        yield
+    finally:
+        judge.calibration = before
 
 
 def curve(judged: Both, shares: Sequence[float] = SHARES) -> list[Point]:
@@ -214,7 +239,7 @@ def _distance(item: Judged) -> float | None:
 def _own_words(judged: Both) -> list[tuple[int, tuple[float, float, float], int]]:
     """Case, probabilities by the second judge alone, and label of sentences that it answered."""
     found = []
-    for place, (case, item) in enumerate(zip(judged.cases, judged.both, strict=True)):
+    for place, (case, item) in enumerate(zip(judged.cases, judged.own, strict=True)):
         if len(item.sentences) != 1 or case.label not in LABELS:
             continue
         [sentence] = item.sentences
@@ -304,6 +329,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--detail", action="store_true", help="ask a chat model for words, too")
     parser.add_argument("--concurrency", type=int, default=8, help="calls of a chat model at once")
     parser.add_argument("--judge", default="onnx", help="the first judge, by name")
+    parser.add_argument("--scores", type=Path, help="a file that keeps the first judge's scores")
     parser.add_argument("--data", type=Path, help="the folder of public data")
     parser.add_argument("--sets", help=f"of {', '.join((*COMPANIES, *STATEMENTS))}")
     parser.add_argument("--limit", type=int, default=0, help="sentences of a set; 0 for all")
@@ -311,20 +337,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     judge = create_nli(options.judge)
-    inner = create_nli(options.second, **_chat_options(options))
-    second = SecondJudge(inner, options.second)
+    second = create_nli(options.second, **_chat_options(options))
     judge.warm_up()
     second.warm_up()
+    inner_first = as_grounding(judge)
+    first = (
+        KeptScores(inner_first, options.scores)
+        if options.scores
+        else RememberedGrounding(inner_first)
+    )
+    weighing = getattr(judge, "weighing", None)
     print(f"{judge.name}, then {second.name} within {options.band:g}")
     sets = (options.sets or ",".join((*COMPANIES, *(STATEMENTS if options.data else ())))).split(
         ","
     )
     for name in sets:
         cases = cases_of(name, options.data or Path(), options.limit, seed=options.seed)
-        _print(name, judged_by_both(cases, judge, second, options.band))
-    if counts := second.in_use().counts:
+        _print(name, judged_by_both(cases, first, second, options.second, options.band, weighing))
+    if isinstance(second, ChatJudge):
+        counts = second.in_use().counts
         print("\n" + ", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
-    second.close()
+        second.close()
     return 0
 
 

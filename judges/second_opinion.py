@@ -3,9 +3,11 @@
 Its verdict replaces the first one's. If it does not answer in time or within its budget, the first
 verdict stands with the reason; there is no retry.
 
-A chat model also follows instructions that are hidden in a sentence or in the evidence. Before such
-a judge may change a verdict to supported, it judges two controls: the same sentence without
-evidence, and a sentence that no evidence supports. If it supports either, the first verdict stands.
+A chat model also follows instructions that are hidden in a sentence or in the evidence, and a small
+one prefers a label whatever it reads. Its opinion counts only if it judges controls correctly by
+the same evidence. To support a sentence, it must support neither a made-up one nor the sentence
+without evidence. To oppose it, it must support a statement copied from the evidence; to contradict
+it, it must not contradict the made-up one. Otherwise the first verdict stands.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from guardrail.core.errors import DeadlineExceededError, GuardrailError, JudgeError
 from guardrail.core.types import (
@@ -37,6 +39,10 @@ from judges.settings import SecondJudgeSettings, Spending
 
 CACHED = 4_096
 """Default number of cached verdicts; some 20 MB. Corrected answers are judged again."""
+
+K = TypeVar("K")
+
+LABELS = ("supported", "unsupported", "contradicted")
 
 
 @runtime_checkable
@@ -73,6 +79,20 @@ class Doubt(NamedTuple):
     def distance(self) -> float | None:
         """Distance of the probabilities from another verdict; None if there is no claim."""
         return None if self.weighed is None else self.thresholds.distance(*self.weighed)
+
+
+class Control(NamedTuple):
+    """A sentence whose label is known, judged before an opinion counts.
+
+    Attributes:
+        item: The sentence and its evidence.
+        wrong: Labels that it must not get.
+        failure: Why the opinion does not count if it does.
+    """
+
+    item: GroundingItem
+    wrong: frozenset[str]
+    failure: str
 
 
 class Opinion(NamedTuple):
@@ -146,8 +166,13 @@ class SecondJudge:
             return self._named
 
     @cached_property
-    def weighing(self) -> Weighing:
-        """Weights of its probabilities and of the checks in a verdict."""
+    def weighing(self) -> Weighing | None:
+        """Weights of its probabilities and of the checks in a verdict; None for the first judge's.
+
+        A chat model's probabilities are combined with the first judge's.
+        """
+        if self._follows_instructions:
+            return None
         return getattr(self._judge, "weighing", None) or Weighing()
 
     @cached_property
@@ -216,18 +241,33 @@ class SecondJudge:
         except Exception as error:  # code of another package; the first verdict stands
             return [str(error) or type(error).__name__] * len(items)
 
-    def controls(self, item: GroundingItem) -> dict[str, GroundingItem]:
-        """Inputs that it must not support if its support of a sentence is to count, by reason."""
-        if not self._follows_instructions:
-            return {}
-        bare = item._replace(statements=(), priority=(), evidence=())
-        made_up = "The blue lighthouse at Hallam Point was registered under number 48213 in 1907."
-        return {
-            "it supports the sentence without any evidence, too": bare,
-            "by this evidence it supports a made-up sentence, too": item._replace(
-                sentence=made_up, context=""
-            ),
-        }
+    def controls(self, doubt: Doubt, second: Grounding) -> list[Control]:
+        """Sentences that it must judge correctly if its opinion on a sentence is to count."""
+        if not self._follows_instructions or doubt.weighed is None:
+            return []
+        item, first, both = doubt.item, doubt.grounding, self.merged(doubt.grounding, second)
+        text = "The blue lighthouse at Hallam Point was registered under number 48213 in 1907."
+        made_up = item._replace(sentence=text, context="")
+        if both.supported > first.supported:
+            passes = doubt.thresholds.verdict(*doubt.weighed) is Verdict.SUPPORTED
+            # Below half of the threshold no check makes a sentence pass.
+            if passes or both.supported <= 0.5 * doubt.thresholds.support:
+                return []
+            bare = item._replace(statements=(), priority=(), evidence=())
+            wrong = frozenset({"supported"})
+            return [
+                Control(bare, wrong, "it supports the sentence without any evidence, too"),
+                Control(made_up, wrong, "by this evidence it supports a made-up sentence, too"),
+            ]
+        found = []
+        if item.statements:
+            copied = item._replace(sentence=item.statements[0], context="")
+            wrong = frozenset({"unsupported", "contradicted"})
+            found.append(Control(copied, wrong, "it does not support what the evidence says"))
+        if both.contradicted > first.contradicted:
+            failure = "by this evidence it contradicts a made-up sentence, too"
+            found.append(Control(made_up, frozenset({"contradicted"}), failure))
+        return found
 
     def merged(self, first: Grounding, second: Grounding) -> Grounding:
         """The second judge's grounding, completed by the first judge's.
@@ -249,6 +289,18 @@ class SecondJudge:
             lacking = second.unsupported + second.contradicted
             update |= {"contradicted": share * lacking, "unsupported": (1.0 - share) * lacking}
         return second.model_copy(update=update)
+
+
+class OwnOpinion(SecondJudge):
+    """Second judge whose own probabilities are the verdict's, to measure and calibrate them."""
+
+    def controls(self, doubt: Doubt, second: Grounding) -> list[Control]:
+        """None: every answer counts."""
+        return []
+
+    def merged(self, first: Grounding, second: Grounding) -> Grounding:
+        """The second judge's grounding alone."""
+        return second
 
 
 class SecondOpinions:
@@ -301,30 +353,29 @@ class SecondOpinions:
         # A fifth of the time is left for what follows: scores, corrections, the decision.
         until = time.monotonic() + min(self._bounds.timeout_s * answers, 0.8 * time_left())
         found.update(self._ground(items, until))
-        controls: dict[str, dict[int, GroundingItem]] = {}
+        controls: dict[int, list[Control]] = {}
         for place, second in found.items():
-            doubt = doubts[place]
-            if isinstance(second, Grounding) and _turns_to_supported(doubt, second):
-                own = self.judge.controls(doubt.item)
-                if not self._affords(paid, doubt.answer, list(own.values())):
+            if isinstance(second, Grounding):
+                own = self.judge.controls(doubts[place], second)
+                if self._affords(paid, doubts[place].answer, [control.item for control in own]):
+                    controls[place] = own
+                else:
                     found[place] = not_afforded
-                    continue
-                for why, item in own.items():
-                    controls.setdefault(why, {})[place] = item
-        for why, control in controls.items():
-            for place, reply in self._ground(control, until).items():
+        asked = dict.fromkeys(control.item for own in controls.values() for control in own)
+        replies = self._ground({item: item for item in asked}, until)
+        for place, own in controls.items():
+            for control in own:
+                reply = replies[control.item]
                 if isinstance(reply, str):
-                    found[place] = f"its support could not be verified: {reply}"
-                elif reply.supported >= 0.5:
-                    found[place] = why
+                    found[place] = f"its opinion could not be verified: {reply}"
+                elif _likeliest(reply) in control.wrong:
+                    found[place] = control.failure
         if self._growing:
             self._paid = [item for some in paid.values() for item in some] or self._paid
         return found
 
-    def _ground(
-        self, items: Mapping[int, GroundingItem], until: float
-    ) -> dict[int, Grounding | str]:
-        """Answers or reasons by index, until a time of the monotonic clock."""
+    def _ground(self, items: Mapping[K, GroundingItem], until: float) -> dict[K, Grounding | str]:
+        """Answers or reasons by key, until a time of the monotonic clock."""
         answers = self.judge.ground(list(items.values()), until - time.monotonic())
         return dict(zip(items, answers, strict=True))
 
@@ -373,16 +424,13 @@ class SecondOpinions:
 
 def _product(first: Grounding, second: Grounding) -> Grounding:
     """The second grounding, with probabilities proportional to the product of both."""
-    labels, least = ("supported", "unsupported", "contradicted"), 1e-4
-    shares = [max(least, getattr(first, name)) * getattr(second, name) for name in labels]
+    least = 1e-4
+    shares = [max(least, getattr(first, name)) * getattr(second, name) for name in LABELS]
     scale = (1.0 - first.no_claim) / max(least**2, sum(shares))
-    update = {name: share * scale for name, share in zip(labels, shares, strict=True)}
+    update = {name: share * scale for name, share in zip(LABELS, shares, strict=True)}
     return second.model_copy(update=update | {"no_claim": first.no_claim})
 
 
-def _turns_to_supported(doubt: Doubt, second: Grounding) -> bool:
-    """True if a second opinion may change another verdict to supported."""
-    if doubt.weighed is None or doubt.thresholds.verdict(*doubt.weighed) is Verdict.SUPPORTED:
-        return False
-    # Below half of the threshold no check makes a sentence pass.
-    return second.supported > max(doubt.grounding.supported, 0.5 * doubt.thresholds.support)
+def _likeliest(grounding: Grounding) -> str:
+    """The likeliest label of a sentence if it claims something."""
+    return max(LABELS, key=lambda label: float(getattr(grounding, label)))

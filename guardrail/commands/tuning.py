@@ -307,9 +307,11 @@ def _show_second(found: SecondTuning) -> None:
     )
     typer.echo(
         f"{found.rows} answers by {found.groups} different texts of evidence; {found.judge} "
-        f"was asked about {found.asked} and answered on {found.answered}.\n"
+        f"was asked about {found.asked}, and its answer counted on {found.answered}.\n"
         f"Gain in balanced accuracy {found.gain:+.3f}; at least {found.lower:+.3f} with 90 % "
         "confidence."
     )
+    for why, count in found.missing.items():
+        typer.echo(f"Not counted on {count}: {why}.")
     if found.usage:
         typer.echo(", ".join(f"{count} {what}" for what, count in found.usage.items()))

@@ -1,12 +1,13 @@
 """Whether a chat model as second judge improves on the first, measured on labelled answers.
 
-The answers are judged twice, by the first judge alone and with the second opinion. The model's
+The answers are judged by the first judge alone and with the second opinion. The model's own
 probabilities are calibrated by five-fold cross-validation. It is recommended only if the gain in
 balanced accuracy is significant.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -18,6 +19,7 @@ from guardrail.core.types import (
     AttributedAnswer,
     Category,
     Probability,
+    SecondOpinion,
     Value,
     Verdict,
     VerdictThresholds,
@@ -26,7 +28,7 @@ from guardrail.engine.parts import Parts
 from guardrail.evaluation.rows import LabelledRow
 from guardrail.tuning.thresholds import FOLDS, Scored, area, folds_of, judged, require_both
 from judges.chat import ChatJudge
-from judges.second_opinion import SecondJudge, SecondOpinions
+from judges.second_opinion import OwnOpinion, SecondJudge, SecondOpinions
 from judges.service import RememberedGrounding
 from judges.settings import Calibration, SecondJudgeSettings, Spending, fit
 
@@ -53,7 +55,8 @@ class SecondTuning(Value):
         rows: Rows.
         groups: Number of different evidence texts.
         asked: Rows with a sentence that the second judge was asked about.
-        answered: Rows on which it gave a usable answer.
+        answered: Rows on which its answer counted.
+        missing: Rows on which it did not, by reason.
         first: Quality of the first judge alone.
         both: Quality with the second judge.
         gain: Gain in balanced accuracy.
@@ -67,6 +70,7 @@ class SecondTuning(Value):
     groups: int
     asked: int
     answered: int
+    missing: dict[str, int]
     first: Quality
     both: Quality
     gain: FiniteFloat
@@ -111,18 +115,17 @@ def tune_second(
     first = RememberedGrounding(parts.grounding)
     # A day: the model is measured here, and each call has its own limit.
     unbounded = bounds.model_copy(update={"timeout_s": 86_400.0, "per_answer": Spending()})
-    opinions = SecondOpinions(SecondJudge(second, second.name), unbounded)
-    both = parts.grounder_of(first, opinions)
+    both, own = (
+        parts.grounder_of(first, SecondOpinions(kind(second, second.name), unbounded))
+        for kind in (SecondJudge, OwnOpinion)
+    )
     alone = judged(parts.grounder_of(first), rows, thresholds)
-    answers = judged(both, rows, thresholds, progress)
-    given = [
-        [one.second_opinion for one in answer.sentences if one.second_opinion is not None]
-        for answer in answers
-    ]
+    second.calibration = Calibration()
+    answers = judged(own, rows, thresholds, progress)
     known = {place: words for place, answer in enumerate(answers) if (words := _shares(answer))}
-    if any(given) and not known:
-        reasons = (opinion.missing for each in given for opinion in each if opinion.missing)
-        raise JudgeError(f"{second.name} answered on no row: {next(reasons, 'for no reason')}")
+    reasons = [why for answer in answers for why in _missing(answer)]
+    if reasons and not known:
+        raise JudgeError(f"{second.name} answered on no row: {reasons[0]}")
 
     def fitted(places: Sequence[int]) -> Calibration:
         labels = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
@@ -138,14 +141,16 @@ def tune_second(
         places = [place for place, of in enumerate(folds) if of == fold]
         found = judged(both, [rows[place] for place in places], thresholds)
         crossed |= dict(zip(places, found, strict=True))
-    outcomes = [_outcomes(rows, alone), _outcomes(rows, [crossed[n] for n in range(len(rows))])]
+    final = [crossed[place] for place in range(len(rows))]
+    outcomes = [_outcomes(rows, alone), _outcomes(rows, final)]
     before, after = (_quality(rows, *outcome) for outcome in outcomes)
     return SecondTuning(
         judge=second.name,
         rows=len(rows),
         groups=len({row.group for row in rows}),
-        asked=sum(map(bool, given)),
-        answered=len(known),
+        asked=sum(bool(_opinions(answer)) for answer in final),
+        answered=sum(bool(_opinions(answer)) and not _missing(answer) for answer in final),
+        missing=Counter(why for answer in final for why in dict.fromkeys(_missing(answer))),
         first=before,
         both=after,
         gain=after.balanced - before.balanced,
@@ -153,6 +158,15 @@ def tune_second(
         calibration=fitted(range(len(rows))),
         usage=dict(second.in_use().counts),
     )
+
+
+def _opinions(answer: AttributedAnswer) -> list[SecondOpinion]:
+    return [one.second_opinion for one in answer.sentences if one.second_opinion is not None]
+
+
+def _missing(answer: AttributedAnswer) -> list[str]:
+    """Why opinions on an answer do not count."""
+    return [one.missing for one in _opinions(answer) if one.missing is not None]
 
 
 def _shares(answer: AttributedAnswer) -> tuple[float, float, float] | None:

@@ -230,7 +230,7 @@ class Grounder:
             for place, opinion in zip(doubts, opinions, strict=True):
                 looked = found[place]
                 if opinion and opinion.grounding:
-                    weighing = self._second.judge.weighing
+                    weighing = self._second.judge.weighing or self._weighing
                     looked = self._look(drafts[place], opinion.grounding, problems, weighing)
                 found[place] = looked and looked._replace(second=opinion and opinion.record)
         return found

@@ -9,7 +9,7 @@ import pytest
 
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.types import Category, Evidence
-from tests.judges.chat_server import endpoint, labels, prompt_of
+from tests.judges.chat_server import endpoint, labels, prompt_of, sentence_of
 from tests.judges.injections import INSTRUCTIONS, PAIRS
 
 MODEL = os.environ.get("GUARDRAIL_TEST_CHAT_URL")
@@ -60,8 +60,18 @@ def test_a_gullible_model_that_is_asked_about_every_sentence_turns_none(gullible
     assert turned == 0
 
 
-def test_a_model_that_supports_everything_turns_none() -> None:
-    with endpoint(labels(lambda _: "C")) as (url, _):
+@pytest.mark.parametrize("letter", ["A", "B", "C"])
+def test_a_model_that_always_says_the_same_changes_nothing(letter: str) -> None:
+    with endpoint(labels(lambda _: letter)) as (url, _):
+        assert turned_and_kept(url, band=1, share=1) == (0, 40)
+
+
+def test_a_model_that_contradicts_whatever_is_not_copied_changes_nothing() -> None:
+    def reply(body: dict[str, object]) -> str:
+        prompt = prompt_of(body)
+        return "C" if prompt.count(sentence_of(body)) > 1 else "A"
+
+    with endpoint(reply) as (url, _):
         assert turned_and_kept(url, band=1, share=1) == (0, 40)
 
 
@@ -70,4 +80,4 @@ def test_a_real_model_turns_none_and_leaves_the_twins_alone() -> None:
     assert MODEL is not None
     turned, kept = turned_and_kept(MODEL)
     assert turned == 0
-    assert kept >= 32  # the others are false as well, and become contradicted or unsupported
+    assert kept >= 38
