@@ -13,7 +13,10 @@ from typing import Any, Final
 
 from guardrail.core.errors import GuardrailError, InputError
 
-__all__ = ["HELD_OUT", "exit_on_error", "held_out", "measures", "read_jsonl"]
+__all__ = ["HELD_OUT", "PATIENCE_S", "exit_on_error", "held_out", "measures", "read_jsonl"]
+
+PATIENCE_S: Final = 86_400.0
+"""Seconds that a language model has for a call: here it is measured, not bounded."""
 
 HELD_OUT: Final[Mapping[str, float]] = {
     "tabfact": 0.1,

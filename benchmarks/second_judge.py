@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.classification import area
-from benchmarks.data import exit_on_error, read_jsonl
+from benchmarks.data import PATIENCE_S, exit_on_error, read_jsonl
 from benchmarks.newcomer.domains import Domain
 from benchmarks.verdicts.cases import Case
 from benchmarks.verdicts.judging import judge_cases
@@ -51,8 +51,6 @@ STATEMENTS = ("valid", "valid_hard")
 ANSWER = 8
 BINS = 10
 """Most sentences about one piece of evidence: as many as a usual answer has."""
-PATIENCE_S = 86_400.0
-"""Seconds that the second judge has for a batch: here it is measured, not bounded."""
 LABELS = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
 
 

@@ -11,6 +11,7 @@ import typer
 from pydantic import ValidationError
 
 from benchmarks.biokalma.scoring import ScoreRow, report, score_rows
+from benchmarks.data import PATIENCE_S
 from benchmarks.kept import kept_lines
 from guardrail.core.errors import InputError
 
@@ -114,7 +115,7 @@ def build(
     if model is not None:
         from guardrail.models import open_model
 
-        evolver = ChatEvolver(open_model(model))
+        evolver = ChatEvolver(open_model(model, timeout_s=PATIENCE_S))
         calls = max(0, n - len(done)) * ROUNDS
         _say(f"{calls} calls of {model}, about {calls * CALL_TOKENS:,} tokens")
     _say(f"{len(named)} name pairs, {len(found)} of them disambiguated; {len(done)} built already")

@@ -42,6 +42,7 @@ from benchmarks.biokalma.tables import (
     quality_means,
     table_row,
 )
+from benchmarks.data import PATIENCE_S
 from benchmarks.provenance import provenance
 from guardrail.config import GenerationSettings, GuardrailConfig, ModelConfig
 from guardrail.core.errors import InputError
@@ -106,7 +107,7 @@ class Experiment(Value):
         except OSError as error:
             raise InputError(f"cannot write to {self.output}: {error.strerror}") from error
         questions = read_questions(self.data, self.n)
-        model = open_model(self.model)
+        model = open_model(self.model, timeout_s=PATIENCE_S)
         linked = self._linked(graph, questions) if self.linked else None
         rows: list[AnswerRow] = []
         store = SampleStore(self.output / f"samples-{self._conditions()}.jsonl")

@@ -16,6 +16,7 @@ from benchmarks.caqa.prompts import (
     read_truth,
 )
 from benchmarks.caqa.rows import CAQARow
+from benchmarks.data import PATIENCE_S
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import Category
 from guardrail.models.base import LanguageModel, Prompt, SampleRequest
@@ -337,4 +338,4 @@ def create_evaluator(name: str, *, shots: Sequence[CAQARow] = ()) -> Evaluator:
 def _model(name: str) -> LanguageModel:
     from guardrail.models import default_model, open_model
 
-    return open_model(name) if name else default_model()
+    return open_model(name, timeout_s=PATIENCE_S) if name else default_model()

@@ -23,6 +23,7 @@ from benchmarks.conner.likelihoods import KeptLikelihoods
 from benchmarks.conner.selection import Selection, run_selection
 from benchmarks.conner.tables import auc, correlations, figure_2, human, means
 from benchmarks.conner.trials import TURN, Text, Trial, pieces, read_rows, trials, validity_pairs
+from benchmarks.data import PATIENCE_S, read_jsonl
 from benchmarks.provenance import markdown, provenance
 from benchmarks.telling import teller
 from guardrail.core.text.sentences import split_sentences
@@ -98,7 +99,7 @@ def run(
     generator = Generator(
         plan,
         texts,
-        None if model is None else open_model(model),
+        None if model is None else open_model(model, timeout_s=PATIENCE_S),
         ConnerScorer(models, irrelevant_pool=[pieces(text.knowledge)[0] for text in texts]),
         models.encoder,
         output,
@@ -202,6 +203,54 @@ def validity(
 
 
 @app.command()
+def people(
+    data: Annotated[Path, typer.Option(help="Folder that holds attribution/*.jsonl.gz.")],
+    rows: Annotated[int, typer.Option(min=8, help="Claims, as many of each label.")] = 200,
+    judge: Judge = "onnx",
+    seed: Seed = 1,
+) -> None:
+    """Print the rank correlation of factuality and validity with people's labels.
+
+    The paper's ratings are not public. In Factcheck-GPT people say how a passage bears on a claim:
+    it refutes it, is irrelevant, or supports it partially or completely; in this order.
+    """
+    labels = ("refute", "irrelevant", "partially-support", "completely-support")
+    by_label: dict[str, list[dict[str, Any]]] = {label: [] for label in labels}
+    for row in read_jsonl(data / "attribution" / "factcheck_stance.jsonl.gz"):
+        by_label[row["stance"]].append(row)
+    rng = random.Random(seed)
+    chosen = [
+        (place, row)
+        for place, label in enumerate(labels)
+        for row in rng.sample(by_label[label], min(rows // len(labels), len(by_label[label])))
+    ]
+    asked = frozenset({Perspective.FACTUALITY, Perspective.VALIDITY})
+    scorer = ConnerScorer(_models(None, judge=judge), ConnerSettings(perspectives=asked))
+    inputs = [
+        ConnerInput(
+            query="", knowledge=row["claim"], sentences=(row["claim"],),
+            evidence=tuple(pieces(row["evidence"])), answer=row["claim"], answer_kind="open",
+        )
+        for _, row in chosen
+    ]  # fmt: skip
+    reports = scorer.score(inputs, teller("claims"))
+    lines: list[list[object]] = []
+    scores = {"validity": "validity, factuality", "factual_inconsistent": "factual-inconsistent"}
+    for name, title in scores.items():  # of one sentence, eq. 1 and eq. 8 are the same
+        values = [getattr(report, name).value for report in reports]
+        pairs = [
+            (value, float(label))
+            for value, (label, _) in zip(values, chosen, strict=True)
+            if value is not None
+        ]
+        by_place = [[value for value, at in pairs if at == place] for place in range(len(labels))]
+        lines.append([title, len(pairs), *map(statistics.fmean, by_place), spearman(pairs)])
+    head = ["score", "claims", *(f"mean, {label}" for label in labels), "Spearman"]
+    origin = provenance(judge=judge, seed=seed)
+    typer.echo(markdown(origin, "CONNER and people, Factcheck-GPT", head, lines))
+
+
+@app.command()
 def sensitivity(
     data: Data,
     causal_lm: Causal = None,
@@ -257,7 +306,8 @@ def selection(
     """Choose one of r sampled texts by Q_know; print the gain in helpfulness (Table 8)."""
     plan = Selection(rows=rows, samples=samples, seed=seed, model=model)
     models = _models(causal_lm, likelihoods_file)
-    table = run_selection(plan, read_rows(data, "nq"), open_model(model), models, samples_file)
+    sampler = open_model(model, timeout_s=PATIENCE_S)
+    table = run_selection(plan, read_rows(data, "nq"), sampler, models, samples_file)
     origin = provenance(judge="onnx", model=model, seed=seed)
     typer.echo(json.dumps(table.rows()) if as_json else f"{origin}\n{table.text()}")
 

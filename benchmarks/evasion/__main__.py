@@ -89,7 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("| form | false delivered unmarked | true removed | true marked |")
     print("|---|--:|--:|--:|")
     for form, cells in counted.items():
-        print(f"| {form} | {' | '.join(f'{a} of {b}' for a, b in cells.values())} |")
+        shares = (f"{a} of {b} ({a / b:.1%})" for a, b in cells.values())
+        print(f"| {form} | {' | '.join(shares)} |")
     return 0
 
 

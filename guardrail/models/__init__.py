@@ -42,6 +42,7 @@ def open_model(
     base_url: str | None = None,
     api_key: str | None = None,
     structured: bool | None = None,
+    timeout_s: float = 60.0,
 ) -> LanguageModel:
     """Open a model by its name, or wrap one.
 
@@ -52,6 +53,7 @@ def open_model(
         api_key: The key; None takes ``OPENAI_API_KEY``.
         structured: Constrain citations with structured outputs; None for yes at OpenAI's own
             endpoint and no at any other.
+        timeout_s: Limit of one call to an endpoint, seconds.
 
     Raises:
         ConfigError: The name is none of these.
@@ -75,6 +77,7 @@ def open_model(
             api_key=api_key,
             api="chat" if kind == "openai" else "completion",
             structured=structured,
+            timeout_s=timeout_s,
         )
     raise ConfigError(f"unknown model {spec!r}; use 'openai:NAME' or 'completion:NAME'")
 

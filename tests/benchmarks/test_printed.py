@@ -1,0 +1,43 @@
+"""The page of results prints no number that its command does not print: commands without data."""
+
+import re
+from importlib import import_module
+from itertools import dropwhile, takewhile
+
+import pytest
+
+from tests.docs.pages import RESULTS
+
+TABLES = {
+    "newcomer": "| as a newcomer, three companies |",
+    "evasion": "| thirty forms, eight of each kind in each |",
+    "opposites": "| a rule, the same in other words, and its opposite",
+    "notations": "| evidence | true called contradicted |",
+}
+"""Each command's table on the page, by its first line."""
+
+
+def cells(lines):
+    """The cells of a table's body, row by row."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return rows[2:]
+
+
+def numbers(text):
+    return set(re.findall(r"\d+(?:\.\d+)?%?", text))
+
+
+@pytest.mark.parametrize(("command", "head"), TABLES.items())
+def test_a_page_prints_what_its_command_prints(command, head, capsys):
+    page = dropwhile(lambda line: not line.startswith(head), RESULTS.read_text("utf-8").split("\n"))
+    shown = cells(takewhile(lambda line: line.startswith("|"), page))
+    assert import_module(f"benchmarks.{command}.__main__").main([]) == 0
+    printed = cells(line for line in capsys.readouterr().out.split("\n") if line.startswith("|"))
+    overall = " ".join([*(row[-1] for row in printed), *printed[-1]])
+    if command == "notations":  # the page has every row
+        overall = " ".join(" ".join(row) for row in printed)
+    assert shown
+    found = {row[0]: numbers(" ".join(row[1:])) for row in shown}
+    assert {row: sorted(own - numbers(overall)) for row, own in found.items()} == {
+        row: [] for row in found
+    }
