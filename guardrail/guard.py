@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog
     from guardrail.sources.tables import Table
     from guardrail.verdict.checks.base import Check
-    from judges.base import AttributionJudge, GroundingJudge, NLIJudge
+    from judges.base import GroundingJudge, NLIJudge
     from kg.base import KnowledgeGraph
     from kg.linking import EntityLinker
 
@@ -65,7 +65,6 @@ class Guardrail(Closing):
         graph: A knowledge graph, or where it lies, in place of the configured one.
         linker: An entity linker over that graph.
         nli: An NLI judge.
-        attribution: An attribution judge, for scores.
         grounding: A grounding judge, in place of the NLI judge for verdicts.
         model: A language model: anything ``guardrail.models.open_model`` takes.
         scorers: Scorers in addition to those named in the config.
@@ -94,7 +93,6 @@ class Guardrail(Closing):
         graph: KnowledgeGraph | str | Path | None = None,
         linker: EntityLinker | None = None,
         nli: NLIJudge | None = None,
-        attribution: AttributionJudge | None = None,
         grounding: GroundingJudge | None = None,
         model: object = None,
         scorers: Sequence[Scorer] = (),
@@ -121,7 +119,6 @@ class Guardrail(Closing):
             "graph": graph,
             "linker": linker,
             "nli": nli,
-            "attribution": attribution,
             "grounding": grounding,
             "model": model,
             "checks": tuple(checks) or None,

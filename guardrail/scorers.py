@@ -91,7 +91,7 @@ def create_scorer(name: str, **parts: object) -> Scorer:
 
     Args:
         name: ``sck``, ``conner``, ``quality``, or an import path.
-        parts: What the factory may ask for by keyword: ``graph``, ``nli``, ``attribution``.
+        parts: What the factory may ask for by keyword: ``graph``, ``nli``.
 
     Raises:
         ConfigError: There is no such scorer; the message names the nearest.

@@ -10,12 +10,11 @@ if TYPE_CHECKING:
     from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
     from judges.encoder import create_encoder
     from judges.registry import create_attribution, create_nli, register
-    from judges.service import AttributionService, JudgeService
+    from judges.service import JudgeService
 
 __all__ = [
     "AttributionItem",
     "AttributionJudge",
-    "AttributionService",
     "JudgeService",
     "NLIJudge",
     "Pair",
@@ -27,7 +26,7 @@ __all__ = [
 
 _HOMES = {
     "judges.base": "AttributionItem AttributionJudge NLIJudge Pair",
-    "judges.service": "AttributionService JudgeService",
+    "judges.service": "JudgeService",
     "judges.registry": "create_attribution create_nli register",
     "judges.encoder": "create_encoder",
 }

@@ -22,7 +22,7 @@ from guardrail.core.http_clients import open_client, openai_errors
 from guardrail.core.incoming import finite_json
 from judges.base import CausalLM, TokenLikelihoods
 from judges.batching import distinct
-from judges.pretrained import libraries
+from judges.pretrained import libraries, load_pretrained
 
 if TYPE_CHECKING:
     import torch
@@ -255,18 +255,14 @@ class TransformersCausalLM:
         with self._lock:
             if self._model is not None:
                 return
-            torch, transformers = libraries()
+            torch, _ = libraries()
             device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
-            dtype = getattr(torch, self._dtype or _fastest(device))
-            kind = transformers.AutoModelForCausalLM
-            try:
-                self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._model_id)
-                model = kind.from_pretrained(self._model_id, dtype=dtype)
-            except (OSError, ValueError, ImportError) as error:
-                raise JudgeError(
-                    f"cannot load causal language model {self._model_id}: {error}"
-                ) from error
-            self._model = model.to(device).eval()
+            self._model, self._tokenizer = load_pretrained(
+                self._model_id,
+                kind="AutoModelForCausalLM",
+                device=device,
+                dtype=self._dtype or _fastest(device),
+            )
 
     def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
         """Likelihoods of n continuations, each given its prefix; see ``CausalLM``.

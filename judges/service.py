@@ -11,11 +11,9 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Generic, TypeVar
 
 from guardrail.core.errors import DeadlineExceededError, JudgeError
-from guardrail.core.types import CacheUse, Grounding, Judgement, NLIScores, Usage
+from guardrail.core.types import CacheUse, Grounding, NLIScores, Usage
 from guardrail.core.workers import Closing
 from judges.base import (
-    AttributionItem,
-    AttributionJudge,
     GroundingItem,
     GroundingJudge,
     Judge,
@@ -270,17 +268,6 @@ class JudgeService(_Service[Pair, NLIScores]):
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs from any thread; see ``MicroBatcher.call``."""
         return self.call(pairs)
-
-
-class AttributionService(_Service[AttributionItem, Judgement]):
-    """An attribution judge shared by threads; itself an ``AttributionJudge``."""
-
-    def __init__(self, judge: AttributionJudge, *, cache_size: int = CACHE_SIZE) -> None:
-        super().__init__(judge, judge.attribute, cache_size)
-
-    def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
-        """Judge n items from any thread; see ``MicroBatcher.call``."""
-        return self.call(items)
 
 
 class GroundingService(_Service[GroundingItem, Grounding]):

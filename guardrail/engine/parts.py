@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from guardrail.scorers import Scorer
     from guardrail.verdict.checks.base import Check
     from guardrail.verdict.grounder import Grounder
-    from judges.base import AttributionJudge, GroundingJudge, NLIJudge
+    from judges.base import GroundingJudge, NLIJudge
     from judges.second_opinion import SecondJudge, SecondOpinions
     from kg.base import KnowledgeGraph
     from kg.linking import EntityLinker
@@ -45,8 +45,7 @@ class Parts:
 
     Args:
         config: What to make.
-        given: Parts by name: ``graph``, ``linker``, ``nli``, ``attribution``, ``grounding``,
-            ``model``, ``checks``.
+        given: Parts by name: ``graph``, ``linker``, ``nli``, ``grounding``, ``model``, ``checks``.
         scorers: Scorers in addition to those named in the config.
     """
 
@@ -122,28 +121,11 @@ class Parts:
         return None if name == "none" else create_nli(name, **self._options(name))
 
     @_Part
-    def _attribution(self) -> AttributionJudge | None:
-        from judges.base import AttributionJudge
-        from judges.registry import create_attribution
-
-        name = self._config.judge
-        if name == "none" or isinstance(self._nli, AttributionJudge):
-            return self._nli if isinstance(self._nli, AttributionJudge) else None
-        return create_attribution(name, **self._options(name))
-
-    @_Part
     def nli(self) -> NLIJudge | None:
         """Judges entailment; None where the config says ``none``."""
         from judges.service import JudgeService
 
         return self._shared(self._nli, JudgeService)
-
-    @_Part
-    def attribution(self) -> AttributionJudge | None:
-        """Judges the four categories; the NLI judge itself where it can do both."""
-        from judges.service import AttributionService
-
-        return self._shared(self._attribution, AttributionService)
 
     @_Part
     def grounding(self) -> GroundingJudge | None:
@@ -294,7 +276,6 @@ class Parts:
             "_nli": "judge",
             "_grounding": "judge",
             "second_judge": "second_judge",
-            "_attribution": "attribution",
             "model": "model",
         }
         made = [(key, self.all.get(name)) for name, key in keys.items()]

@@ -184,13 +184,17 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
     earlier: list[str] = []
     for stretch, place in lined(text):
         judged = without_references(without_ruins(stretch.text, evidence.entities), evidence.items)
-        head = place.role == "head" and place.has_rows and _names_columns(stretch)
+        head = place.role == "head" and place.has_rows and _names_columns(stretch.text)
         if place.role == "head":
             short = not place.has_rows and all(map(_is_bare, cells_of(stretch.text)))
         else:
             short = bool(place.role) and _is_bare(stretch.text)
         bare = short or (head and not _measures(stretch.text))
-        code = _is_code(stretch, blocks) and PLAIN_WORDS.search(judged) is None
+        code = (
+            _is_within(blocks, stretch.start)
+            and not hides_letters(stretch.text)
+            and PLAIN_WORDS.search(judged) is None
+        )
         prose = not bare and not code and not judged.isspace()
         written, before = plain_letters(re.sub(r"\s", " ", judged)), _last(earlier)
         markers = request.answer.within(stretch.start, stretch.end)
@@ -220,9 +224,10 @@ def _last(earlier: Sequence[str]) -> str:
     return " ".join(reversed(kept))
 
 
-def _is_code(stretch: Stretch, blocks: Sequence[Span]) -> bool:
-    place = bisect_right(blocks, stretch.start, key=itemgetter(0)) - 1
-    return place >= 0 and stretch.start < blocks[place][1] and not hides_letters(stretch.text)
+def _is_within(spans: Sequence[Span], offset: int) -> bool:
+    """True if an offset is in any of some ordered spans."""
+    place = bisect_right(spans, offset, key=itemgetter(0)) - 1
+    return place >= 0 and offset < spans[place][1]
 
 
 BARE_WORDS = 3
@@ -235,9 +240,9 @@ CLAUSE_SUBJECTS = frozenset({"expl", "nsubj", "nsubjpass"})
 ASKING = frozenset({"WDT", "WP", "WP$", "WRB"})
 
 
-def _names_columns(stretch: Stretch) -> bool:
+def _names_columns(head: str) -> bool:
     """True if the cells of a table's head assert nothing."""
-    cells = [cell for cell in cells_of(stretch.text) if not _is_bare(cell)]
+    cells = [cell for cell in cells_of(head) if not _is_bare(cell)]
     return not (any(map(hides_letters, cells)) or _asserts(cells))
 
 

@@ -24,7 +24,7 @@ def test_names_select_back_ends():
         create_causal_lm("bert")
     with pytest.raises(JudgeError, match=r"llama:http://127\.0\.0\.1:9"):
         create_causal_lm("llama:http://127.0.0.1:9").loglikelihoods([("a", "b")])
-    with pytest.raises(JudgeError, match="cannot load"):
+    with pytest.raises(JudgeError, match="cannot be loaded"):
         create_causal_lm("transformers:/no/such/folder").loglikelihoods([("a", "b")])
 
 

@@ -8,9 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from guardrail.core.errors import DeadlineExceededError, JudgeError
-from judges.base import AttributionItem, Pair
+from judges.base import Pair
 from judges.onnx import OnnxJudge
-from judges.service import AttributionService, JudgeService, MicroBatcher
+from judges.service import JudgeService, MicroBatcher
 from tests.clock import PATIENCE_S, until
 from tests.judges.tiny import WORDS
 
@@ -43,12 +43,6 @@ def test_threads_get_what_an_unbatched_call_gives(tiny_judge: OnnxJudge) -> None
     with JudgeService(tiny_judge) as service, ThreadPoolExecutor(16) as threads:
         assert list(threads.map(service.judge, calls)) == expected
         assert service.judge(calls[0]) == expected[0]
-
-
-def test_attribution_is_served_alike(tiny_judge: OnnxJudge) -> None:
-    items = [AttributionItem("who ?", word, ("rome .", word)) for word in WORDS[:4]]
-    with AttributionService(tiny_judge) as service:
-        assert service.attribute(items) == tiny_judge.attribute(items)
 
 
 def test_requests_that_wait_share_a_batch_and_duplicates_are_computed_once() -> None:

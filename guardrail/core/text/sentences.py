@@ -264,8 +264,9 @@ class Place(NamedTuple):
     has_rows: bool
 
 
-def lined(text: str) -> Iterator[tuple[Stretch, Place]]:
+def lined(text: str) -> list[tuple[Stretch, Place]]:
     """The sentences of a text, each with its place; what shares a line is looked at once."""
+    found = []
     start, stop, before = 0, -1, 0
     is_item = is_row = has_rows = False
     rule: re.Match[str] | None = None
@@ -281,25 +282,27 @@ def lined(text: str) -> Iterator[tuple[Stretch, Place]]:
             rule = UNDER_HEADER.match(text, stop + 1)
             has_rows = rule is not None and bool((rule[1] or "").strip(MARKDOWN + "|"))
         before = stretch.start
-        role = _role(text, start, stretch, rule is not None)
-        yield stretch, Place(line, role, is_item, is_row, has_rows)
+        role = _role(text, start, stretch.start, stretch.end, rule is not None)
+        found.append((stretch, Place(line, role, is_item, is_row, has_rows)))
+    return found
 
 
 def _role(
-    text: str, line: int, stretch: Stretch, ruled: bool
+    text: str, line: int, start: int, end: int, ruled: bool
 ) -> Literal["head", "heading", "label", ""]:
     """Role of a sentence; ``ruled`` says that the rule of a table stands below its line."""
-    if ruled and "|" in stretch.text:
+    sentence = text[start:end]
+    if ruled and "|" in sentence:
         return "head"
-    if not LAST.match(text, stretch.end):
+    if not LAST.match(text, end):
         return ""
-    before, bare = text[line : stretch.start], stretch.text.rstrip(MARKDOWN)
+    before, bare = text[line:start], sentence.rstrip(MARKDOWN)
     signs = ("**", "__")
-    bold = stretch.text.startswith(signs) and stretch.text.rstrip(": ").endswith(signs)
+    bold = sentence.startswith(signs) and sentence.rstrip(": ").endswith(signs)
     marked = before.lstrip().startswith("#") or (bold and not before.strip())
     if marked and bare[-1:] not in (".", "!", "?"):
         return "heading"
-    short = len(stretch.text.split()) <= 6
+    short = len(sentence.split()) <= 6
     return "label" if bare.endswith(":") and not before.strip(MARKDOWN) and short else ""
 
 
