@@ -26,7 +26,7 @@ from guardrail.core.types import (
     Verdict,
     linearise,
 )
-from guardrail.core.workers import InThread, called, off_loop
+from guardrail.core.workers import InThread, called
 from guardrail.policy import CLAIM_SCORES
 from judges.registry import hint
 
@@ -104,15 +104,15 @@ def create_scorer(name: str, **parts: object) -> Scorer:
     return cast("Scorer", made_part("scorers", name, make, ("name", "score")))
 
 
-async def score_answers(
+async def further_scores(
     batch: Sequence[ScoringRequest], scorers: Sequence[Scorer], in_thread: InThread
-) -> tuple[list[ScoreCard], list[Problem]]:
-    """Score n answers; a scorer that fails is reported and left out.
+) -> tuple[list[dict[str, Score]], list[Problem]]:
+    """Ask further scorers about n answers; one that fails is reported and left out.
 
     Returns:
-        n score cards in order, and what went wrong.
+        The scores of n answers by name, in order, and what went wrong.
     """
-    rows = await off_loop(lambda: [sentence_scores(each.answer.sentences) for each in batch])
+    rows: list[dict[str, Score]] = [{} for _ in batch]
     problems: list[Problem] = []
     for scorer in scorers:
         with reporting(problems, f"scorer {scorer.name}", f"scorer {scorer.name!r}"):
@@ -122,7 +122,7 @@ async def score_answers(
             ]
             for row, scores in list(zip(rows, found, strict=True)):
                 row.update(scores)
-    return [ScoreCard(overall=row.pop("overall"), scores=row) for row in rows], problems
+    return rows, problems
 
 
 def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
@@ -171,9 +171,9 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
     }
 
 
-def sentence_card(sentences: Sequence[Sentence]) -> ScoreCard:
-    """The score card that follows from the sentences alone."""
-    scores = sentence_scores(sentences)
+def score_card(sentences: Sequence[Sentence], further: Mapping[str, Score]) -> ScoreCard:
+    """The scores that follow from the sentences, and further ones, which win."""
+    scores = {**sentence_scores(sentences), **further}
     return ScoreCard(overall=scores.pop("overall"), scores=scores)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
@@ -55,7 +56,7 @@ from guardrail.log.tracing import stage
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.grammar import parse as parse_markers
 from guardrail.policy import Policy, Unavailable
-from guardrail.scorers import ScoringRequest, score_answers, sentence_card
+from guardrail.scorers import ScoringRequest, further_scores, score_card
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -232,7 +233,8 @@ class Engine:
         sound = [row for place, row in enumerate(rows) if place not in faults]
         problems: list[Problem] = []
         checked: list[Checked] = []
-        cards: list[ScoreCard] = []
+        further: list[dict[str, Score]] = []
+        scoring: float | None = None
         late_part = "deadline"
         corrects = policy.contradicted is Action.CORRECT
         try:
@@ -253,33 +255,43 @@ class Engine:
                 late_part = "scorers"
                 scorers = await self.workers.run(lambda: self.parts.scorers) if scored else ()
                 scoring = time.perf_counter()
-                with stage("score"):
-                    requests = [
-                        ScoringRequest(
-                            item.row.request.question,
-                            item.answer,
-                            item.knowledge.evidence,
-                            item.knowledge.entities,
-                            item.docs,
-                        )
-                        for item in checked
-                    ]
-                    cards, more = await score_answers(requests, scorers, self.workers.run)
-                problems += more
-                for item in checked:
-                    spent = (time.perf_counter() - scoring) * 1000.0 / len(checked)
-                    item.timings_ms["score"] = spent
+                if scored:
+                    with stage("score"):
+                        requests = [
+                            ScoringRequest(
+                                item.row.request.question,
+                                item.answer,
+                                item.knowledge.evidence,
+                                item.knowledge.entities,
+                                item.docs,
+                            )
+                            for item in checked
+                        ]
+                        further, more = await further_scores(requests, scorers, self.workers.run)
+                    problems += more
         except TimeoutError:
             problems.append(late(policy, seconds, late_part))
         except UNUSABLE as error:
             problems.append(problem_of(error, "judge"))
-        if checked and not cards:
-            # What is late or fails then costs corrections or scores, never the verdict.
-            cards = [sentence_card(item.answer.sentences) for item in checked]
-        total = (time.perf_counter() - begin) * 1000.0 / len(rows)
-        done = iter(zip(checked, cards, strict=False))
 
-        def result(place: int, row: Row) -> GuardedAnswer:
+        def results() -> list[GuardedAnswer]:
+            # What is late or fails costs corrections or further scores, never the verdict.
+            with nullcontext() if scored else stage("score"):
+                cards = [
+                    score_card(item.answer.sentences, further[place] if further else {})
+                    for place, item in enumerate(checked)
+                ]
+            now = time.perf_counter()
+            if scoring is not None:
+                for item in checked:
+                    item.timings_ms["score"] = (now - scoring) * 1000.0 / len(checked)
+            total = (now - begin) * 1000.0 / len(rows)
+            done = iter(zip(checked, cards, strict=True))
+            return [result(place, row, total, done) for place, row in enumerate(rows)]
+
+        def result(
+            place: int, row: Row, total: float, done: Iterator[tuple[Checked, ScoreCard]]
+        ) -> GuardedAnswer:
             if place in faults:
                 return self.unavailable(row, [faults[place]], policy, total)
             item, card = next(done, (None, None))
@@ -296,7 +308,7 @@ class Engine:
                 decision = as_judged_first(decision, item.answer, item.first)
             return self._result(row, item, card, decision, reported, policy, total)
 
-        return await off_loop(lambda: [result(place, row) for place, row in enumerate(rows)])
+        return await off_loop(results)
 
     def unavailable(
         self,
