@@ -59,7 +59,7 @@ class GuardFields(BaseModel):
     policy: Annotated[
         Policy, BeforeValidator(lambda it: policy_named(it) if isinstance(it, str) else it)
     ] = STRICT
-    style: MarkerStyle = MarkerStyle.KALMA
+    style: MarkerStyle = MarkerStyle.FOOTNOTES
     stream_mode: StreamMode = StreamMode.SENTENCE
     inject: Inject = Inject.OFF
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN

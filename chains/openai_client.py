@@ -50,7 +50,7 @@ def guard_openai(
     guard: Guardrail,
     *,
     policy: Policy | str = STRICT,
-    style: MarkerStyle | str = MarkerStyle.KALMA,
+    style: MarkerStyle | str = MarkerStyle.FOOTNOTES,
     stream_mode: StreamMode | str = StreamMode.SENTENCE,
     inject: Inject | str = Inject.OFF,
     evidence: EvidenceSettings | None = None,
@@ -74,7 +74,7 @@ def guard_openai(
         guard: The guardrail.
         policy: A policy or its name; ``candidates`` answers are sampled and ranked, ``attempts``
             bounds the rounds.
-        style: How markers look in the text: ``kalma``, ``footnotes`` or ``none``.
+        style: How markers look in the text: ``footnotes``, ``kalma`` or ``none``.
         stream_mode: ``sentence`` releases each sentence once it is judged, ``buffer`` waits for
             the whole answer; a policy that samples or retries always waits.
         inject: What the model is shown of the evidence, in the system message or the

@@ -74,7 +74,7 @@ class GuardSettings:
     guard: Guardrail
     policy: Policy = STRICT
     checks_policy: Policy = ANNOTATE
-    style: MarkerStyle = MarkerStyle.KALMA
+    style: MarkerStyle = MarkerStyle.FOOTNOTES
     mode: StreamMode = StreamMode.SENTENCE
     inject: Inject = Inject.OFF
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)

@@ -19,14 +19,15 @@ __all__ = ["Inject", "MarkerStyle", "StreamMode", "injected_prompt"]
 class MarkerStyle(StrEnum):
     """How citations appear in the text that a host receives.
 
-    ``kalma``: triples as ``[Q212657, place of birth: Rome]``, with the label in place of an id that
-    is an IRI; passages as numbered notes, whose list with title and address stands at the end, and
-    ``[NA]``; ``footnotes``: all as numbered notes; ``none``: clean text, citations in the host's
-    own fields only. The first two mark words that the guardrail wrote by ``[corrected]``.
+    ``footnotes``: numbers, behind the phrase or, in a sentence that is supported as a whole, at its
+    end; the notes stand below the answer; ``kalma``: triples as ``[Q212657, place of birth: Rome]``
+    behind the phrase, with the label in place of an id that is an IRI, and passages as notes;
+    ``none``: clean text, citations in the host's own fields only. The first two write ``[NA]``, and
+    ``[corrected]`` behind words of the guardrail.
     """
 
-    KALMA = "kalma"
     FOOTNOTES = "footnotes"
+    KALMA = "kalma"
     NONE = "none"
 
 

@@ -73,9 +73,12 @@ class _Cited(NamedTuple):
 
     @property
     def line(self) -> str:
-        """Its note, with the page unless that is the id of a node."""
-        node = isinstance(self.evidence, Triple) and self.evidence.subject_id == self.url
-        return f"{self.title} ({self.url})" if self.url and not node else self.title
+        """Its note: title, or else what it says, and the page unless that is the id of a node."""
+        item, title = self.evidence, self.title
+        if isinstance(item, Passage) and not (item.title or item.id):
+            title = " ".join(self.citation.value.split())
+        node = isinstance(item, Triple) and item.subject_id == self.url
+        return f"{title} ({self.url})" if self.url and not node else title
 
 
 class Notes:
@@ -130,7 +133,8 @@ def render_sentences(
         end: Offset past it; None for the end of the text.
     """
     evidence = _Evidence(answer)
-    markers = [marker for sentence in sentences for marker in markers_of(sentence)]
+    at_end = style is MarkerStyle.FOOTNOTES
+    markers = [mark for sentence in sentences for mark in markers_of(sentence, at_end=at_end)]
     pieces: list[str] = []
     shifts: list[tuple[int, int]] = []
     position, length = start, 0

@@ -94,7 +94,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         bound: The Runnable to guard.
         policy: A policy or its name; default ``STRICT``. A retry adds the rejected answer and its
             faults to the input's messages, or to its question.
-        style: How markers look in the text: ``kalma``, ``footnotes`` or ``none``.
+        style: How markers look in the text: ``footnotes``, ``kalma`` or ``none``.
         stream_mode: ``sentence`` releases each sentence once it is judged, ``buffer`` waits for
             the whole answer; a policy that samples or retries always waits.
         inject: Evidence to show the model before it runs: ``off``, ``facts``, or ``prompt`` with

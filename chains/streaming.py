@@ -90,7 +90,7 @@ class SentenceGate:
         *,
         policy: Policy,
         mode: StreamMode | Callable[[], StreamMode] = StreamMode.SENTENCE,
-        style: MarkerStyle = MarkerStyle.KALMA,
+        style: MarkerStyle = MarkerStyle.FOOTNOTES,
         is_data: Callable[[str], bool] | None = None,
     ) -> None:
         # A stream cannot be regenerated.

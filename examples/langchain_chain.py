@@ -27,7 +27,7 @@ prompt = ChatPromptTemplate.from_template("Answer in a few sentences: {question}
 model = ChatOpenAI(model=os.environ.get("OPENAI_MODEL", "gpt-4o-mini"))
 
 with Guardrail() as guard:
-    chain = GuardrailRunnable(guard, prompt | model, style="footnotes")
+    chain = GuardrailRunnable(guard, prompt | model)
     for chunk in chain.stream({"question": question}):
         print(chunk.text, end="", flush=True)
         verdict = chunk.response_metadata.get("guardrail", {})

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from guardrail.core.errors import ConfigError, GuardrailError
 from guardrail.core.secrets import redact
@@ -46,6 +46,32 @@ COMMANDS = {
 """Where each command is in ``guardrail.commands``, and its line in the list of commands."""
 
 
+class _Command(TyperCommand):
+    """A command that says how to give an option several values."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments; in ``--evidence A B`` B would be something else, such as a question."""
+        several = {name for param in self.params if param.multiple for name in param.opts}
+        pairs = [(name, args[n + 2]) for n, name in enumerate(args[:-2]) if name in several]
+        ctx.allow_extra_args |= bool(pairs)
+        rest = super().parse_args(ctx, args)
+        for name, value in pairs:
+            if value in rest or (Path(value).is_file() and value in self._texts(ctx)):
+                ctx.fail(f"{name} takes one value; repeat it: {name} A {name} B")
+        if pairs and rest:
+            ctx.fail(f"there are {len(rest)} arguments too many")
+        return rest
+
+    def _texts(self, ctx: Any) -> list[str]:
+        """The given texts, such as a question; arguments for files have a metavar."""
+        found: list[str] = []
+        for param in self.params:
+            value = ctx.params.get(param.name)
+            if param.param_type_name == "argument" and param.metavar is None and value:
+                found += [value] if isinstance(value, str) else value
+        return found
+
+
 class _LazyGroup(TyperGroup):
     """Commands whose modules are imported on use. Listing them imports no module."""
 
@@ -66,6 +92,8 @@ class _LazyGroup(TyperGroup):
             app = typer.Typer()
             app.command(cmd_name)(target)
             target = app
+        for info in target.registered_commands:
+            info.cls = _Command
         target._add_completion = False  # only the program itself has completion
         target.rich_markup_mode = None
         command = typer.main.get_command(target)

@@ -17,6 +17,7 @@ from pydantic import Field
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.fields import did_you_mean
 from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
 from guardrail.core.types import Value
 from kg.reading import suffix_of
@@ -145,11 +146,9 @@ def table_name(source: Path) -> str:
 
 def _check_columns(table: TableColumns, row: Mapping[str, object]) -> None:
     wanted = [table.subject, *([table.label] if table.label else []), *table.links]
-    missing = [column for column in wanted if column not in row]
-    if missing:
-        raise InputError(
-            f"the table has no column {', '.join(map(repr, missing))}; it has {', '.join(row)}"
-        )
+    for column in wanted:
+        if column not in row:
+            raise InputError(f"the table has no column {column!r}; {did_you_mean(column, row)}")
 
 
 def _node(table: str, key: str) -> str:

@@ -246,7 +246,7 @@ class GatewaySettings(RedactedRepr, Value):
             ``/PATH=POLICY``. The first match applies; tenants override it.
         trusted_hosts: Accepted ``Host`` names: ``api.example.com``, ``*.example.com``; empty for
             any.
-        style: Style of markers: ``kalma``, ``footnotes`` or ``none``.
+        style: Style of markers: ``footnotes``, ``kalma`` or ``none``.
         stream_mode: Release streamed text per ``sentence`` or ``buffer`` it.
         inject: Evidence shown to the model: ``off``, ``facts``, or ``prompt`` with KaLMA's
             instruction and demonstration.
@@ -277,7 +277,7 @@ class GatewaySettings(RedactedRepr, Value):
     tenants: Annotated[Mapping[TenantName, Tenant], BeforeValidator(_tenants)] = Field(default={})
     routes: Annotated[Mapping[str, Route], BeforeValidator(_routes)] = Field(default={})
     trusted_hosts: Hosts = ()
-    style: MarkerStyle = MarkerStyle.KALMA
+    style: MarkerStyle = MarkerStyle.FOOTNOTES
     stream_mode: StreamMode = StreamMode.SENTENCE
     inject: Inject = Inject.OFF
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN

@@ -32,6 +32,9 @@ from guardrail.lines import LineJob, RankRow, Row, RowT, check_job, json_line, r
 
 __all__ = ["ask", "check", "explain", "link", "rank"]
 
+MOST_READ = 20
+"""Passages and facts that ``explain`` prints for people."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
@@ -156,27 +159,32 @@ def explain(
 
     For each sentence: shown, marked or removed; the verdict with both probabilities and their
     thresholds; findings of the checks; the supporting or contradicting statement; the weight of
-    each in log-odds; and which probabilities would have changed the verdict. Removed sentences come
-    last, then the passages and facts that were read. With --json a line each: {text, verdict,
-    outcome, because, otherwise, support, contradiction, thresholds, weights, findings, rests_on,
-    against}, and finally {read: [passage or triple, …], from: [source, …]}.
+    each in log-odds; which probabilities would have changed the verdict; and the numbers of the
+    passages and facts that were read for it, which come last. With --json a line each: {text,
+    verdict, outcome, because, otherwise, support, contradiction, thresholds, weights, findings,
+    rests_on, against, read}, and finally {read: [passage or triple, …], from: [source, …]}, to
+    which the numbers refer, from 1.
     """
     with judging.guard() as guard:
         checked = guard.check(question, answer)
     for one in checked.explain():
         typer.echo(json_line(one.model_dump(mode="json")) if as_json else f"{one}")
-    read, sources = checked.evidence, list(checked.evidence_from)
+    found, sources = checked.evidence, list(checked.evidence_from)
     if as_json:
-        items = [item.model_dump(mode="json", exclude_none=True) for item in read]
+        items = [item.model_dump(mode="json", exclude_none=True) for item in found]
         typer.echo(json_line({"read": items, "from": sources}))
         return
-    typer.echo(f"read: {len(read):,} passages and facts from {', '.join(sources) or 'nowhere'}")
-    shown = read[:20]
-    for item in shown:
+    read = sorted({number for sentence in checked.judged for number in sentence.read})
+    typer.echo(
+        f"read: {len(read):,} of {len(found):,} passages and facts from "
+        f"{', '.join(sources) or 'nowhere'}"
+    )
+    for number in read[:MOST_READ]:
+        item = found[number - 1]
         text = item.statement if isinstance(item, Triple) else f"{item.id or ''}: {item.text}"
-        typer.echo(f"  {' '.join(text.removeprefix(': ').split()):.120}")
-    if len(read) > len(shown):
-        typer.echo(f"  … and {len(read) - len(shown):,} more; --json prints all")
+        typer.echo(f"  {number}  {' '.join(text.removeprefix(': ').split()):.120}")
+    if len(read) > MOST_READ:
+        typer.echo(f"  … and {len(read) - MOST_READ:,} more; --json prints all")
 
 
 @grouped

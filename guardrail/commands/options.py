@@ -188,6 +188,7 @@ def writes(**models: type[BaseModel]) -> Callable[[Callable[P, T]], Callable[P, 
         parts = [inspect.getdoc(command) or ""]
         for title, model in models.items():
             meanings = documented(model)
+            written = [name for name, field in model.model_fields.items() if not field.exclude]
             lines = [
                 fill(
                     f"{name}: {meanings[name]}" if name in meanings else name,
@@ -195,7 +196,7 @@ def writes(**models: type[BaseModel]) -> Callable[[Callable[P, T]], Callable[P, 
                     initial_indent="  ",
                     subsequent_indent="    ",
                 )
-                for name in (*model.model_fields, *model.model_computed_fields)
+                for name in (*written, *model.model_computed_fields)
             ]
             parts.append("\n".join(["\b", f"Fields of {title}:", *lines]))
         command.__doc__ = "\n\n".join(parts)

@@ -31,7 +31,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message on a name that is unknown: the nearest one, else all of them."""
     names = list(known)
     near = get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names) or 'none'}"
 
 
 def field_problems(model: type[BaseModel], error: ValidationError) -> str:

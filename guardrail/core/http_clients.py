@@ -45,7 +45,7 @@ def reading_environment() -> Iterator[None]:
         advice = (
             "write IPv6 addresses without brackets, as ::1"
             if variable.upper() == "NO_PROXY"
-            else "write it as http://host:port"
+            else "write it as http://host:port or socks5://host:port"
         )
         raise ConfigError(f"{variable} cannot be used as it is ({error}); {advice}") from error
     except (OSError, ssl.SSLError) as error:

@@ -37,12 +37,24 @@ def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
     return insert(text, [mark for sentence in sentences for mark in markers_of(sentence)]).marked
 
 
-def markers_of(sentence: Sentence) -> list[Marker]:
-    """The markers of one sentence, as ``marked_text`` writes them; offsets are the answer's."""
+def markers_of(sentence: Sentence, *, at_end: bool = False) -> list[Marker]:
+    """The markers of one sentence, as ``marked_text`` writes them; offsets are the answer's.
+
+    Args:
+        sentence: The sentence.
+        at_end: Whether a sentence that is supported as the model wrote it has all citations at its
+            end.
+    """
     marks: list[Marker] = []
     mended: list[Marker] = []
     unplaced = dict.fromkeys(sentence.citations)
     stop = sentence.start + _stop(sentence.text)
+    if (
+        at_end
+        and {span.kind for span in sentence.spans} <= {SpanKind.SUPPORTED}
+        and not sentence.na
+    ):
+        return [Marker(citations=tuple(unplaced), at=stop)] if unplaced else []
     if sentence.na and not unplaced and {span.kind for span in sentence.spans} == {SpanKind.NA}:
         return [Marker(na=True, at=stop)]
     for span, following in zip_longest(sentence.spans, sentence.spans[1:]):

@@ -158,13 +158,16 @@ def evidence_of_files(
     }
     cells = {path: _cells(table, str(path)) for path, table in tables.items()}
     for column, target in links.items():
-        if target not in {path.stem for path in tables}:
+        if target not in (names := {path.stem for path in tables}):
             raise InputError(
-                f"the link {column!r} leads to {target!r}, which is no table of the files"
+                f"the link {column!r} leads to {target!r}, which is no table of the files; "
+                f"{did_you_mean(target, sorted(names))}"
             )
         having = [path for path, table in tables.items() if column in table.columns]
         if not having:
-            raise InputError(f"the link {column!r} is no column of the tables")
+            known = {name for table in tables.values() for name in table.columns}
+            hint = did_you_mean(column, sorted(known))
+            raise InputError(f"the link {column!r} is no column of the tables; {hint}")
         rows = [cell for path in tables if path.stem == target for cell in cells[path]]
         if others := [path for path in having if path.stem != target]:
             cells |= {path: _linked(cells[path], column, target, rows) for path in others}

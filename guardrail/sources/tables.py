@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from guardrail.core.errors import InputError
-from guardrail.core.fields import LONGEST, in_short
+from guardrail.core.fields import LONGEST, did_you_mean, in_short
 from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
 from guardrail.core.types import TableRow, Triple
 from guardrail.core.workers import stop_if_given_up
@@ -121,9 +121,9 @@ class Table:
         columns = list(dict.fromkeys(column for row in cells for column in row))
         _rewrite(cells, subject)
         if subject is not None and cells and subject not in columns:
-            listed = ", ".join(columns) or "none"
-            listed = listed if len(listed) <= LONGEST else f"{listed[:LONGEST]}…"
-            raise InputError(f"the table has no column {in_short(subject)}; it has {listed}")
+            hint = did_you_mean(subject, columns)
+            hint = hint if len(hint) <= LONGEST else f"{hint[:LONGEST]}…"
+            raise InputError(f"the table has no column {in_short(subject)}; {hint}")
         self.name = name or "table"
         self.columns: tuple[str, ...] = tuple(columns)
         own = [column for column in columns if column not in {*references}]

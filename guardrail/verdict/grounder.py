@@ -311,6 +311,7 @@ class Grounder:
             thresholds=evidence.thresholds if weighed else None,
             judged_by=judged_by,
             second_opinion=second,
+            read=tuple(sorted({item.place + 1 for _, item in evidence.chosen if claim.prose})),
         )
 
 

@@ -104,13 +104,13 @@ def test_what_a_marked_sentence_cites_is_no_evidence_for_the_next_turn(empty):
 
 def test_an_answer_that_nobody_judged_here_is_no_evidence(client_of):
     said = f"{TRUE_START} {TRUE_END}"
-    assert "[Mary Shelley," not in reply_text(client_of(ANNOTATE), after(said), stream=False)
+    assert "] Mary Shelley," not in reply_text(client_of(ANNOTATE), after(said), stream=False)
 
 
 def test_it_can_be_switched_off(client_of):
     client = client_of(ANNOTATE, earlier=0)
     first = first_answer(client)
-    assert "[Mary Shelley," not in reply_text(client, after(first), stream=False)
+    assert "] Mary Shelley," not in reply_text(client, after(first), stream=False)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -125,10 +125,10 @@ def test_a_response_is_known_by_its_id(client_of, stream):
 
     first = say(input=QUESTION, extra_body={"guardrail": {"evidence": ITEMS}})
     again = say(input=SECOND, previous_response_id=first.id).output_text
-    assert "[Mary Shelley," in again
+    assert "] Mary Shelley," in again
     assert "[NA]" not in again
     alone = say(input=SECOND, previous_response_id="another").output_text
-    assert "[Mary Shelley," not in alone
+    assert "] Mary Shelley," not in alone
 
 
 async def test_another_callers_answers_are_not_known(empty, upstream):
@@ -150,17 +150,17 @@ async def test_another_callers_answers_are_not_known(empty, upstream):
         first = (await say("b", asked, guardrail={"evidence": ITEMS}))["content"]
         own, other = await say("b", after(first)), await say("r", after(first))
     assert own["guardrail"]["evidence"]["from"] == ["earlier answers", "graph"]
-    assert "[Mary Shelley, mother: Mary Wollstonecraft]" in own["content"]
-    assert "[Mary Shelley," not in other["content"]
+    assert "] Mary Shelley, mother: Mary Wollstonecraft" in own["content"]
+    assert "] Mary Shelley," not in other["content"]
 
 
 @pytest.mark.parametrize("own", [[], [{"triple": ["Mary Shelley", "occupation", "writer"]}]])
 def test_what_a_request_brings_itself_is_all_that_counts(client_of, own):
     client = client_of(ANNOTATE)
     first = first_answer(client)
-    assert "mother: Mary Wollstonecraft]" in first
+    assert "] Mary Shelley, mother: Mary Wollstonecraft" in first
     again = reply_text(client, after(first), stream=False, guardrail={"evidence": own})
-    assert "mother: Mary Wollstonecraft]" not in again
+    assert "] Mary Shelley, mother: Mary Wollstonecraft" not in again
 
 
 def test_of_two_conversations_with_one_key_only_what_both_rest_on_is_kept():

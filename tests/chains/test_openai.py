@@ -21,9 +21,9 @@ from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE, served
 from tests.clock import PATIENCE_S
 
 MESSAGES = [{"role": "user", "content": QUESTION}]
-KALMA = (
-    "Mary Shelley was a writer [Q47152, occupation: writer]. "
-    "Her mother was Mary Wollstonecraft [Q47152, mother: Mary Wollstonecraft]."
+NOTED = (
+    "Mary Shelley was a writer [1]. Her mother was Mary Wollstonecraft [2].\n\n"
+    "[1] Mary Shelley, occupation: writer  \n[2] Mary Shelley, mother: Mary Wollstonecraft"
 )
 
 
@@ -107,7 +107,7 @@ def test_chat(way):
     completion = way.run("chat.completions.create", model="plain", messages=MESSAGES)
     assert type(completion) is openai.types.chat.ChatCompletion
     (choice,) = completion.choices
-    assert choice.message.content == KALMA
+    assert choice.message.content == NOTED
     assert choice.logprobs is None
     first, second = choice.message.annotations
     cited = first.url_citation
@@ -127,7 +127,7 @@ def test_chat_stream(way):
         stream_options={"include_usage": True},
     )
     assert all(type(chunk) is openai.types.chat.ChatCompletionChunk for chunk in chunks)
-    assert text_of(chunks) == KALMA
+    assert text_of(chunks) == NOTED
     assert sum(bool(c.choices and c.choices[0].delta.content) for c in chunks) == 2
     assert chunks[-2].choices[0].finish_reason == "stop"
     assert len(chunks[-2].choices[0].delta.annotations) == 2
@@ -138,7 +138,7 @@ def test_chat_stream(way):
 def test_chat_stream_helper(way):
     events, final = way.run("chat.completions.stream", model="plain", messages=MESSAGES)
     message = final.choices[0].message
-    assert message.content == KALMA
+    assert message.content == NOTED
     assert message.guardrail["action"] == "filter"
     assert {"content.delta", "content.done"} <= {event.type for event in events}
 
@@ -193,7 +193,7 @@ def test_json_passes_and_is_parsed(way):
     chunks = way.run("chat.completions.create", **asked, **mode, stream=True)
     assert text_of(chunks) == JSON_ANSWER
     prose = way.run("chat.completions.create", model="broken-json", messages=MESSAGES, **mode)
-    assert prose.choices[0].message.content == KALMA
+    assert prose.choices[0].message.content == NOTED
     parsed = way.run("chat.completions.parse", **asked, response_format=Person)
     assert parsed.choices[0].message.parsed == Person(name="Mary Shelley", note="any text")
 
@@ -204,10 +204,10 @@ def test_json_passes_and_is_parsed(way):
 def test_responses(way):
     response = way.run("responses.create", model="plain", input=QUESTION)
     assert type(response) is openai.types.responses.Response
-    assert response.output_text == KALMA
+    assert response.output_text == NOTED
     part = response.output[1].content[0]
     assert part.annotations[0].type == "url_citation"
-    assert KALMA[part.annotations[0].start_index : part.annotations[0].end_index] == "writer"
+    assert NOTED[part.annotations[0].start_index : part.annotations[0].end_index] == "writer"
     assert part.guardrail["action"] == "filter"
     assert CANARY not in response.model_dump_json()
 
@@ -215,14 +215,14 @@ def test_responses(way):
 def test_responses_stream(way):
     events = way.run("responses.create", model="plain", input=QUESTION, stream=True)
     deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
-    assert "".join(deltas) == KALMA
+    assert "".join(deltas) == NOTED
     assert len(deltas) == 2
     assert [event.sequence_number for event in events] == list(range(len(events)))
     assert events[-1].type == "response.completed"
-    assert events[-1].response.output_text == KALMA
+    assert events[-1].response.output_text == NOTED
     assert CANARY not in "".join(event.model_dump_json() for event in events)
     _, final = way.run("responses.stream", model="plain", input=QUESTION)
-    assert final.output_text == KALMA
+    assert final.output_text == NOTED
 
 
 # --- errors ------------------------------------------------------------------------------

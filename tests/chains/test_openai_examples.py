@@ -31,7 +31,7 @@ def test_openai_client(upstream, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["openai_client.py"])
     runpy.run_path(str(EXAMPLES / "openai_client.py"), run_name="__main__")
     printed = capsys.readouterr().out
-    assert printed.count("Her mother was Mary Wollstonecraft [Q47152") == 2
+    assert printed.count("Her mother was Mary Wollstonecraft [1]") == 2
     assert "https://www.wikidata.org/wiki/Q47152" in printed
     assert CANARY not in printed
 

@@ -9,7 +9,7 @@ from openai import AsyncOpenAI
 from chains import EvidenceMode, EvidenceSettings, GuardrailRunnable, guard_openai
 from chains.gateway import GatewaySettings, create_app
 from chains.rendering import MarkerStyle, details, render
-from guardrail import STRICT, GuardrailConfig
+from guardrail import STRICT, GuardrailConfig, Passage
 from tests.chains import fake_openai
 from tests.chains.conftest import ANSWER, CANARY, QUESTION, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI
@@ -41,6 +41,41 @@ def test_styles(answer, style, expected):
     assert text == expected
     cited = [text[citation.start : citation.end] for citation in citations]
     assert cited == ["writer", "Mary Wollstonecraft"]
+
+
+BOTH = "Mary Shelley was a writer and Mary Wollstonecraft was her mother."
+
+
+@pytest.mark.parametrize(
+    ("said", "numbered"),
+    [
+        (BOTH, "Mary Shelley was a writer and Mary Wollstonecraft was her mother [1][2]."),
+        (  # the place tells which part is supported
+            BOTH.replace("writer", "sailor"),
+            "Mary Shelley was a sailor [NA] and Mary Wollstonecraft [1] was her mother.",
+        ),
+    ],
+)
+def test_numbers_stand_at_the_end_of_a_sentence_that_is_supported_as_a_whole(guard, said, numbered):
+    found = guard.check(question=QUESTION, answer=said, policy="annotate")
+    assert render(found, MarkerStyle.FOOTNOTES).text.partition("\n")[0] == numbered
+    assert found.marked.count("[Q47152") == numbered.count("[") - numbered.count("[NA]")
+
+
+@pytest.mark.parametrize(
+    ("passage", "note"),
+    [
+        (Passage("The pool\nis open."), "The pool is open."),
+        (Passage("The pool is open.", title="Pool"), "Pool"),
+        (
+            Passage("The pool is open.", url="https://h.example/"),
+            "The pool is open. (https://h.example/)",
+        ),
+    ],
+)
+def test_a_note_names_a_passage_by_its_title_or_else_by_what_it_says(guard, passage, note):
+    found = guard.check(question="", answer="The pool is open.", evidence=[passage])
+    assert render(found, MarkerStyle.FOOTNOTES).text == f"The pool is open [1].\n\n[1] {note}"
 
 
 def test_details_are_json_without_what_was_removed(answer):
@@ -132,7 +167,7 @@ async def test_readers_of_openai_see_labels_and_pages(own, way, endpoint, monkey
     else:
         reply = await client.responses.create(model="plain", input=HOTEL_QUESTION, extra_body=extra)
         text, cited = reply.output_text, reply.output[-1].content[0].annotations
-    assert text == KALMA
+    assert text == FOOTNOTES
     assert [(item.title, item.url) for item in cited] == CITED
 
 

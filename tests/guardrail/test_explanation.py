@@ -101,3 +101,18 @@ def test_a_contradiction_without_a_conflicting_statement_says_so():
     assert one.verdict is Verdict.UNSUPPORTED
     assert "no statement about its subject that was read conflicts" in str(one)
     assert one.otherwise == ()
+
+
+def test_each_sentence_says_which_items_were_read_for_it():
+    evidence = [
+        Passage(f"Bell {n} was cast in 19{n}. {'It is heavy. ' * 40}") for n in range(10, 40)
+    ]
+    said = {"Bell 12 was cast in 1912.", "Bell 31 was cast in 1931."}
+    judge = Scripted(dict.fromkeys(said, GROUNDINGS["The pool is warm."]))
+    with Guardrail(GuardrailConfig(), grounding=judge) as guard:
+        answer = guard.check("", " ".join(sorted(said)), evidence=evidence)
+    for one, number in zip(answer.explain(), (3, 22), strict=True):
+        assert number in one.read
+        assert len(one.read) < len(evidence)
+        assert "read for it: " in str(one)
+    assert "read" not in answer.model_dump()["sentences"][0]

@@ -117,7 +117,8 @@ def test_a_table_without_names_keeps_those_that_are_there(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "table", "message"),
     [
-        ("id,name\n1,A\n", TableColumns(subject="key"), "no column 'key'; it has id, name"),
+        ("id,name\n1,A\n", TableColumns(subject="key"), "no column 'key'; known: id, name"),
+        ("id,name\n1,A\n", TableColumns(subject="nmae"), "did you mean 'name'"),
         ("id,name\n,A\n", TableColumns(subject="id"), "line 2: no value of 'id'"),
         ("id,name\n1,A,B\n", TableColumns(subject="id"), "line 2: more values"),
         ("id,name,name\n1,A,B\n", TableColumns(subject="id"), "two columns are called 'name'"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Literal, Self
 
@@ -108,6 +108,8 @@ class Sentence(Value):
         correction: How it was corrected; None if it stands as the model wrote it.
         judged_by: Name of the judge that gave the probabilities, if there are two judges.
         second_opinion: The result of asking the second judge; None if it was not asked.
+        read: Numbers, from 1, of the items of the answer's evidence that were read for it; never
+            written out.
     """
 
     text: str
@@ -130,6 +132,7 @@ class Sentence(Value):
     correction: Correction | None = None
     judged_by: str | None = None
     second_opinion: SecondOpinion | None = None
+    read: tuple[int, ...] = Field(default=(), exclude=True, repr=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -343,6 +346,8 @@ class Explanation(Value):
         original: The sentence before it was corrected; None for any other.
         judged_by: Which of two judges gave the probabilities, and what the first one said where
             the second was asked; None where there is one judge.
+        read: Numbers, from 1, of the items of the answer's evidence that were read for it; empty
+            for an answer that was read from JSON.
     """
 
     text: str
@@ -359,6 +364,7 @@ class Explanation(Value):
     against: tuple[str, ...] = ()
     original: str | None = None
     judged_by: str | None = None
+    read: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         lines = [f'{self.outcome}: "{self.text}"', f"  {self.verdict}: {self.because}"]
@@ -371,6 +377,7 @@ class Explanation(Value):
             weights = (f"{w.name} {w.support:+.2f} {w.contradiction:+.2f}" for w in self.weights)
             lines.append(f"  adds to log-odds of support and contradiction: {', '.join(weights)}")
         lines += [f"  would be {item}" for item in self.otherwise]
+        lines += [f"  read for it: {_ranges(self.read)}"] if self.read else []
         return "\n".join(lines)
 
 
@@ -414,7 +421,19 @@ def explanation_of(sentence: Sentence, *, removed: bool) -> Explanation:
         against=sentence.against if correction is None else correction.against,
         original=None if correction is None else correction.original,
         judged_by=_judged_by(sentence),
+        read=sentence.read,
     )
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Ascending numbers, those in a row as a range: *1-3, 7*."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][-1] + 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return ", ".join(f"{run[0]}-{run[-1]}" if run[1:] else f"{run[0]}" for run in found)
 
 
 def _judged_by(sentence: Sentence) -> str | None:

@@ -126,7 +126,8 @@ def test_an_agent_whose_tool_returns_the_facts(empty, said, action):
     assert state["guardrail"]["evidence"]["from"] == ["tool results", "graph"]
     assert SECRET not in message.content
     if action == "pass":
-        assert message.content == "The Kestrel Hotel has 42 rooms [Kestrel Hotel, rooms: 42]."
+        noted = "The Kestrel Hotel has 42 rooms [1].\n\n[1] Kestrel Hotel, rooms: 42"
+        assert message.content == noted
 
 
 # --- OpenAI client and gateway -----------------------------------------------------------

@@ -300,7 +300,7 @@ def test_workers_share_the_requests_that_wait_for_a_response(monkeypatch):
     serving.run(CONFIG, GatewaySettings(workers=2, protocols="litellm"))
     assert dict(os.environ) == before
     assert [reply["action"] for reply in replies] == ["NONE", "GUARDRAIL_INTERVENED", "BLOCKED"]
-    assert "[Mary Shelley, occupation: writer]" in replies[1]["texts"][0]
+    assert "[1] Mary Shelley, occupation: writer" in replies[1]["texts"][0]
 
 
 WORKER = """

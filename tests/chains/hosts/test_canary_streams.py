@@ -64,7 +64,7 @@ LANGCHAIN = {
 }
 
 
-@pytest.mark.parametrize("style", ["kalma", "none"])
+@pytest.mark.parametrize("style", ["footnotes", "none"])
 @pytest.mark.parametrize("way", LANGCHAIN)
 def test_langchain(empty, way, style):
     value, options, config = LANGCHAIN[way]

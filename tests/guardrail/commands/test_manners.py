@@ -42,6 +42,36 @@ def test_a_question_without_an_answer_is_a_wrong_use() -> None:
     assert "guardrail check QUESTION ANSWER" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["check Q A --passage {0} {0}", "check --passage {0} {0}", "rank Q --passage {0} {0}",
+     "explain --evidence {0} {0} Q A", "serve --key one two"],
+)  # fmt: skip
+def test_an_option_with_two_values_is_to_be_repeated(words: str, handbook: Path) -> None:
+    done = run(*words.format(handbook).split())
+    assert done.exit_code == 2
+    assert "repeat it" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "code"), [("Toll? No.", 0), ("Toll? No. Why?", 2)])
+def test_what_stands_behind_an_option_may_be_an_argument(
+    words: str, code: int, handbook: Path
+) -> None:
+    done = run("check", "--judge", "none", "--passage", str(handbook), *words.split())
+    assert done.exit_code == code
+    assert "repeat it" not in done.stderr
+
+
+def test_explain_lists_what_was_read_for_which_sentence(handbook: Path) -> None:
+    case = ("explain", "Toll?", "The toll is 4 dollars.", "--judge", "none")
+    done = run(*case, "--passage", str(handbook))
+    assert "  read for it: 2\nread: 1 of 2 passages and facts from files\n" in done.stdout
+    assert "  2  handbook.txt 2: The toll is 4 dollars.\n" in done.stdout
+    first, last = run(*case, "--json", "--passage", str(handbook)).stdout.splitlines()
+    (number,) = json.loads(first)["read"]
+    assert json.loads(last)["read"][number - 1]["id"] == "handbook.txt 2"
+
+
 def in_a_terminal(*arguments: str) -> str:
     """What the program prints where its output is a terminal of 100 columns."""
     environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm-256color"}

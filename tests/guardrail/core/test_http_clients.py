@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import select
 import socket
+import socketserver
+import threading
+import traceback
 
 import httpx
 import pytest
@@ -55,6 +59,62 @@ def test_socks_names_the_extra_that_brings_it(monkeypatch):
         endpoint()
     assert "ALL_PROXY" in str(caught.value)
     assert "socks]" in str(caught.value)
+
+
+class SocksProxy(socketserver.StreamRequestHandler):
+    """SOCKS 5 with a login (RFC 1928 and 1929)."""
+
+    def handle(self):
+        self.rfile.read(self.rfile.read(2)[1])  # the methods on offer
+        self.wfile.write(b"\x05\x02")
+        self.rfile.read(1)
+        login = [self.rfile.read(self.rfile.read(1)[0]) for _ in range(2)]
+        accepted = login == [b"ann", b"open-sesame"]
+        self.wfile.write(b"\x01\x00" if accepted else b"\x01\x01")
+        if not accepted:
+            return
+        _, host, port = self.rfile.read(4), self.rfile.read(4), self.rfile.read(2)
+        with socket.create_connection((socket.inet_ntoa(host), int.from_bytes(port))) as target:
+            self.wfile.write(b"\x05\x00\x00\x01" + host + port)
+            other = {self.connection: target, target: self.connection}
+            while ready := select.select([*other], [], [], 5.0)[0]:
+                for end in ready:
+                    if not (data := end.recv(65_536)):
+                        return
+                    other[end].sendall(data)
+
+
+@pytest.fixture
+def through_socks(monkeypatch):
+    """A function that calls a model through the proxy with a password."""
+    pytest.importorskip("socksio", reason="the extra 'socks' is not installed")
+
+    def call(password):
+        place = f"127.0.0.1:{proxy.server_address[1]}"
+        monkeypatch.setenv("ALL_PROXY", f"socks5://ann:{password}@{place}")
+        monkeypatch.setenv("NO_PROXY", "")
+        messages = [{"role": "user", "content": "Hello"}]
+        with open_client(f"{address}/v1", max_retries=0) as client, openai_errors("m", ModelError):
+            return client.chat.completions.create(model="plain", messages=messages)
+
+    with (
+        socketserver.ThreadingTCPServer(("127.0.0.1", 0), SocksProxy) as proxy,
+        served(FakeOpenAI().app) as address,
+    ):
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        yield call
+        proxy.shutdown()
+
+
+def test_a_socks_proxy_with_a_login_is_used(through_socks):
+    assert through_socks("open-sesame").choices[0].message.content
+
+
+def test_a_socks_proxy_that_refuses_a_login_is_an_error_without_it(through_socks):
+    wrong = "-".join(("open", "barley"))  # in no source line of the traceback
+    with pytest.raises(ModelError) as caught:
+        through_socks(wrong)
+    assert wrong not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize("make", [endpoint, gateway, model])

@@ -237,8 +237,10 @@ def test_what_is_no_row(rows):
 
 
 def test_a_column_that_is_not_there():
-    with pytest.raises(InputError, match="no column 'sku'; it has id, name, price_eur, launched"):
+    with pytest.raises(InputError, match="no column 'sku'; known: id, name, price_eur, launched"):
         Table(BIKES, subject="sku")
+    with pytest.raises(InputError, match="no column 'nmae'; did you mean 'name'"):
+        Table(BIKES, subject="nmae")
 
 
 def test_an_answer_is_judged_by_rows_and_texts():
