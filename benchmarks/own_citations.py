@@ -129,7 +129,11 @@ def cases_of(facts: Facts, most: int, seed: int) -> list[Case]:
     found = []
     for rows in facts.values():
         for place, (fact, given) in enumerate(rows[:most]):
-            own = {item.value for item in given if item.property == fact.property}
+            own = {
+                item.value
+                for item in given
+                if (item.property, item.subject_id) == (fact.property, fact.subject_id)
+            }
             others = sorted({item.value for item in given} - own - {fact.subject})
             false = None
             if others and place < max(1, most // 3):
