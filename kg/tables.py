@@ -1,4 +1,4 @@
-"""Turns tables into RDF: CSV, TSV and JSON lines of flat objects, one row an entity.
+"""Turns tables into RDF: CSV, TSV and JSON lines, one row an entity.
 
 A row becomes a node ``urn:table:TABLE:ID``; a column becomes a property whose label is the
 column's name. Whole numbers, decimals, dates, times and truth values keep their type, except for
@@ -18,6 +18,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.fields import did_you_mean
+from guardrail.core.objects import flat_row
 from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
 from guardrail.core.types import Value
 from kg.reading import suffix_of
@@ -128,7 +129,7 @@ def _rows(stream: BinaryIO, source: Path, table: TableColumns) -> Iterator[_Row]
             raise KnowledgeGraphError(f"{source}, line {where}: no value of {table.subject!r}")
         label = row.get(table.label) if table.label else None
         values = {}
-        for column, value in row.items():
+        for column, value in flat_row(row).items():
             if column in (table.subject, table.label):
                 continue
             target = table.links.get(column)

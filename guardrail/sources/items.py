@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, FailFast, Field, ValidationError
 
 from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, did_you_mean, in_short
+from guardrail.core.objects import identifying_key
 from guardrail.core.rows import TABLE_FILES, cell_text
 from guardrail.core.types import Evidence, Passage, Triple, Value, passage_of_document
 from guardrail.core.workers import stop_if_given_up
@@ -321,6 +322,8 @@ def _table(value: object, where: str) -> tuple[Evidence, ...]:
         if columns is not None:
             listed = cast("Sequence[object]", columns)  # checked by the table
             return Table.from_columns(listed, rows, subject=subject, name=name).triples
+        if subject is None and all(isinstance(row, Mapping) for row in rows):
+            subject = identifying_key(rows, name)
         return Table(rows, subject=subject, name=name).triples
     except InputError as error:
         raise InputError(f"{where}: {error}") from error

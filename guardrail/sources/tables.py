@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, runt
 
 from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, did_you_mean, in_short
+from guardrail.core.objects import DEEPEST, SUBJECT_COLUMNS, flat_row, identifying_key
 from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
 from guardrail.core.types import TableRow, Triple
 from guardrail.core.workers import stop_if_given_up
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
 __all__ = [
-    "MAX_ROWS", "MOST_CELLS", "SUBJECT_COLUMNS", "Rows", "Table", "evidence_from_sql",
+    "MAX_ROWS", "MOST_CELLS", "Rows", "Table", "evidence_from_sql",
     "few_enough", "in_one_notation", "row_size", "within_cells",
 ]  # fmt: skip
 
-SUBJECT_COLUMNS: Final = ("name", "label", "title", "product", "subject", "id")
-"""Columns that name the subject of a row by default, in order of preference."""
 MAX_ROWS: Final = 10_000
 """Maximum number of rows of a query."""
 MOST_CELLS: Final = 200_000
@@ -117,7 +116,7 @@ class Table:
         name: str | None = None,
         references: Collection[str] = (),
     ) -> None:
-        cells = [_written(row) for row in _whole_days(_dicts(rows))]
+        cells = [_written(row) for row in _whole_days([*map(flat_row, _dicts(rows))])]
         columns = list(dict.fromkeys(column for row in cells for column in row))
         _rewrite(cells, subject)
         if subject is not None and cells and subject not in columns:
@@ -191,6 +190,8 @@ class Table:
         for row in rows if most_cells is None else within_cells(rows, most_cells):
             stop_if_given_up()
             read.append(row)
+        if kind == "jsonl" and subject is None:
+            subject = identifying_key(read, Path(filename).stem, left_out=references)
         return cls(read, subject=subject, name=name or Path(filename).stem, references=references)
 
     @classmethod
@@ -325,11 +326,11 @@ def few_enough(count: int, where: str) -> None:
         )
 
 
-def row_size(row: object) -> int:
+def row_size(row: object, depth: int = 0) -> int:
     """The number of cells of a row, a dict or a list; at least one."""
     cells = [*row.values()] if isinstance(row, Mapping) else row
-    held = cells if isinstance(cells, list | tuple) else ()
-    return sum(len(cell) or 1 if isinstance(cell, list) else 1 for cell in held) or 1
+    held = cells if isinstance(cells, list | tuple) and depth <= DEEPEST else ()
+    return sum(row_size(cell, depth + 1) for cell in held) or 1
 
 
 def within_cells(rows: Iterable[RowOfCells], most: int) -> Iterator[RowOfCells]:

@@ -18,7 +18,10 @@ STAFF = (
     '1,"Lovelace, Ada",2019-04-01,5200.50,true,b 7,0451\n'
     "2,Grace Hopper,2020-01-15,6100,FALSE,,\n"
 )
-OFFICES = '{"code": "b 7", "name": "Harbour House", "floors": 3, "tags": ["quiet", "old"]}\n'
+OFFICES = (
+    '{"code": "b 7", "name": "Harbour House", "floors": 3, "tags": ["quiet", "old"], '
+    '"rent": {"amount": 900, "currency": "EUR"}, "gate": {"open": "07:00"}}\n'
+)
 
 
 def texts(graph_path: Path, label: str) -> list[str]:
@@ -45,7 +48,11 @@ def test_columns_become_properties_and_keep_their_type(tmp_path: Path, packed: b
         "Lovelace, Ada, salary: 5200.50.",
         "Lovelace, Ada, start date: 2019-04-01.",
     ]
-    assert "Harbour House, tags: old." in texts(tmp_path / "g", "Harbour House")
+    assert {
+        "Harbour House, tags: old.",
+        "Harbour House, rent: 900 EUR.",
+        "Harbour House, gate open: 07:00.",
+    } <= {*texts(tmp_path / "g", "Harbour House")}
     types = open_graph(tmp_path / "g").query(
         "SELECT ?p (DATATYPE(?v) AS ?t) { <urn:table:staff:1> ?p ?v FILTER(ISLITERAL(?v)) }"
     )

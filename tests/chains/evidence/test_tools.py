@@ -63,7 +63,7 @@ def test_an_object_with_a_text_keeps_its_other_values(key):
                 "hours": {"opens": "08:00"},
             },
             [Passage(text="Open daily.", title="Pool", url=POOL)],
-            [("Pool", "price", "9"), ("Pool", "opens", "08:00")],
+            [("Pool", "price", "9"), ("Pool", "hours opens", "08:00")],
         ),
         (
             {"title": "Pool", "content": "Open daily. Heated.", "snippet": "Heated."},
@@ -98,6 +98,111 @@ def test_texts_are_passages_and_other_values_facts(content, texts, triples):
 def test_objects_nested_deeply_are_read_as_text():
     (held,) = read({"a": {"b": {"c": {"d": {"e": {"rooms": 42}}}}}}).evidence
     assert held.text == '{"rooms": 42}'
+
+
+# --- subjects ----------------------------------------------------------------------------
+
+KX4 = {"booking_reference": "KX4-77Q", "state": "confirmed", "adults": 2}
+PT9 = {"booking_reference": "PT9-03L", "state": "on_hold", "adults": 1}
+CABIN = {"cabin": {"number": "214"}}
+OSLO, BERGEN = {"city": "Oslo", "degrees": 2}, {"city": "Bergen", "degrees": 4}
+
+
+def rooms(*prices):
+    return {"rooms": [{"name": f"Room {n}", "price": p} for n, p in enumerate(prices)]}
+
+
+def crew(*names):
+    return {"crew": [{"name": name, "age": 50} for name in names]}
+
+
+@pytest.mark.parametrize(
+    ("results", "subjects"),
+    [
+        ([[KX4, PT9]], ["KX4-77Q", "PT9-03L"]),
+        ([[KX4 | CABIN, PT9]], ["KX4-77Q", "PT9-03L"]),  # uneven and nested
+        ([[KX4 | {"tags": ["a", "b"]}, PT9]], ["KX4-77Q", "PT9-03L"]),
+        ([KX4, PT9], ["PT9-03L", "KX4-77Q"]),  # the newest result first
+        ([KX4, KX4], ["KX4-77Q"]),
+        ([{"bookings": [KX4, PT9 | CABIN]}], ["KX4-77Q", "PT9-03L"]),
+        ([{"booking": KX4}], ["look", "KX4-77Q"]),
+        ([OSLO, BERGEN], ["Bergen", "Oslo"]),
+        ([OSLO], ["look"]),
+        ([{"degrees": 2}, {"degrees": 4}], ["look 2", "look 1"]),
+        ([{"status": "in service"}, {"status": "in dock"}], ["look 1", "look 2"]),
+        ([{"customer_name": "Ann", "sum": 3}, {"customer_name": "Ann", "sum": 4}],
+         ["look 2", "look 1"]),
+        ([[{"a": 1}, {"a": 1, "b": 2}]], ["look 1", "look 2"]),
+        ([[{"text": "One.", "score": 1}, {"text": "Two.", "score": 2}]], ["look 1", "look 2"]),
+        ([[{"trip_id": "F-1", "boat_name": "Tern"}, {"trip_id": "F-2", "boat_name": "Gull"}]],
+         ["F-1", "F-2"]),
+        ([[{"boat_id": 1, "boat_name": "Tern"}, {"boat_id": 2, "boat_name": "Gull"}]],
+         ["Tern", "Gull"]),
+        ([[{"name": "A"} | rooms(5, 6), {"name": "B"} | rooms(7, 8)]],
+         ["A", "B", "A Room 0", "A Room 1", "B Room 0", "B Room 1"]),
+        ([[{"name": "A"} | crew("Ann", "Bo"), {"name": "B"} | crew("Cy", "Di")]],
+         ["A", "B", "Ann", "Bo", "Cy", "Di"]),
+    ],
+)  # fmt: skip
+def test_each_object_has_a_subject_of_its_own(results, subjects):
+    found = read(*map(json.dumps, results))
+    assert [*dict.fromkeys(subject for subject, *_ in facts(found))] == subjects
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [KX4, PT9],
+        [KX4 | CABIN, PT9],
+        [
+            {"name": "Tern", "status": "Docked", "id": 3},
+            {"name": "Gull", "status": "Gone", "id": 4},
+        ],
+        [{"mode": "ferry", "line": "F1"}, {"mode": "bus", "line": "B7"}],
+        [{"from": "North Quay", "to": "Heron"}, {"from": "South Quay", "to": "Otter Bay"}],
+    ],
+)
+def test_the_order_of_keys_and_results_does_not_matter(rows):
+    turned = [dict(reversed(row.items())) for row in rows]
+    for one, other in (((rows,), (turned,)), (rows, turned), (rows, reversed(turned))):
+        assert {*facts(read(*one))} == {*facts(read(*other))}
+
+
+@pytest.mark.parametrize(
+    ("cells", "properties"),
+    [
+        ({"price": {"amount": 5.8, "currency": "EUR"}}, {"price": "5.8 EUR"}),
+        ({"child_price": {"value": "5.80", "currency": "eur"}}, {"child_price": "5.80 EUR"}),
+        ({"price": {"amount": 5, "currency": "EUR", "net": True}},
+         {"price": "5 EUR", "price net": "true"}),
+        ({"draught": {"value": 2.9, "unit": "m"}}, {"draught": "2.9 m"}),
+        ({"prices": [{"amount": 5, "currency": "EUR"}, {"amount": 6, "currency": "EUR"}]},
+         {"prices": "6 EUR"}),
+        ({"price": 5.8, "currency": "EUR"}, {"price": "5.8 EUR", "currency": "EUR"}),
+        ({"price": 5.8, "seats": 4, "priceCurrency": "EUR"},
+         {"price": "5.8 EUR", "seats": "4", "priceCurrency": "EUR"}),
+        ({"price_usd": 5.8, "currency": "EUR"}, {"price_usd": "5.8", "currency": "EUR"}),
+        ({"price": "€5.80", "currency": "EUR"}, {"price": "€5.80", "currency": "EUR"}),
+        ({"people": 5_000, "currency": "NOK"}, {"people": "5000", "currency": "NOK"}),
+        ({"price": 5.8}, {"price": "5.8"}),
+        ({"cabin": {"number": "214", "class": "outside"}},
+         {"cabin number": "214", "cabin class": "outside"}),
+        ({"built": 2009, "engine": {"built": 2011}}, {"built": "2009", "engine built": "2011"}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("listed", [False, True])
+def test_an_object_in_an_object_keeps_its_key(cells, properties, listed):
+    content = [{"name": "A", **cells}, {"name": "B"}] if listed else {"name": "A", **cells}
+    found = [fact for fact in facts(read(json.dumps(content))) if fact[0] == "A"]
+    assert {name: value for _, name, value in found} == properties
+
+
+def test_an_object_with_a_name_is_linked_from_the_one_around_it():
+    captain = {"name": "Ingrid", "born": 1970}
+    assert facts(read(json.dumps({"name": "Tern", "captain": captain}))) == [
+        ("Tern", "captain", "Ingrid"),
+        ("Ingrid", "born", "1970"),
+    ]
 
 
 # --- rows --------------------------------------------------------------------------------

@@ -1,0 +1,414 @@
+"""Data of tools as evidence: texts and documents as passages, rows and other objects as facts.
+
+Each object has a subject of its own: its name or identifier, or the tool's name and a number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeGuard, TypeVar, cast
+
+from chains.evidence.literals import data_of_text
+from guardrail import Table
+from guardrail.core.errors import InputError
+from guardrail.core.objects import (
+    content_of,
+    flat_row,
+    identifying_key,
+    is_amount,
+    is_identifier,
+    is_nested,
+    name_key,
+    own_key,
+)  # fmt: skip
+from guardrail.core.rows import cell_text
+from guardrail.core.types import Evidence, Passage, Triple
+from guardrail.sources.tables import row_size
+
+__all__ = ["Limit", "Piece", "facts_of", "pieces_of"]
+
+TEXT_KEYS = ("text", "content", "page_content", "snippet", "body")
+"""Keys of a document's text; the other keys of an object with one are its fields and facts."""
+FIELD_KEYS = {
+    "id": ("id", "file_id", "document_id", "doc_id"),
+    "title": ("title", "filename", "name"),
+    "url": ("url", "source", "link", "uri"),
+}
+"""Keys of the other fields of a passage."""
+LIST_KEYS = ("results", "documents", "items", "data", "hits")
+"""Keys of a reply that hold a list of results."""
+OWN_SUBJECT = "subject of the row"
+"""Column for the subjects of rows that no column of theirs tells apart."""
+DEEPEST = 4
+"""Levels of objects and lists in each other; deeper ones are read as text."""
+
+Row = TypeVar("Row")
+Object = Mapping[str, object]
+
+
+class Piece(NamedTuple):
+    """A part of a tool's result.
+
+    Attributes:
+        data: Its text, or its data.
+        kind: What its objects are: the name of the tool.
+        subject: What the facts of an object without a name are about.
+        key: The key that names its objects; empty if none does, None if that is to be found out.
+    """
+
+    data: object
+    kind: str | None
+    subject: str | None
+    key: str | None = None
+
+
+class Limit:
+    """Bounds the cells of a table that become facts, and counts those left out."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.left_out = 0
+
+    def first(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """The first rows of a table, up to the limit of cells."""
+        room = self._most
+        for place, row in enumerate(rows):
+            room -= row_size(row)
+            if room < 0:
+                self.left_out += sum(max(1, row_size(row) - 1) for row in rows[place:])
+                return rows[:place]
+        return rows
+
+
+def pieces_of(results: Sequence[tuple[object, str | None]]) -> list[list[Piece]]:
+    """The parts of each result, which is content and the name of its tool.
+
+    Objects that one tool returns in several parts or results are told apart, whatever their order.
+    """
+    found = [[Piece(data, tool, tool) for data in _parts(content)] for content, tool in results]
+    held: dict[str | None, list[object]] = defaultdict(list)
+    for piece in (piece for pieces in found for piece in pieces):
+        if _is_object(piece.data) or _are_rows(piece.data):
+            held[piece.kind].append(piece.data)
+    subjects = {kind: _apart(items, kind, kind) for kind, items in held.items() if len(items) > 1}
+    return [
+        [
+            piece._replace(subject=apart[0], key=apart[1])
+            if (apart := subjects.get(piece.kind, {}).get(id(piece.data)))
+            else piece
+            for piece in pieces
+        ]
+        for pieces in found
+    ]
+
+
+def _apart(
+    items: Sequence[object], kind: str | None, subject: str | None
+) -> dict[int, tuple[str | None, str | None]]:
+    """The subjects and keys of objects and lists of objects, by the ids of these.
+
+    An object has a key of its own, or one that tells it from the others; others are numbered.
+    """
+    contents = {id(item): content_of(item) for item in items}
+    different = {contents[id(item)]: _without_texts(item) for item in items}
+    found: dict[str, tuple[str | None, str | None]] = {}
+    uncertain: dict[str, list[str]] = defaultdict(list)
+    for content, item in different.items():
+        if not isinstance(item, Mapping):
+            continue
+        key, certain = own_key(item, kind)
+        if key is not None:
+            found[content] = (_cell(item[key]), key)
+            if not certain:
+                uncertain[str(found[content][0])].append(content)
+    for shared in uncertain.values():
+        if len(shared) > 1:  # the name of something else, such as the customer of two orders
+            for content in shared:
+                del found[content]
+    rest = sorted(different.keys() - found.keys())
+    objects = [item for name in rest if isinstance(item := different[name], Mapping)]
+    rows = [row for name in rest if isinstance(item := different[name], list) for row in item]
+    among = identifying_key(objects, kind, distinct=True) if len(objects) > 1 else None
+    all_rows = identifying_key([*{content_of(row): row for row in rows}.values()], kind)
+    for number, content in enumerate(rest, start=1):
+        item = different[content]
+        about = f"{subject or 'result'} {number}" if len(rest) > 1 else subject
+        if isinstance(item, Mapping):
+            found[content] = (_cell(item[among]), among) if among else (about, "")
+        elif isinstance(item, list):
+            key = all_rows or identifying_key(item, kind) or ""
+            found[content] = (about, key if all_rows or is_identifier(key) else "")
+    return {place: found[content] for place, content in contents.items()}
+
+
+def _parts(content: object) -> list[object]:
+    """The data of a result's text, or of each of its content parts."""
+    if isinstance(content, list) and content and all(map(_part_text, content)):
+        return [_data(_part_text(part) or "") for part in content]
+    return [_data(content) if isinstance(content, str) else content]
+
+
+def _data(text: str) -> object:
+    data = data_of_text(text)
+    return text if data is None else data
+
+
+def facts_of(piece: Piece, limit: Limit) -> Iterator[Evidence]:
+    """Read a part of a result: text, or data.
+
+    The tool is the subject of facts that name none, ``value`` their property.
+    """
+    return _facts(piece, 0, limit)
+
+
+def _facts(piece: Piece, depth: int, limit: Limit) -> Iterator[Evidence]:
+    data, kind, subject, _ = piece
+    if isinstance(data, str):
+        if data.strip():
+            yield Passage(text=data, title=subject)
+    elif (value := _cell(data)) is not None:
+        yield Triple(subject=subject or "result", property="value", value=value)
+    elif (table := _table(data, kind, limit)) is not None:
+        yield from table
+    elif depth > DEEPEST:
+        if data and (text := cell_text(data)):
+            yield Passage(text=text, title=subject)
+    elif _are_rows(data):
+        yield from _Rows(data, piece, limit).facts(depth)
+    elif isinstance(data, list | tuple):
+        objects = [item for item in data if _is_object(item)]
+        apart = _apart(objects, kind, subject) if len(objects) > 1 else {}
+        for item in data:
+            about, key = apart.get(id(item), (subject, None))
+            yield from _facts(Piece(item, kind, about, key), depth + 1, limit)
+    elif isinstance(data, Mapping):
+        if _is_object(data):
+            yield from _object(piece._replace(data=data), depth, limit)
+        else:
+            yield from _facts(Piece(_data(_part_text(data) or ""), kind, subject), depth, limit)
+
+
+def _object(piece: Piece, depth: int, limit: Limit) -> Iterator[Evidence]:
+    """The facts of an object: of its own cells, then of what lies within it."""
+    documents, data = _documents(cast("Object", piece.data))
+    yield from documents
+    named = own_key(data, piece.kind)[0] if piece.key is None else piece.key
+    about = (_cell(data.get(named)) if named else None) or piece.subject or "result"
+    read = {name: getattr(documents[0], name) for name in FIELD_KEYS} if documents else {}
+    cells: dict[str, object] = {}
+    inner: list[Iterator[Evidence]] = []
+    for key, value in data.items():
+        known = any(key in FIELD_KEYS[name] and _cell(value) == read[name] for name in read)
+        if key == named or known:
+            continue
+        value = _only(value)
+        if _is_cell(value):
+            cells[key] = value
+        elif key in LIST_KEYS:
+            inner.append(_facts(Piece(value, piece.kind, about), depth + 1, limit))
+        elif (table := _table(value, str(key), limit)) is not None:
+            inner.append(iter(table))
+        elif _are_rows(value) and depth < DEEPEST:
+            # A tool's name says nothing about the objects in its result; a name or number does.
+            owners = [about] * len(value) if named or piece.subject != piece.kind else []
+            rows = _Rows(value, Piece(value, str(key), str(key)), limit, owners)
+            cells |= {key: rows.names} if named else {}
+            inner.append(rows.facts(depth + 1))
+        else:
+            outer = f"{about} {key}" if piece.subject or named else str(key)
+            own: str | None = None
+            if _is_plain(value):
+                own = (name_key(value) if named else own_key(value, str(key))[0]) or ""
+                if own:
+                    cells[key] = value[own]
+                elif named:
+                    cells[key] = value
+                    continue
+            inner.append(_facts(Piece(value, str(key), outer, own), depth + 1, limit))
+    for key, value in flat_row(cells).items():
+        for cell in filter(None, map(cell_text, value if isinstance(value, list) else [value])):
+            yield Triple(subject=about, property=key, value=cell)
+    for facts in inner:
+        yield from facts
+
+
+class _Rows:
+    """The objects of a list, or of the lists that the objects of a list have under one key.
+
+    Attributes:
+        names: The name or identifier of each object; None for those without.
+    """
+
+    def __init__(
+        self, rows: Sequence[Object], piece: Piece, limit: Limit, owners: Sequence[str] = ()
+    ) -> None:
+        self._rows, self._kind, self._limit = limit.first(rows), piece.kind, limit
+        several = len({*owners}) > 1
+        different = {content_of(row): row for row in self._rows} if several else {}
+        key = piece.key
+        if key is None:
+            listed = [*different.values()] or self._rows
+            key = identifying_key(listed, piece.kind, distinct=several)
+        by_owner: dict[str, list[Object]] = defaultdict(list)
+        for owner, row in zip(owners, self._rows, strict=False):
+            by_owner[owner].append(row)
+        if owners and not (key and is_identifier(key)):
+            key = None
+        keys = {} if key else {o: identifying_key(own, piece.kind) for o, own in by_owner.items()}
+        self.names = [_cell(row.get(key)) if key else None for row in self._rows]
+        self._subjects: list[str] = []
+        numbers = Counter[str]()
+        for place, row in enumerate(self._rows):
+            owner = owners[place] if owners else ""
+            numbers[owner] += 1
+            base = f"{owner} {piece.kind}" if owner else piece.subject or "result"
+            cell = _cell(row.get(keys.get(owner) or ""))
+            other = f"{owner} {cell}" if cell else f"{base} {numbers[owner]}"
+            self._subjects.append(self.names[place] or other)
+            self.names[place] = self.names[place] or cell
+        self._key = key if key and all(self.names) else OWN_SUBJECT
+
+    def facts(self, depth: int) -> Iterator[Evidence]:
+        """The facts of the rows, then of what lies within them."""
+        cells: list[dict[str, object]] = []
+        objects: dict[str, list[tuple[int, Object]]] = defaultdict(list)
+        lists: dict[str, list[tuple[int, Object]]] = defaultdict(list)
+        inner: list[Iterator[Evidence]] = []
+        for place, (row, subject) in enumerate(zip(self._rows, self._subjects, strict=True)):
+            cells.append({})
+            for key, value in row.items():
+                value = _only(value)
+                if _is_cell(value):
+                    cells[place][key] = value
+                elif _is_plain(value):
+                    objects[key].append((place, value))
+                elif _are_rows(value) and depth < DEEPEST:
+                    lists[key] += [(place, item) for item in value]
+                else:
+                    piece = Piece(value, str(key), f"{subject} {key}")
+                    inner.append(_facts(piece, depth + 1, self._limit))
+            if self._key == OWN_SUBJECT:
+                cells[place][OWN_SUBJECT] = subject
+        for key, found in objects.items():
+            # Two different objects of one name are no entities of their own.
+            names = {place: _cell(value.get(name_key(value) or "")) for place, value in found}
+            contents = {(names[place], content_of(value)) for place, value in found}
+            entities = all(names.values()) and len(contents) == len({*names.values()})
+            for place, value in found:
+                cells[place][key] = names[place] if entities else value
+            different = {names[place]: value for place, value in found} if entities else {}
+            for value in different.values():
+                inner.append(_facts(Piece(value, str(key), None), depth + 1, self._limit))
+        for key, items in lists.items():
+            owners = [self._subjects[place] for place, _ in items]
+            rows = _Rows(
+                [row for _, row in items], Piece(None, str(key), None), self._limit, owners
+            )
+            linked: dict[int, list[object]] = defaultdict(list)
+            for (place, _), name in zip(items, rows.names, strict=False):
+                linked[place].append(name)
+            for place, names_of_rows in linked.items():
+                cells[place][key] = names_of_rows
+            inner.append(rows.facts(depth + 1))
+        yield from Table(cells, subject=self._key, name=self._kind)
+        for facts in inner:
+            yield from facts
+
+
+def _documents(data: Mapping[str, object]) -> tuple[list[Passage], Mapping[str, object]]:
+    """The texts of an object as passages, and the rest of the object."""
+    texts = {
+        key: text for key in TEXT_KEYS if isinstance(text := data.get(key), str) and text.strip()
+    }
+    if not texts:
+        return [], data
+    rest: dict[str, object] = {}
+    for key, value in data.items():
+        if key in ("metadata", "attributes") and isinstance(value, Mapping):
+            rest = {**value, **rest}
+        elif key not in texts:
+            rest[key] = value
+    fields = {
+        name: next((cell for key in keys if (cell := _cell(rest.get(key))) is not None), None)
+        for name, keys in FIELD_KEYS.items()
+    }
+    return [Passage(text=text, **fields) for text in dict.fromkeys(texts.values())], rest
+
+
+def _without_texts(item: object) -> object:
+    return _documents(cast("Object", item))[1] if isinstance(item, Mapping) else item
+
+
+def _table(data: object, name: str | None, limit: Limit) -> Table | None:
+    """Data as a table: columns and rows, or rows without columns."""
+    if isinstance(data, Mapping):
+        lists = (data[key] for key in ("rows", "data") if isinstance(data.get(key), list))
+        rows = next(lists, None)
+        columns = data.get("columns")
+        if not rows or not isinstance(columns, list):
+            return None
+        # Some drivers give the type of a column next to its name.
+        names = [item.get("name") if isinstance(item, Mapping) else item for item in columns]
+        return _table_of(names, rows, name, limit) if isinstance(rows[0], list) else None
+    if not isinstance(data, list) or len(data) < 2:
+        return None
+    if all(isinstance(row, tuple) for row in data):
+        # Rows without the names of their columns, as the SQL tool of LangChain returns them.
+        width = len(data[0])
+        names = ["name", "value"] if width == 2 else [f"value {n}" for n in range(1, width + 1)]
+        return _table_of(names, data, name, limit)
+    return None
+
+
+def _table_of(
+    names: Sequence[object], rows: Sequence[Sequence[object]], name: str | None, limit: Limit
+) -> Table | None:
+    try:
+        return Table.from_columns(names, limit.first(rows), name=name)
+    except InputError:
+        return None
+
+
+def _only(value: object) -> object:
+    """The object of a list with one object, or the value itself."""
+    single = isinstance(value, list) and len(value) == 1 and _is_object(value[0])
+    return value[0] if single and isinstance(value, list) else value
+
+
+def _are_rows(value: object) -> TypeGuard[list[Object]]:
+    """True for a list of several objects without texts."""
+    return isinstance(value, list) and len(value) > 1 and all(map(_is_plain, value))
+
+
+def _is_plain(value: object) -> TypeGuard[Object]:
+    """True for an object that is no document."""
+    return _is_object(value) and not _documents(value)[0]
+
+
+def _is_object(value: object) -> TypeGuard[Object]:
+    """True for an object that is more than a text: no content part."""
+    if not isinstance(value, Mapping):
+        return False
+    own = ("type", "text", "id", "index")
+    # A content part whose keys describe the part itself, not the subject of its text
+    alone = all(key in own or _cell(item) is None for key, item in value.items())
+    return not (_part_text(value) and alone)
+
+
+def _is_cell(value: object) -> bool:
+    """True for what a cell may hold: a value, an amount with its unit, or several of these."""
+    values = value if isinstance(value, list) else [value]
+    return all(not is_nested(item) or is_amount(item) for item in values)
+
+
+def _part_text(part: object) -> str | None:
+    """The text of a content part."""
+    if isinstance(part, Mapping) and part.get("type") in ("text", "input_text", "output_text"):
+        part = part.get("text")
+    return part if isinstance(part, str) else None
+
+
+def _cell(value: object) -> str | None:
+    """The text of a value as in a table; None for empty and nested ones."""
+    return None if is_nested(value) else cell_text(value)
