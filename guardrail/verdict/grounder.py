@@ -290,7 +290,6 @@ class Grounder:
         judged_by = None
         if self._second is not None and self._judge is not None and evidence.grounding is not None:
             judged_by = second.judge if second and second.missing is None else self._judge.name
-        weighed = outcome.weighed
         return Sentence(
             text=claim.place.text,
             start=claim.place.start,
@@ -304,11 +303,11 @@ class Grounder:
             against=against_of(evidence, outcome),
             citation_errors=citation_errors(claim, evidence, outcome),
             note=note_of(claim, evidence, outcome, request.answer, cited, verbatim=self._verbatim),
-            support=weighed and weighed.support,
-            contradiction=weighed and weighed.contradiction,
+            support=outcome.weighed and outcome.weighed.support,
+            contradiction=outcome.weighed and outcome.weighed.contradiction,
             sure=outcome.sure,
             weights=outcome.weights,
-            thresholds=evidence.thresholds if weighed else None,
+            thresholds=evidence.thresholds if outcome.weighed else None,
             judged_by=judged_by,
             second_opinion=second,
             read=tuple(sorted({item.place + 1 for _, item in evidence.chosen if claim.prose})),

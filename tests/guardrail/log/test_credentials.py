@@ -100,6 +100,10 @@ class Channels:
                 with self.failing():
                     guard.ask(QUESTION)
                 self.collect(guard.usage().model_dump_json())
+        self.logged(log)
+
+    def logged(self, log):
+        """Read a score log, if there is one, and its report."""
         with suppress(GuardrailError), SQLiteLog(log, read_only=True) as records:
             self.collect(*(record.model_dump_json() for record in records.records()))
             self.collect(report_html(records))
@@ -108,19 +112,21 @@ class Channels:
         self.guard({"graph": {"location": location, "endpoint": FAST | settings}})
 
     def gateway(self, path="/v1/chat/completions", *, method="POST", body=CHAT, **options):
-        """Call a gateway over the network, and read its numbers."""
+        """Call a gateway over the network, and read its numbers, its log and its report."""
         headers = options.pop("headers", {})
+        log = self.tmp_path / "log.sqlite"
         with self.failing():
             settings = GatewaySettings(**({"upstream": f"{self.server}/v1"} | options))
             self.collect(repr(settings))
             with (
-                Guardrail(GuardrailConfig(), grounding=ScriptedJudge()) as guard,
+                Guardrail(GuardrailConfig(log=log), grounding=ScriptedJudge()) as guard,
                 served(create_app(guard, settings)) as url,
             ):
                 reply = httpx.request(method, url + path, json=body, headers=headers)
                 self.collect(reply.text, reply.headers)
                 key = {"authorization": f"Bearer {options.get('keys', 'none')}"}
                 self.collect(httpx.get(f"{url}/metrics", headers=key).text)
+        self.logged(log)
 
 
 def sql(channels):
