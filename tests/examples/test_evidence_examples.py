@@ -16,7 +16,7 @@ ROOMS = "The Kestrel Hotel has 42 rooms."
 POOLS = "The Kestrel Hotel has 97 pools."
 CITED_ROOMS = "The Kestrel Hotel has 42 rooms [1].\n\n[1] Rooms (https://hotel.example/rooms)"
 WEIGHT = "The Kestrel K3 weighs 1.2 kg."
-CITED_WEIGHT = "The Kestrel K3 weighs 1.2 kg [Kestrel K3, weight: 1.2 kg]."
+CITED_WEIGHT = "The Kestrel K3 weighs 1.2 kg [1]."
 CALL = {"name": "product_sheet", "args": {"name": "Kestrel K3"}, "id": "1"}
 
 

@@ -71,7 +71,8 @@ async def test_evidence_is_read_in_order_and_cited_with_its_page(empty, monkeypa
     assert pages(message) == cited
     assert SECRET not in str(message)
     last, (title, url) = len(cited), cited[-1]
-    assert message["content"].endswith(f"[{last}] {title} ({url})" if url else f"[{last}] {title}")
+    note = evidence[last - 1][0] if title.startswith("passage ") else title
+    assert message["content"].endswith(f"[{last}] {note} ({url})" if url else f"[{last}] {note}")
 
 
 async def test_responses(empty, monkeypatch):
