@@ -13,7 +13,7 @@ from langchain_core.tools import tool
 
 from chains import GuardrailMiddleware
 from guardrail import STRICT, Action
-from tests.chains.conftest import ANSWER, CANARY, FALSE_MIDDLE, TRUE_START
+from tests.chains.conftest import ANSWER, CANARY, TRUE_START
 from tests.chains.models import ASKED, ScriptedModel, agent
 from tests.clock import PATIENCE_S
 
@@ -111,12 +111,6 @@ async def test_no_stream_leaks(guard, tools):
     assert CANARY not in str([it async for it in item().astream_events(ASKED, version="v2")])
     bare = agent(ANSWER, tools=tools).astream_events(ASKED, version="v2")
     assert CANARY in str([it async for it in bare])
-
-
-def test_the_best_of_several_candidates_is_taken(guard):
-    policy = STRICT.model_copy(update={"candidates": 3})
-    item = guarded(guard, "She loved cats.", TRUE_START, FALSE_MIDDLE, policy=policy)
-    assert item.invoke(ASKED)["messages"][-1].text.startswith(TRUE_MARKED)
 
 
 REGENERATE = STRICT.model_copy(update={"contradicted": Action.REGENERATE, "attempts": 2})

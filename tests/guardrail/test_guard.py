@@ -294,12 +294,3 @@ def test_one_thing_in_place_of_several_is_refused(guard: Guardrail) -> None:
         guard.rank(question="Who was Ada?", answers="She was born.")
     with pytest.raises(ConfigError, match="a policy is a Policy or its name, not a dict"):
         guard.check(question="Who?", answer="She.", policy={"base": "strict"})  # type: ignore[arg-type]
-
-
-def test_passages_serve_as_evidence(guard: Guardrail) -> None:
-    passages = [Passage(text="Ada Lovelace was born in London in 1815.", title="Ada")]
-    answer = guard.check(
-        question="Who was Ada?", answer="Ada Lovelace was born in London.", evidence=passages
-    )
-    assert answer.sentences[0].category is Category.SUPPORTIVE
-    assert answer.sentences[0].citations[0].entity == "Ada"

@@ -93,14 +93,6 @@ def test_a_score_without_a_value_is_not_below_a_threshold() -> None:
     assert decide(policy, ANSWER, CARD).action is Action.ANNOTATE
 
 
-def test_refusal_when_nothing_is_left_that_is_supported() -> None:
-    only = AttributedAnswer(text=TEXT, marked=TEXT, sentences=(WRONG, TEA))
-    decision = decide(STRICT, only, CARD)
-    assert decision.action is Action.REFUSE
-    assert decision.answer.text == STRICT.refusal
-    assert decision.removed == (WRONG, TEA)
-
-
 def test_feedback_names_what_failed() -> None:
     lines = [(item.text, item.reason) for item in feedback(ANSWER.sentences)]
     assert lines == [
@@ -108,23 +100,6 @@ def test_feedback_names_what_failed() -> None:
         ("She liked tea.", 'no support is given for "tea"'),
         ("She met Bob.", 'no support is given for "Bob"'),
     ]
-
-
-def test_a_passage_that_contradicts_is_named_as_a_fact_is() -> None:
-    sentence = Sentence(
-        text="The toll is 5 dollars.",
-        start=0,
-        end=22,
-        category=Category.CONTRADICTORY,
-        against=("The toll is 4 dollars.",),
-        sure=True,
-    )
-    answer = AttributedAnswer(text=sentence.text, marked=sentence.text, sentences=(sentence,))
-    (reason, *_) = decide(ANNOTATE, answer, ScoreCard(overall=Score(value=0.0))).reasons
-    assert reason == 'contradicted: "The toll is 5 dollars." against The toll is 4 dollars.'
-    assert [item.reason for item in feedback([sentence])] == ["but The toll is 4 dollars."]
-    bare = sentence.model_copy(update={"against": ()})
-    assert [item.reason for item in feedback([bare])] == ["but the evidence says otherwise"]
 
 
 def test_a_policy_that_cannot_ask_again_keeps_to_what_can_be_done() -> None:
