@@ -233,7 +233,8 @@ class EnsembleJudge(OnnxJudge):
 
     The probabilities of supported, unsupported and contradicted are multiplied, each to the power
     of its model's share, and calibrated (Genest and Zidek 1986, "Combining Probability
-    Distributions"). Sentences that the smaller model is sure about are not read by the larger one.
+    Distributions"). Sentences that the smaller model is sure about are not read by the larger one,
+    except contradictions: no contradiction rests on one of the two alone.
 
     Args:
         folder: Folder of the smaller model, with that of the larger one, ``second``, in it. Its
@@ -271,10 +272,11 @@ class EnsembleJudge(OnnxJudge):
         """Judge n sentences; see ``GroundingJudge``."""
         found = super().ground(items)
         sure = self.card.ensemble.sure
-        unsure = [i for i, one in enumerate(found) if most_of(one) < sure]
-        second = self._second.ground([items[i] for i in unsure]) if unsure else []
-        for i, other in zip(unsure, second, strict=True):
-            found[i] = self._pooled(found[i], other, structured=items[i].structured)
+        read = [i for i, one in enumerate(found) if _is_open(one, sure)]
+        second = self._second.ground([items[i] for i in read]) if read else []
+        for i, other in zip(read, second, strict=True):
+            pooled = self._pooled(found[i], other, structured=items[i].structured)
+            found[i] = agreed(found[i], pooled, sure=sure)
         return found
 
     def _pooled(self, one: Grounding, other: Grounding, *, structured: bool) -> Grounding:
@@ -304,6 +306,25 @@ def _shares(one: Grounding) -> tuple[float, float, float]:
     """Supported, unsupported and contradicted, given that something is claimed."""
     claims = max(LEAST, 1.0 - one.no_claim)
     return one.supported / claims, one.unsupported / claims, one.contradicted / claims
+
+
+def agreed(one: Grounding, pooled: Grounding, *, sure: float) -> Grounding:
+    """What the pool makes of a sentence: nothing else where the smaller model is sure.
+
+    Of a contradiction that it is sure about, what the pool denies becomes a lack of support.
+    """
+    if most_of(one) < sure:
+        return pooled
+    if not _is_open(one, sure):
+        return one
+    contradicted = min(one.contradicted, pooled.contradicted)
+    unsupported = one.unsupported + one.contradicted - contradicted
+    return one.model_copy(update={"contradicted": contradicted, "unsupported": unsupported})
+
+
+def _is_open(one: Grounding, sure: float) -> bool:
+    """Whether the larger model is asked: the smaller is unsure, or sure of a contradiction."""
+    return most_of(one) < sure or most_of(one) == _shares(one)[2]
 
 
 def most_of(one: Grounding) -> float:

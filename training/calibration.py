@@ -37,7 +37,7 @@ from guardrail.verdict.claims import GroundingRequest
 from guardrail.verdict.grounder import Grounder
 from judges.base import Pair
 from judges.evidence_judge import PAIRS, EvidenceJudge
-from judges.onnx import SECOND, OnnxJudge, most_of, open_judge
+from judges.onnx import SECOND, OnnxJudge, agreed, open_judge
 from judges.session import write_sums
 from judges.settings import Calibration
 from training.data import load_nli
@@ -152,7 +152,7 @@ def _gated(pooled: Sequence[Seen], alone: Sequence[Seen], sure: float | None) ->
     if sure is None:
         return list(pooled)
     return [
-        one if most_of(one.grounding) >= sure else both
+        both._replace(grounding=agreed(one.grounding, both.grounding, sure=sure))
         for one, both in zip(alone, pooled, strict=True)
     ]
 
