@@ -99,7 +99,11 @@ class Statement:
 
     @cached_property
     def yes(self) -> bool | None:
-        """Whether its value is yes, or no; None where it is something else."""
+        """Whether its value is yes, or no; None where it is something else, such as Norway's NO."""
+        if self.fact and self.fact.value.strip() == "NO":
+            coded = lexicon_set("properties", "coded")
+            if not coded.isdisjoint(property_words(self.fact.property).split()):
+                return None
         value = fold(self.fact.value).strip(" .") if self.fact else ""
         if value in lexicon_set("function_words", "yes"):
             return True

@@ -49,9 +49,10 @@ class Copied:
             return ()
         statements = evidence.indexed.statements
         span = (0, len(claim.text))
+        said = claim.text[_reply_in(claim.text) :]
         copies = [
             number
-            for number in evidence.indexed.copies.get(copy_key(claim.text), ())
+            for number in evidence.indexed.copies.get(copy_key(said), ())
             if _same_subject(claim, evidence, number)
         ]
         if copies:
@@ -116,6 +117,17 @@ def _same_subject(claim: Claim, evidence: Premises, number: int) -> bool:
     return not head or not content_stems(around).isdisjoint(head)
 
 
+_REPLY = re.compile(
+    r"\W*(?:(?:sorry|unfortunately),? )?(?:no|nope)\b\W*[,:;.–—-]\s*", re.IGNORECASE
+)
+
+
+def _reply_in(text: str) -> int:
+    """Where a sentence begins behind a *No* that only answers: *No, it closes at 5*."""
+    match = _REPLY.match(text)
+    return match.end() if match else 0
+
+
 class _Difference(NamedTuple):
     """The only difference of a sentence from a statement; offsets are the sentence's own."""
 
@@ -140,7 +152,9 @@ def _difference(claim: Claim, statement: Statement) -> _Difference | None:
     words, theirs = claim.stems, content_stems(plain(statement.words))
     if 2 * len(words & theirs) < SHARED * (len(words) + len(theirs)):
         return None
-    mine = _units(claim.plain, tuple(claim.tokens), claim.values)
+    reply = _reply_in(claim.plain)
+    tokens = [token for token in claim.tokens if token.start >= reply]
+    mine = _units(claim.plain, tokens, claim.values)
     text = plain(statement.words)
     held = _units(text, tuple(tokenise(text)), find_values(text))
     if [unit.key for unit in mine] == [unit.key for unit in held]:

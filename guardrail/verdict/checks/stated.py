@@ -29,6 +29,7 @@ from guardrail.core.text.words import (
 )
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import NAMED, Context, applies, finding, named_share
+from guardrail.verdict.checks.roles import exchanged_values, is_other_end, span_around
 from guardrail.verdict.checks.typed_values import COMPARED
 from guardrail.verdict.citations import is_cited
 
@@ -92,6 +93,8 @@ class Stated:
             span = fact.span if fact.statement.yes is None else (0, len(claim.text))
             because = f"{claim.text[slice(*fact.span)]} differs from {fact.statement.text}"
             return found(Effect.CONTRADICTS, span, because, fact, instead=fact.instead)
+        if len(timely) > 1 and exchanged_values(claim, evidence):
+            return ()
         texts = "; ".join(dict.fromkeys(item.statement.text for item in timely))
         span = min(item.span[0] for item in timely), max(item.span[1] for item in timely)
         return found(Effect.CARRIES, span, f"states {texts}", *timely)
@@ -288,6 +291,7 @@ class _Reading:
             {
                 number: [(compare(_in_unit(value, held), held), held) for held in item.values]
                 for number, item in statements.items()
+                if not is_other_end(self.claim, value.start, item)
             }
             for value in self.values[:COMPARED]
         ]
@@ -310,6 +314,7 @@ class _Reading:
                 number: held
                 for number, pairs in facts.items()
                 if number not in met
+                and span_around(self.claim, value.start, number, self.evidence) is None
                 for agreement, held in pairs
                 if agreement is Agreement.CONFLICT
             }
@@ -466,6 +471,13 @@ class YesNo:
         if (tokens := next(said, None)) is None:
             return
         words = {token.folded for token in tokens}
+        about = {
+            subject
+            for subject in evidence.subjects
+            if words.issuperset(token.folded for token in tokenise(subject))
+        } or evidence.subjects
+        if statement.subject not in about:
+            return
         if not words.isdisjoint(lexicon_set("function_words", "conditions")):
             return
         stated = not any(_negates(token) for token in tokens)
@@ -473,7 +485,7 @@ class YesNo:
         if stated is known:
             because = f"agrees with {statement.text}"
             yield finding(self.name, Effect.CARRIES, claim, span, because, (number,))
-        elif evidence.subjects == {statement.subject}:
+        elif about == {statement.subject}:
             because = f"tells the opposite of {statement.text}"
             instead = statement.fact.value
             yield finding(
@@ -530,7 +542,12 @@ class ExactMatch:
                 share = 1.0  # the model's own citation names the property
             if evidence.grounding is not None and share < NAMED:
                 continue
-            spans = claim.where(statement)
+            spans = [
+                span
+                for span in claim.where(statement)
+                if not is_other_end(claim, span[0], statement)
+                and not _is_in_a_longer_name(claim, evidence, span, statement.value_text)
+            ]
             if not spans or fold(statement.triple.value) in fold(statement.subject):
                 continue
             if share > 0.0 or _describes(text[slice(*spans[0])], statement.triple.value):
@@ -547,6 +564,16 @@ class ExactMatch:
         return (
             finding(self.name, Effect.CARRIES, claim, span, f"stands in {texts}", tuple(found)),
         )
+
+
+def _is_in_a_longer_name(claim: Claim, evidence: Premises, span: Span, value: str) -> bool:
+    """True for a part of the name of another subject: *MF Tern*, in *MF Tern II*."""
+    return any(
+        start <= span[0] and span[1] <= end and (start, end) != span
+        for subject in evidence.subjects
+        if fold(subject) not in fold(value)
+        for start, end in label_in(claim.plain, claim.tokens, subject)
+    )
 
 
 def _unopposed(evidence: Premises) -> bool:

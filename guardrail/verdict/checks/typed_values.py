@@ -16,14 +16,21 @@ from itertools import pairwise, product
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.text.dates import ClockTime, names_weekday
+from guardrail.core.text.dates import ClockTime, Date, names_weekday
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.values import WEB, Agreement, TypedValue, compare, find_values
-from guardrail.core.text.words import content_stems, plain
+from guardrail.core.text.words import content_stems, plain, tokenise
 from guardrail.core.types import Effect, Finding
 from guardrail.core.workers import stop_if_given_up
 from guardrail.verdict.checks.base import NAMED, Context, finding, named_share
 from guardrail.verdict.checks.computed import is_computed, is_result
+from guardrail.verdict.checks.roles import (
+    agrees,
+    end_of,
+    exchanged_values,
+    is_other_end,
+    span_around,
+)
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -62,22 +69,30 @@ class TypedValues:
         days = bool(claim.values) and names_weekday(claim.text)
         found: list[Finding] = []
         values = claim.values[:COMPARED]
-        told_here = cache(lambda known: _agrees(known, values))
+        told_here = cache(lambda known: agrees(known, values))
+        exchanged = exchanged_values(claim, evidence)
         for claimed in values:
             stop_if_given_up()
             if days and isinstance(claimed.value, ClockTime):
                 continue  # hours of a weekday are for the judge
             span = claimed.start, claimed.end
-            if agreeing := _agreeing(claimed, claim, evidence):
+            if (number := exchanged.get(claimed)) is not None:
+                because = f"{claimed.text} is another's: {evidence.indexed.statements[number].text}"
+                said = self.name, Effect.CONTRADICTS, claim, span, because, (number,)
+                found.append(finding(*said))
+                continue
+            agreeing = _agreeing(claimed, claim, evidence)
+            if carrying := agreeing or _inside(claimed, claim, evidence):
                 if _of_a_name(claim.text, claimed):
                     continue  # that the same thing is named tells nothing of it
-                texts = "; ".join(evidence.indexed.statements[number].text for number in agreeing)
-                because = f"{claimed.text} agrees with {texts}"
-                found.append(finding(self.name, Effect.CARRIES, claim, span, because, agreeing))
+                texts = "; ".join(evidence.indexed.statements[number].text for number in carrying)
+                because = f"{claimed.text} {'agrees with' if agreeing else 'lies inside'} {texts}"
+                found.append(finding(self.name, Effect.CARRIES, claim, span, because, carrying))
                 continue
-            as_stated = _agrees(claimed, asked) or _agrees(claimed, _all_values(evidence))
+            as_stated = agrees(claimed, asked) or agrees(claimed, _all_values(evidence))
             other = as_stated or is_computed(claimed, claim, asked, evidence)
             rival = _rival(claimed, claim, evidence, told_here, sure=other)
+            rival = rival or (_of_this_end(claimed, claim, evidence) if as_stated else None)
             stated = [*(value for value in values if value is not claimed), *asked]
             if rival is not None and is_result(claimed, product([rival.known], stated)):
                 continue  # such as twice the price of one
@@ -86,6 +101,9 @@ class TypedValues:
                 because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
                 said = self.name, Effect.CONTRADICTS, claim, span, because, (rival.number,)
                 found.append(finding(*said, instead=rival.known.text))
+            elif text := _as_the_other_end(claimed, claim, evidence):
+                because = f"{claimed.text} is the other end: {text}"
+                found.append(finding(self.name, Effect.MISSING, claim, span, because))
             elif not other and not _idle(claimed):
                 because = f"no evidence tells {claimed.text}"
                 found.append(finding(self.name, Effect.MISSING, claim, span, because))
@@ -93,7 +111,7 @@ class TypedValues:
             because = f"{len(left)} values of the sentence were not compared, beyond {COMPARED}"
             whole = left[0].start, left[-1].end
             found.append(finding(self.name, Effect.MISSING, claim, whole, because))
-        return _without_carriers(found)
+        return _without_carriers(found, evidence)
 
 
 def _of_a_name(text: str, claimed: TypedValue) -> bool:
@@ -102,10 +120,18 @@ def _of_a_name(text: str, claimed: TypedValue) -> bool:
     return claimed.kind == "number" and before is not None and before[1][0].isupper()
 
 
-def _without_carriers(found: Sequence[Finding]) -> list[Finding]:
-    """Findings without contradictions by a statement that carries all other values."""
+def _without_carriers(found: Sequence[Finding], evidence: Premises) -> list[Finding]:
+    """Findings without contradictions by a statement that carries all other values.
+
+    Both parts of a time stamp count.
+    """
+    statements = evidence.indexed.statements
     carriers = {
-        number for item in found if item.effect is Effect.CARRIES for number in item.statements
+        number
+        for item in found
+        if item.effect is Effect.CARRIES
+        for number in item.statements
+        if not (statements[number].fact and re.fullmatch(r"\S+T\S+", statements[number].value_text))
     }
     against = [item for item in found if item.effect is Effect.CONTRADICTS]
     kept = [item for item in against if not carriers.issuperset(item.statements)]
@@ -118,7 +144,10 @@ def _agreeing(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[in
     for number, statement in _aligning(evidence):
         for known in statement.values:
             if compare(claimed, known) is Agreement.SAME:
-                if statement.fact is None and _of_another_part(claimed, known, claim, statement):
+                if statement.fact is None and (
+                    _of_another_part(claimed, known, claim, statement)
+                    or _ends(claimed, known, claim, statement) < 0
+                ):
                     continue
                 score = _alignment(claimed, known, claim, statement, evidence, number)
                 scores[number] = max(score, scores.get(number, 0.0))
@@ -150,6 +179,63 @@ def _of_another_part(
     return 0 < len((others - own) & mine) >= len((own - others) & mine)
 
 
+def _ends(claimed: TypedValue, known: TypedValue, claim: Claim, statement: Statement) -> int:
+    """1 if two values stand as the same end of a span, -1 as different ends, 0 if not as ends."""
+    theirs = end_of(tokenise(plain(statement.text)), known.start)
+    return theirs and end_of(claim.tokens, claimed.start) * theirs
+
+
+def _inside(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[int, ...]:
+    """The two facts that give the ends of the span in which a value lies; empty without them."""
+    statements, mine = evidence.indexed.statements, _order(claimed)
+    for number, statement in evidence.indexed.facts_of(evidence.subjects) if mine else ():
+        assert statement.fact is not None
+        span = span_around(claim, claimed.start, number, evidence)
+        if span is not None and named_share(claim, statement.fact.property) >= SURE:
+            low, high = (_order(statements[end].values[0]) for end in span)
+            if low and high and low[0] == mine[0] == high[0] and low <= mine <= high:
+                return span
+    return ()
+
+
+def _order(item: TypedValue) -> tuple[object, ...]:
+    """What values of a kind are ordered by; empty for one that has no place among them."""
+    value = item.value
+    if isinstance(value, ClockTime) and value.half:
+        return "", value.minutes
+    if isinstance(value, Date) and value.year and value.month and value.day:
+        return "date", value.year, value.month, value.day
+    if isinstance(value, Quantity):
+        return item.kind, value.ends[0]
+    return ()
+
+
+def _as_the_other_end(claimed: TypedValue, claim: Claim, evidence: Premises) -> str:
+    """The fact whose value a sentence gives for the other end, such as a minimum; or nothing."""
+    for _, statement in _aligning(evidence):
+        if statement.fact is not None and is_other_end(claim, claimed.start, statement):
+            named = named_share(claim, statement.fact.property) >= 0.5
+            if named and agrees(claimed, statement.values):
+                return statement.text
+    return ""
+
+
+def _of_this_end(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Rival | None:
+    """The value that prose gives for the end of a span as which a sentence gives the other one.
+
+    *It ends on 15 June*, where it lasts from 15 June to 31 August.
+    """
+    for number, statement in _aligning(evidence):
+        if statement.fact is not None:
+            continue
+        at = {known: _ends(claimed, known, claim, statement) for known in statement.values}
+        other = any(at[k] < 0 and compare(claimed, k) is Agreement.SAME for k in at)
+        mine = [k for k in at if at[k] > 0 and compare(claimed, k) is Agreement.CONFLICT]
+        if other and len(mine) == 1:
+            return _Rival(1.0, number, mine[0])
+    return None
+
+
 def _aligning(evidence: Premises) -> list[tuple[int, Statement]]:
     """The statements whose values may align: facts, and prose that the judge is sure of."""
     return [
@@ -175,10 +261,6 @@ def _all_values(evidence: Premises) -> Iterable[TypedValue]:
     return (value for values in evidence.indexed.values.values() for value in values)
 
 
-def _agrees(claimed: TypedValue, known: Iterable[TypedValue]) -> bool:
-    return any(compare(claimed, item) is Agreement.SAME for item in known)
-
-
 def _rival(
     claimed: TypedValue, claim: Claim, evidence: Premises, stated: _Tells, *, sure: bool
 ) -> _Rival | None:
@@ -188,6 +270,8 @@ def _rival(
         return None
     for number, statement in _aligning(evidence):
         if sure and (statement.fact is None or named_share(claim, statement.fact.property) < NAMED):
+            continue
+        if span_around(claim, claimed.start, number, evidence):
             continue
         for known in statement.values:
             verdict = compare(claimed, known)
@@ -224,6 +308,8 @@ def _alignment(
     """Confidence that two values are about the same thing; 0 if they are not."""
     word = _word(evidence, number)
     if statement.fact is not None:
+        if is_other_end(claim, claimed.start, statement):
+            return 0.0
         share = named_share(claim, statement.fact.property)
         if share >= 0.5 or (evidence.conflicts(number) >= SURE and claimed.kind == known.kind):
             return share + word + 0.01

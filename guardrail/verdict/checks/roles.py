@@ -1,0 +1,177 @@
+"""The roles of values: whose they are, and which end of a span or order they give.
+
+*The Tern takes 52 cars and the Eider 38* has the right values in each other's place, and *valid
+until 8 June* gives the first day as the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.names import label_in
+from guardrail.core.text.units import property_name
+from guardrail.core.text.values import Agreement, TypedValue, compare
+from guardrail.core.text.words import Token, content_stems, property_words
+
+if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
+    from guardrail.verdict.checks.base import Premises
+    from guardrail.verdict.claims import Claim
+
+
+FACTS = 400
+"""Facts about the subjects of a sentence among which exchanged values are looked for."""
+
+END_WORDS = 6
+"""Words before a value among which one may say which end of a span it is."""
+
+
+def end_of(tokens: Sequence[Token], place: int) -> int:
+    """Which end of a span or order the words before a value name: -1 the first, 1 the last, or 0.
+
+    Args:
+        tokens: The words of the text.
+        place: Where the value begins in it.
+    """
+    before = ["", *(token.folded for token in tokens if token.end <= place)][-END_WORDS:]
+    for distance, word in enumerate(reversed(before)):
+        close = distance < 2 and before[-2 - distance : -1 - distance] != ["up"]
+        if found := _end_named(word, close=close):
+            return found
+    return 0
+
+
+def end_of_fact(statement: Statement) -> int:
+    """Which end of a span or order a fact with one value gives, likewise: *valid from*."""
+    if statement.fact is None or len(statement.values) != 1 or not statement.is_typed:
+        return 0
+    words = property_words(statement.fact.property).split()
+    ends = {_end_named(word, close=word == words[-1]) for word in words} - {0}
+    return ends.pop() if len(ends) == 1 else 0
+
+
+def is_other_end(claim: Claim, place: int, statement: Statement) -> bool:
+    """Whether a value stands in a sentence as the other end: *until*, of the fact *valid from*."""
+    end = end_of_fact(statement)
+    return bool(end) and end_of(claim.tokens, place) * end < 0
+
+
+def span_around(
+    claim: Claim, place: int, number: int, evidence: Premises
+) -> tuple[int, int] | None:
+    """The facts that give both ends of a span, inside which a value may lie: *valid on 10 June*.
+
+    Args:
+        claim: The sentence, which says of neither end that it is the value.
+        place: Where the value begins in it.
+        number: The fact that gives one end.
+        evidence: Where the other one is looked for.
+    """
+    one = evidence.indexed.statements[number]
+    end = end_of_fact(one)
+    if not end or end_of(claim.tokens, place):
+        return None
+    for other, known in evidence.indexed.facts_of({one.subject}):
+        if end_of_fact(known) == -end and _spanned(known) == _spanned(one) is not None:
+            return (number, other) if end < 0 else (other, number)
+    return None
+
+
+def _spanned(statement: Statement) -> str | None:
+    """What a fact gives an end of: *valid*, of *valid from*; None where it gives none."""
+    assert statement.fact is not None
+    words = property_words(statement.fact.property).split()
+    rest = [word for word in words if word not in lexicon_set("grammar", "span_ends")]
+    return " ".join(rest) if len(rest) < len(words) else None
+
+
+def _end_named(word: str, *, close: bool) -> int:
+    if word in lexicon_set("grammar", "first_end") or (close and word == "from"):
+        return -1
+    return int(word in lexicon_set("grammar", "last_end") or (close and word == "to"))
+
+
+def exchanged_values(claim: Claim, evidence: Premises) -> dict[TypedValue, int]:
+    """Values that two subjects or two properties have in each other's place, with the facts.
+
+    *The Tern takes 52 cars and the Eider 38*, *1 adult and 2 children*, where it is the other way
+    round.
+    """
+    if len(claim.values) < 2 or not evidence.subjects:
+        return {}
+    named = _subjects_in(claim, evidence)
+    about = evidence.indexed.facts_of(evidence.subjects)
+    facts = [(number, item) for number, item in about if item.fact and item.values]
+    if len(facts) > FACTS:
+        return {}
+    for one, other in combinations(claim.values, 2):
+        if compare(one, other) is not Agreement.CONFLICT:
+            continue
+        mine = [item for item in facts if agrees(other, item[1].values)]
+        theirs = [item for item in facts if agrees(one, item[1].values)]
+        for (number, held), (against, known) in product(mine, theirs):
+            if agrees(one, held.values) or agrees(other, known.values):
+                continue
+            if _belong(one, held, other, known, claim, named):
+                return {one: number, other: against}
+    return {}
+
+
+def _subjects_in(claim: Claim, evidence: Premises) -> list[tuple[int, int, str]]:
+    """Where the sentence names its subjects, the longer name where two meet, in order."""
+    named = [
+        (start, end, subject)
+        for subject in evidence.subjects
+        for start, end in label_in(claim.plain, claim.tokens, subject)
+    ]
+    return sorted(
+        (start, end, subject)
+        for start, end, subject in named
+        if not any(a <= start and end <= b and b - a > end - start for a, b, _ in named)
+    )
+
+
+def _belong(
+    one: TypedValue,
+    held: Statement,
+    other: TypedValue,
+    known: Statement,
+    claim: Claim,
+    named: Sequence[tuple[int, int, str]],
+) -> bool:
+    """Whether two values stand where those of two facts belong, the first before the second."""
+    assert held.fact is not None
+    assert known.fact is not None
+    if held.fact.property == known.fact.property:
+        if len(named) != 2 or [held.subject, known.subject] != [name for _, _, name in named]:
+            return False
+        (_, first, _), (start, end, _) = named
+        return first <= one.start and one.end <= start and end <= other.start
+    if held.subject != known.subject:
+        return False
+    properties = held.fact.property, known.fact.property
+    words = [content_stems(property_name(label)) for label in properties]
+    near = [
+        (_distance(claim, one, mine - theirs), _distance(claim, other, mine - theirs))
+        for mine, theirs in (words, words[::-1])
+    ]
+    return near[0][0] < near[0][1] and near[1][1] < near[1][0] and max(near[0][0], near[1][1]) <= 2
+
+
+def _distance(claim: Claim, value: TypedValue, words: frozenset[str]) -> int:
+    """Words between a value and the nearest of some words; 99 where none stands."""
+    places = [place for place, token in enumerate(claim.tokens) if token.stem in words]
+    own = [
+        place
+        for place, token in enumerate(claim.tokens)
+        if token.start < value.end and value.start < token.end
+    ]
+    return min((abs(a - b) for a in places for b in own), default=99)
+
+
+def agrees(claimed: TypedValue, known: Iterable[TypedValue]) -> bool:
+    """Whether a value agrees with one of some others."""
+    return any(compare(claimed, item) is Agreement.SAME for item in known)
