@@ -14,17 +14,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from guardrail.core.errors import DeadlineExceededError, GuardrailError, JudgeError
 from guardrail.core.types import (
     Grounding,
-    Problem,
     SecondOpinion,
-    Sentence,
     Usage,
     Used,
     Verdict,
@@ -121,23 +118,6 @@ def nearest(distances: Sequence[float | None], *, band: float, most: int) -> lis
         if distance is not None and distance <= band
     ]
     return [place for _, place in sorted(near)[: max(0, most)]]
-
-
-def unheard(sentences: Iterable[Sentence]) -> tuple[Problem, ...]:
-    """Problems for the sentences that the second judge did not answer, by reason."""
-    missing = Counter(
-        (second.judge, second.missing)
-        for sentence in sentences
-        if (second := sentence.second_opinion) is not None and second.missing is not None
-    )
-    return tuple(
-        Problem(
-            part="second_judge",
-            message=f"{judge} gave no second opinion on {count} sentences; the first judge's "
-            f"verdict stands: {why}",
-        )
-        for (judge, why), count in missing.items()
-    )
 
 
 class SecondJudge:

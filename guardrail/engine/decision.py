@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -264,6 +265,20 @@ def behind_the_bound(sentences: Sequence[Sentence], limits: LimitsConfig) -> lis
         f"{limits.sentences}; check it in parts, or raise the limit"
     )
     return [Problem(part="sentences", message=message)] if left else []
+
+
+def without_second_opinion(sentences: Sequence[Sentence]) -> list[Problem]:
+    """Problems for the sentences that the second judge did not answer, by reason."""
+    opinions = [sentence.second_opinion for sentence in sentences if sentence.second_opinion]
+    missing = Counter([(one.judge, one.missing) for one in opinions if one.missing is not None])
+    return [
+        Problem(
+            part="second_judge",
+            message=f"{judge} gave no second opinion on {count} sentences; the first judge's "
+            f"verdict stands: {why}",
+        )
+        for (judge, why), count in missing.items()
+    ]
 
 
 def notices(

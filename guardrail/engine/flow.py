@@ -41,6 +41,7 @@ from guardrail.engine.decision import (
     notices,
     problem_of,
     unfit,
+    without_second_opinion,
 )
 from guardrail.engine.parts import Parts
 from guardrail.engine.recording import Recorder
@@ -226,8 +227,6 @@ class Engine:
         *,
         scored: bool,
     ) -> list[GuardedAnswer]:
-        from judges.second_opinion import unheard
-
         begin, limits = time.perf_counter(), self.config.limits
         faults = {place: fault for place, row in enumerate(rows) if (fault := unfit(row, limits))}
         sound = [row for place, row in enumerate(rows) if place not in faults]
@@ -298,7 +297,7 @@ class Engine:
             reported = [*(item.problems if item else ()), *problems]
             if item is not None:
                 reported += behind_the_bound(item.answer.sentences, limits)
-                reported += unheard(item.answer.sentences)
+                reported += without_second_opinion(item.answer.sentences)
             if item is None or card is None or any(it.part in ERRORS_OF_PARTS for it in reported):
                 return self.unavailable(row, reported, policy, total, item, card)
             decision = decide(policy, item.answer, card)
