@@ -20,7 +20,7 @@ from SPARQLWrapper import CONSTRUCT, POST, SELECT, SPARQLWrapper
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guardrail.core.errors import ConfigError, GraphUnavailableError, KnowledgeGraphError
-from guardrail.core.http_clients import TokenBucket, reading_environment
+from guardrail.core.http_clients import TokenBucket, by_proxy, reading_environment
 from guardrail.core.secrets import get_logger, register_secret, resolve_secret
 from guardrail.core.types import CacheUse, Usage
 from kg.base import Term
@@ -245,7 +245,8 @@ class Endpoint:
         except (httpx.TimeoutException, TimeoutError) as error:
             raise _TransientError(f"no answer within {timeout:.3g} s") from error
         except httpx.TransportError as error:
-            raise _TransientError(f"cannot be reached ({error})") from error
+            where = by_proxy(self.url)
+            raise _TransientError(f"cannot be reached{where} ({error})") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise KnowledgeGraphError(f"{self.url!r} cannot be queried: {error}") from error
 

@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from guardrail.core.errors import ConfigError, GuardrailError, MissingExtraError
 from guardrail.core.secrets import register_environment, register_secret
@@ -63,6 +65,14 @@ def _set_in(names: tuple[str, ...], part: str = "") -> str:
     """The first of the variables that is set, in either case, and holds a text; else empty."""
     cased = (form for name in names for form in (name, name.lower()))
     return next((name for name in cased if part in os.environ.get(name, "") != ""), "")
+
+
+def by_proxy(url: str) -> str:
+    """Name the proxy of the environment that requests to an address take; empty without one."""
+    address, proxies = urlsplit(url), getproxies()
+    proxy = proxies.get(address.scheme) or proxies.get("all")
+    bypassed = proxy is None or proxy_bypass(address.hostname or "")
+    return "" if bypassed else f" through the proxy {proxy}"
 
 
 def open_client(
@@ -123,7 +133,8 @@ def openai_errors(who: str, kind: type[GuardrailError]) -> Iterator[None]:
     except openai.APITimeoutError as error:
         raise kind(f"{who} did not answer in time") from error
     except openai.APIConnectionError as error:
-        raise kind(f"{who}: cannot reach the endpoint {_address(error)}") from error
+        address = _address(error)
+        raise kind(f"{who}: cannot reach the endpoint {address}{by_proxy(address)}") from error
     except openai.APIStatusError as error:
         raise kind(
             f"{who}: the endpoint refused the request with HTTP {error.status_code}, "

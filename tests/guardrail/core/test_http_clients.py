@@ -14,10 +14,11 @@ import pytest
 from chains.gateway import GatewaySettings, create_app
 from guardrail import GuardrailConfig
 from guardrail.core import http_clients
-from guardrail.core.errors import ConfigError, JudgeError, ModelError
+from guardrail.core.errors import ConfigError, GraphUnavailableError, JudgeError, ModelError
 from guardrail.core.http_clients import TokenBucket, open_client, openai_errors, reading_environment
 from guardrail.models.openai import OpenAIModel
-from kg import open_graph
+from kg import open_graph, open_graphs
+from kg.opening import EndpointSettings
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.clock import HandClock
 
@@ -156,6 +157,20 @@ def test_the_caller_chooses_the_kind_of_error():
     for kind in (JudgeError, ModelError):
         with pytest.raises(kind, match=address.removesuffix("/v1")), openai_errors("m", kind):
             client.models.list()
+
+
+@pytest.mark.parametrize(("bypass", "named"), [("", True), ("127.0.0.1", False)])
+def test_a_proxy_on_the_way_is_named_without_its_password(bypass, named, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://ann:sesame-77@127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", bypass)
+    with pytest.raises(ModelError) as model, openai_errors("m", ModelError):
+        open_client("http://127.0.0.1:1/v1", max_retries=0).models.list()
+    settings = EndpointSettings(cache=None, deadline_s=0.3)
+    with pytest.raises(GraphUnavailableError) as graph:
+        open_graphs("http://127.0.0.1:1/sparql", settings=settings).entities(["urn:a"])
+    for error in (model.value, graph.value):
+        assert ("through the proxy http://***@127.0.0.1:9" in str(error)) == named
+        assert "sesame" not in str(error)
 
 
 def test_a_slow_endpoint_is_reported_as_one():

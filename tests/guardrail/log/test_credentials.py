@@ -272,6 +272,10 @@ CASES = {
         c.env(HTTP_PROXY=f"http://ann:{SECRET}@[bad", HTTPS_PROXY=f"http://ann:{SECRET}@[bad"),
         c.endpoint(f"http://{DOWN}/sparql"),
     ),
+    "password of a proxy that is down": lambda c: (
+        c.env(http_proxy=f"http://ann:{SECRET}@{DOWN}"),
+        c.endpoint("http://127.0.0.2:9/sparql"),
+    ),
     "SOCKS proxy's password": lambda c: (
         c.env(ALL_PROXY=f"socks5://ann:{SECRET}@{DOWN}"),
         c.gateway(),
