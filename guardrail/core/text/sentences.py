@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal, NamedTuple
 
 from guardrail.core.text.dates import calendar_words
 from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.units import unit_behind
 from guardrail.core.text.words import Span, hides_letters
 
 LIST_MARKER = re.compile(
@@ -144,13 +146,17 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
     if not match.group().startswith(".") or match.group().startswith(".."):
         return True
     before = LAST_WORD.search(text, max(first, match.start() - 24), match.start())
-    last = before.group().lower() if before else ""
-    if len(last) == 1 and before and before.group().isupper():
-        ahead = LAST_WORD.search(text[max(first, before.start() - 24) : before.start()].rstrip())
-        named = lexicon_set("abbreviations", "lettered") | lexicon_set("grammar", "be")
-        if ahead is not None and ahead.group().lower() in named:
-            return True
-    if last in lexicon_set("abbreviations", "titles"):
+    word_before = before.group() if before else ""
+    last = word_before.lower()
+    initial = len(last) == 1 and word_before.isupper()
+    ahead = text[max(first, match.start() - 40) : match.start()]
+    if initial and _lettered().search(ahead):
+        return True
+    if len(last) <= 2 and (number := re.search(r"\d[\d.,]*+(?= ?[^\W\d]{1,2}$)", ahead)):
+        unit = unit_behind(ahead, number.end())
+        if unit and unit[1] == len(ahead) and not initial:
+            return not word[0].isdigit()
+    if last in lexicon_set("abbreviations", "titles") and not initial:
         return False
     if last in lexicon_set("abbreviations", "references"):
         return not word[0].isdigit()
@@ -160,8 +166,18 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
         return opener or not (plain in times or word[0] in "-–0123456789" or word[:2].isupper())
     closer = last in lexicon_set("abbreviations", "closers") or re.fullmatch(r"(?:\w\.)+\w", last)
     if closer or (len(last) == 1 and last.isalpha()):
-        return opener
+        return opener and re.match(r"[\"'“‘(\[*_]*[A-Z]\.", word) is None
     return not (last.isdigit() and match.start() - len(last) == first)
+
+
+@cache
+def _lettered() -> re.Pattern[str]:
+    """What a capital behind makes a name and no initial: *zones A and B*, *its note is D*."""
+    words = "|".join(lexicon_set("abbreviations", "lettered"))
+    forms = "|".join(lexicon_set("grammar", "be"))
+    return re.compile(
+        rf"\b(?:(?:{words})s?|{forms}) (?:[A-Z](?:, | and |, and | or | to |-))*[A-Z]$", re.I
+    )
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[Stretch]:

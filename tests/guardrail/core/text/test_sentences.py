@@ -30,6 +30,21 @@ from guardrail.core.text.sentences import Piece, code_blocks, laid_out, split_se
             "It leaves from Terminal A.",
             "Gate 2 is shut.",
         ],
+        [
+            "The lead is at most 2 m.",
+            "Dogs on 3.5 t.",
+            "Children pay less.",
+            "It has 12 V.",
+            "It is 5 l.",
+        ],
+        [
+            "It covers zones A and B.",
+            "It costs 5 euros.",
+            "Take lines A, C or F.",
+            "Dogs pay less.",
+        ],
+        ["J. S. Bach and J. A. Smith met Franklin D. Roosevelt on p. 12.", "See No. 5 and Fig. 3."],
+        ["In 1990 A. Berg paid.", "R. Smith and B. Dylan came in c. 1990."],
         ["It was written by J. Marrow.", "Vitamin D. is not meant.", "He met John F. Kennedy."],
     ],
 )
