@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.names import NO_NAMES, by_words_alone, find_names, words_of_label
 from guardrail.core.text.quantities import Quantity
-from guardrail.core.text.words import Token, content_stems, copy_key, fold, property_words
+from guardrail.core.text.words import CODE, Token, content_stems, copy_key, fold, property_words
 from guardrail.core.types import Evidence, Triple
 from guardrail.core.workers import stop_if_given_up
 from guardrail.evidence.statements import Statement, as_spoken, statements_of
@@ -237,7 +237,9 @@ class PreparedEvidence:
         return found
 
     def mentions(self, name: str) -> bool:
-        """True if a statement contains a name, or all its words if it has no figures."""
+        """True if a statement contains a name, its code, or all its words if it has no figures."""
+        if code := CODE.search(name):
+            name = code.group()
         known = content_stems(name) <= self.stems and not any(map(str.isdigit, name))
         return known or any(fold(name) in fold(item.text) for item in self.statements)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from guardrail.core.text.dates import Date, Validity, find_dates, validity_of
+from guardrail.core.text.dates import Date, Validity, days_in_full, find_dates, validity_of
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import NO_NAMES, find_names, label_in, part_of_name_in
 from guardrail.core.text.sentences import laid_out
@@ -187,12 +187,17 @@ def statements_of(
             others = names.get(item.subject, ())
             found.append(
                 Statement(
-                    item.statement, item, item.citation, place, item.subject, item, names=others
+                    _as_read(item), item, item.citation, place, item.subject, item, names=others
                 )
             )
         else:
             found += _of_passage(item, place)
     return found
+
+
+def _as_read(triple: Triple) -> str:
+    days = days_in_full(triple.value)
+    return (triple.model_copy(update={"value": days}) if days else triple).statement
 
 
 def as_spoken(
@@ -221,7 +226,7 @@ def as_spoken(
         subject = f"{subject} ({used[0]})"
     value = ", ".join([triple.value, *around[:1]])
     shown = triple.model_copy(update={"subject": subject, "value": value})
-    return replace(statement, text=shown.statement, others=(*around,))
+    return replace(statement, text=_as_read(shown), others=(*around,))
 
 
 def _says(text: str, name: str) -> bool:

@@ -6,14 +6,15 @@ import re
 from bisect import bisect_left
 from calendar import monthrange
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date
+from datetime import date, timedelta
 from enum import StrEnum
 from functools import cache
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
-from guardrail.core.text.lexicon import lexicon
-from guardrail.core.text.words import plain
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.units import Bound
+from guardrail.core.text.words import plain, remembered
 
 T = TypeVar("T")
 
@@ -41,6 +42,7 @@ class Date(NamedTuple):
         start: Offset in the text it was found in.
         end: Offset past its end.
         swapped: The other reading of a date such as 07/08/1593, as (month, day).
+        bound: What it is put as: *by 30 June* is at most, *before 1 July* is below.
     """
 
     year: int | None
@@ -51,6 +53,7 @@ class Date(NamedTuple):
     start: int = 0
     end: int = 0
     swapped: tuple[int, int] | None = None
+    bound: Bound = Bound.EXACT
 
     @property
     def real(self) -> Date:
@@ -84,19 +87,59 @@ def _measured() -> str:
     return rf"(?-i:(?:{joined})\b(?! [A-Z]))"
 
 
-@cache
-def _weekdays() -> frozenset[str]:
-    calendar = lexicon("calendar")
-    days = [*calendar["weekdays"], *(f"{day}s" for day in calendar["weekdays"])]
-    return frozenset([*days, *calendar["day_groups"]])
-
-
 def names_weekday(text: str) -> bool:
     """True if a text names a day of the week, or a group of them: *Mon*, *Saturdays*, *daily*."""
-    short = lexicon("calendar")["weekday_forms"]
-    words = re.findall(r"[^\W\d_]+", text)
-    named = [word for word in words if word[0].isupper() and word.lower() in short]
-    return bool(named) or not _weekdays().isdisjoint(map(str.lower, words))
+    return bool(find_weekdays(text))
+
+
+@cache
+def _day_form(*, cell: bool) -> re.Pattern[str]:
+    """A day, a range or a group of days; shortened in any case in a cell, else with a capital."""
+    calendar = lexicon("calendar")
+    parts = (calendar["weekdays"], calendar["day_groups"], calendar["days_through"])
+    days, groups, through = map("|".join, parts)
+    short = [form.title() for form in calendar["weekday_forms"]]
+    if cell:
+        short += [day[:2] for day in calendar["weekdays"]]
+    name = rf"(?:(?i:{days})s?|{'(?i:' if cell else '(?:'}{'|'.join(short)}))"
+    last = rf"(?:\s?(?:{through})\s?(?P<last>{name})\.?)?"
+    return re.compile(rf"\b(?:(?P<group>(?i:{groups}))|(?P<first>{name})\.?{last})(?!\w)")
+
+
+def find_weekdays(text: str, *, cell: bool = False) -> list[tuple[frozenset[int], int, int]]:
+    """Days of the week from Monday as 0, each with offsets; a range or group has all its days."""
+    calendar, found = lexicon("calendar"), []
+    starts = [day[:2] for day in calendar["weekdays"]]
+    for match in _day_form(cell=cell).finditer(plain(text)):
+        days = calendar["day_groups"].get((match["group"] or "").lower())
+        if not days:
+            ends = match["first"], match["last"] or match["first"]
+            first, last = (starts.index(name[:2].lower()) for name in ends)
+            days = [day % 7 for day in range(first, last + 1 + 7 * (last < first))]
+        found.append((frozenset(days), *match.span()))
+    return found
+
+
+@remembered(4_096)
+def days_of_cell(value: str) -> frozenset[int]:
+    """The days of a cell that names nothing else: *Fri*, *mo-fr*; none of *Sun* or *fr, th*."""
+    if len(value) > 80 or value in lexicon_set("calendar", "homonyms"):
+        return frozenset()
+    found, rest = find_weekdays(value, cell=True), value
+    several = any(len(days) > 1 for days, *_ in found)
+    for _, start, end in reversed(found):
+        if not several and not re.search(r"[A-Za-z]{3}", value[start:end]):
+            return frozenset()
+        rest = rest[:start] + rest[end:]
+    alone = re.fullmatch(r"(?:[\s,;/&+]|and)*", rest) is not None
+    return frozenset[int]().union(*(days for days, *_ in found)) if alone else frozenset()
+
+
+def days_in_full(value: str) -> str:
+    """A cell of days as a judge reads it best: *Friday*, *Mondays, Tuesdays*; empty of others."""
+    names = [lexicon("calendar")["weekdays"][day].title() for day in sorted(days_of_cell(value))]
+    several = ", ".join(f"{name}s" for name in names)
+    return names[0] if len(names) == 1 else several if len(names) < 7 else ""
 
 
 @cache
@@ -125,7 +168,7 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
     ordinals = "|".join([*list(lexicon("numbers")["ordinals"])[:4], "1st", "2nd", "3rd", "4th"])
     quarter = (
         rf"(?<!\w)(?:Q(?P<q>[1-4])|(?P<quarter>{ordinals}) quarter)"
-        rf"(?:\s+(?:of\s+)?{YEAR})?(?!\w)"
+        rf"(?:(?:\s+(?:of\s+)?|[-/]){YEAR})?(?!\w)"
     )
     forms: tuple[str, ...] = (
         iso,
@@ -142,7 +185,7 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
         r"(?<!\d)(?P<year>\d{1,4})\s*(?P<era>(?-i:BCE?|B\.C\.))",
         rf"(?<![\d.,/:$£€#-])(?P<year>{RECENT})(?=-{RECENT}\b(?!-))",
         rf"(?<=\d{{4}}-)(?<!\d{{5}}-)(?P<year>{RECENT})(?![\d/:%-])",
-        rf"(?<![\d.,/:$£€#-])(?P<year>{RECENT})(?![\d/:%]|[.,-]\d|\s*{_measured()})",
+        rf"(?<![\d.,/:$£€#-])(?<!\bat )(?P<year>{RECENT})(?![\d/:%]|[.,-]\d|\s*{_measured()})",
     )
     if yearless:
         forms = (
@@ -159,7 +202,29 @@ def find_dates(text: str, *, yearless: bool = False) -> list[Date]:
     With ``yearless`` a day of a month counts without a year.
     """
     text = plain(text)
-    return _first_matches(text, _forms(yearless), _read) if re.search(r"\d", text) else []
+    found = _first_matches(text, _forms(yearless), _read) if re.search(r"\d", text) else []
+    return [item._replace(bound=_bound_before(text, item.start)) for item in found]
+
+
+@cache
+def _bounds() -> tuple[tuple[Bound, re.Pattern[str]], ...]:
+    calendar = lexicon("calendar")
+    words = {
+        Bound.AT_LEAST: [*calendar["since"], *calendar["not_before"]],
+        Bound.AT_MOST: [*calendar["until"], *calendar["not_after"]],
+        Bound.ABOVE: calendar["after"],
+        Bound.BELOW: calendar["before"],
+    }
+    form = r"\b(?:{}) (?:the )?(?:\w{{3,6}}day,? )?$"
+    return tuple(
+        (bound, re.compile(form.format("|".join(map(re.escape, some))), re.IGNORECASE))
+        for bound, some in words.items()
+    )
+
+
+def _bound_before(text: str, start: int) -> Bound:
+    before = text[max(0, start - 40) : start]
+    return next((bound for bound, form in _bounds() if form.search(before)), Bound.EXACT)
 
 
 def _first_matches(
@@ -255,6 +320,37 @@ def agreement(claimed: Date, known: Date) -> Agreement:
         more (a day where only the year is held), ``CONFLICT`` where both cannot be true. Of a
         date that is held and that no calendar has, only the same agrees to the day.
     """
+    found = _agreement(claimed, known)
+    if found is Agreement.OPEN or {claimed.bound, known.bound} == {Bound.EXACT}:
+        return found
+    mine, held = _limit(claimed), _limit(known)
+    if mine is None or held is None:
+        return found
+    if claimed.year is None or known.year is None:
+        mine, held = mine.replace(year=2000), held.replace(year=2000)
+    ends = [item.bound in (Bound.AT_LEAST, Bound.ABOVE) for item in (claimed, known)]
+    if Bound.EXACT in (claimed.bound, known.bound) or ends[0] == ends[1]:
+        return Agreement.SAME if mine == held else found
+    if mine != held and (mine > held) == ends[0]:
+        return Agreement.CONFLICT  # by 30 June, after 30 June
+    return found if found is Agreement.SAME else Agreement.OPEN
+
+
+def _limit(when: Date) -> date | None:
+    """The first or last day that a date allows as it is put; None if there is no such day."""
+    real = when.real._replace(year=when.year or 2000)
+    year, month, day = _last(real)
+    try:
+        begin, end = date(*_first(real)), date(year, month, min(day, monthrange(year, month)[1]))
+        shift = timedelta((when.bound is Bound.ABOVE) - (when.bound is Bound.BELOW))
+        if when.bound is Bound.EXACT:
+            return begin if begin == end else None
+        return (begin if when.bound in (Bound.AT_LEAST, Bound.BELOW) else end) + shift
+    except (ValueError, OverflowError):
+        return None
+
+
+def _agreement(claimed: Date, known: Date) -> Agreement:
     if claimed[:3] != known[:3]:
         known = known.real
     if claimed.year is not None and known.year is not None:
@@ -297,46 +393,56 @@ class ClockTime(NamedTuple):
         half: True if the half of the day is known; otherwise twelve hours later is meant as well.
         start: Offset of its first character.
         end: Offset past its last.
-        zone: Minutes ahead of UTC; None if no time zone is given.
+        zone: Minutes ahead of UTC, or the name of an unknown zone; None if no zone is given.
     """
 
     minutes: int
     half: bool
     start: int
     end: int
-    zone: int | None = None
+    zone: int | str | None = None
 
-    def same(self, other: ClockTime) -> bool:
-        """True if both may be the same time."""
+    def agreement(self, other: ClockTime) -> Agreement:
+        """``OPEN`` where one zone is unknown, or another time is given with a zone alone."""
         apart = abs(self.minutes - other.minutes)
-        if self.zone is not None and other.zone is not None:
+        open_ = (self.zone is None) != (other.zone is None)
+        if isinstance(self.zone, int) and isinstance(other.zone, int):
             apart = abs(self.minutes - self.zone - other.minutes + other.zone) % 1440
-        return apart == 0 or (apart == 720 and not (self.half and other.half))
+        elif self.zone != other.zone and not open_:
+            return Agreement.OPEN
+        if apart == 0 or (apart == 720 and not (self.half and other.half)):
+            return Agreement.SAME
+        return Agreement.OPEN if open_ else Agreement.CONFLICT
 
 
 @cache
 def _time_forms() -> tuple[re.Pattern[str], ...]:
-    hours = "|".join(list(lexicon("numbers")["units"])[1:13])
+    words = "|".join(list(lexicon("numbers")["units"])[1:13])
     named = "|".join(lexicon("calendar")["times"])
     stamp = (
         r"(?<=\d\d-\d\d)[T ](?P<hour>[012]\d):(?P<minute>[0-5]\d)(?::\d\d(?:\.\d+)?)?"
         r"(?P<zone>Z|[+-]\d\d:?\d\d)?(?![\d:])"
     )
     zone = (
-        r"(?:\s?(?:local time )?\(?"
-        r"(?P<zone>Z(?!\w)|(?:UTC|GMT)(?:\s?[+-]\s?\d{1,2}(?::?\d\d)?)?)\)?)?(?![\d:])"
+        r"(?:\s?(?:local time )?\(?(?P<zone>Z(?!\w)|(?:UTC|GMT)(?:\s?[+-]\s?\d{1,2}(?::?\d\d)?)?"
+        r"|(?-i:[ECMP]T|[A-Z]{2,3}T)\b)\)?)?"
     )
     half = r"\s?(?P<half>[ap]\.m\.|[ap]\.?m\b)"
+    leads = "|".join(rf"(?<=\b{word} )" for word in lexicon("calendar")["clock_leads"])
+    full, minute = r"(?P<hour>[01]\d|2[0-3])", r"(?P<minute>[0-5]\d)"
+    hours = r"\s?(?:h|hrs?|hours)\b"
     return tuple(
         re.compile(form, re.IGNORECASE)
         for form in (
             stamp,
-            rf"(?<![\d.:])(?P<hour>[012]?\d)[:.](?P<minute>[0-5]\d)(?::[0-5]\d)?{half}",
-            rf"(?<![\d.:])(?P<hour>[01]?\d){half}",
-            rf"\b(?P<word>{hours}){half}",
-            rf"(?<![\d.:])(?P<hour>[012]?\d):(?P<minute>[0-5]\d)(?::[0-5]\d)?{zone}",
-            rf"\b(?P<shift>half|quarter) (?P<way>past|to) (?P<word>{hours}|\d{{1,2}})\b",
-            rf"\b(?P<word>{hours}|\d{{1,2}}) o'clock",
+            rf"(?<![\d.:])(?P<hour>[012]?\d)[:.]{minute}(?::[0-5]\d)?{half}{zone}",
+            rf"(?<![\d.:])(?P<hour>[01]?\d){half}{zone}",
+            rf"\b(?P<word>{words}){half}{zone}",
+            rf"(?<![\d.:])(?P<hour>[012]?\d):{minute}(?::[0-5]\d)?(?:{hours})?{zone}(?![\d:])",
+            rf"(?:{leads}|(?<![\d.,])(?=0\d)){full}[.h]?{minute}{hours}{zone}",
+            rf"(?<=\bat ){full}(?P<bare>[.h]?){minute}(?!\d|[:.,]\d){zone}",
+            rf"\b(?P<shift>half|quarter) (?P<way>past|to) (?P<word>{words}|\d{{1,2}})\b",
+            rf"\b(?P<word>{words}|\d{{1,2}}) o'clock",
             rf"\b(?P<named>{named})\b",
         )
     )
@@ -364,20 +470,24 @@ def _read_time(match: re.Match[str]) -> ClockTime | None:
         minutes += 720
     if half.startswith("a") and hour == 12:
         minutes -= 720
-    if not 0 <= minutes <= 1440:
+    # At 1715 euros, and not at 1715 on Friday
+    behind = parts.get("bare") is not None and re.match(r"[ -]?([^\s.,;:!?)]+)", match.string[end:])
+    light = lexicon_set("function_words", "stop_words")
+    amount = behind and behind[1].lower() not in light and not names_weekday(behind[1])
+    if amount or not 0 <= minutes <= 1440:
         return None
     stamp = match.group()[0] in "T "
     certain = bool(half) or hour > 12 or stamp or (parts.get("hour") or "").startswith("0")
     return ClockTime(minutes % 1440, certain, start + stamp, end, _zone(parts.get("zone")))
 
 
-def _zone(written: str | None) -> int | None:
-    """Minutes ahead of UTC of a zone as it is written: *Z*, *+02:00*, *UTC+2*."""
+def _zone(written: str | None) -> int | str | None:
+    """Minutes ahead of UTC of a zone: *Z*, *+02:00*, *UTC+2*, *CEST*; an unknown one as written."""
     if not written:
         return None
     shift = re.search(r"([+-])\s?(\d\d?):?(\d\d)?", written)
     if shift is None:
-        return 0
+        return lexicon("calendar")["zones"].get(written.upper(), written)  # type: ignore[no-any-return]
     minutes = 60 * int(shift[2]) + int(shift[3] or 0)
     return -minutes if shift[1] == "-" else minutes
 

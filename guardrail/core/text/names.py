@@ -7,9 +7,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
-from guardrail.core.text.dates import Agreement, agreement, calendar_words, find_dates, parse_date
+from guardrail.core.text.dates import (
+    Agreement,
+    agreement,
+    calendar_words,
+    days_of_cell,
+    find_dates,
+    find_weekdays,
+    parse_date,
+)
 from guardrail.core.text.lexicon import lexicon, lexicon_set
-from guardrail.core.text.words import Span, Token, fold, number_of, remembered, runs_of, tokenise
+from guardrail.core.text.words import (
+    CODE,
+    Span,
+    Token,
+    fold,
+    number_of,
+    remembered,
+    runs_of,
+    tokenise,
+)
 
 NO_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 """Where no entity has other names than its label."""
@@ -37,12 +54,14 @@ def _without_opener(text: str, span: Span) -> Span:
 
 def _runs(text: str) -> Iterator[Span]:
     stop = lexicon_set("function_words", "stop_words")
+    coded = {n for match in CODE.finditer(text) for n in range(match.start() + 1, match.end())}
     run: list[Token] = []
     for token in [*tokenise(text), None]:
         if token is not None:
             capital = token.text[:1].isupper() and not (token.folded in stop and not run)
             joined = bool(run) and _joined(text, run[-1], token)
-            if capital and (joined or not run):
+            rest = bool(run) and token.start in coded and not token.text.islower()
+            if (capital and (joined or not run)) or rest:
                 run.append(token)
                 continue
         if run:
@@ -80,6 +99,8 @@ def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
     wanted = _folded(label)
     if not wanted:
         return []
+    if held := days_of_cell(label):
+        return [(start, end) for days, start, end in find_weekdays(text) if days <= held]
     found = runs_of(tokens, wanted)
     if found:
         return found

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
 from guardrail.core.text.lexicon import lexicon
-from guardrail.core.text.units import MONEY, Unit, currency_before, unit_behind
+from guardrail.core.text.units import MONEY, Bound, Unit, currency_before, unit_behind
 from guardrail.core.text.words import (
     Token,
     digits_of,
@@ -29,17 +28,6 @@ SCIENTIFIC = re.compile(
 SHORT_SCALE = re.compile(r"\s?([a-zA-Z]{1,3})\b")
 VULGAR = re.compile(r"[¼½¾⅐-⅞]")
 """A fraction of one character, alone or behind a whole number."""
-
-
-class Bound(StrEnum):
-    """What a number is put as."""
-
-    EXACT = "exact"
-    ABOUT = "about"
-    AT_LEAST = "at_least"
-    AT_MOST = "at_most"
-    ABOVE = "above"
-    BELOW = "below"
 
 
 class Quantity(NamedTuple):
@@ -159,7 +147,7 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
     if not inside and (special := _special(text, first)) is not None:
         return special
     figures = first.text[:1].isdecimal()
-    if figures and (inside or first.folded[-1:].isalpha()):
+    if figures and (inside or first.folded[-1:].isalpha() or _is_lettered(text, first.end)):
         return None
     if not figures and first.folded not in _number_words():
         return None
@@ -226,6 +214,13 @@ def _inside_word(text: str, token: Token) -> bool:
     if before == "-" and token.start > 1 and text[token.start - 2].isalpha():
         return True
     return before.isalpha() and before not in "$£€¥₹x"
+
+
+def _is_lettered(text: str, end: int) -> bool:
+    """Whether a capital that is neither a unit nor a scale ends figures: *77Q*, *pier 4E*."""
+    letter = re.match(r"-?([A-Z])(?![\w²³°])", text[end : end + 3])
+    scales = lexicon("numbers")["short_scales"]
+    return letter is not None and letter[1].lower() not in scales and not unit_behind(text, end)
 
 
 def _step(written: str, value: float) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
@@ -11,6 +13,17 @@ from guardrail.core.text.words import content_stems, property_words, remembered,
 
 MONEY = "money "
 """Begins the measure of every currency; its code follows."""
+
+
+class Bound(StrEnum):
+    """What a number is put as."""
+
+    EXACT = "exact"
+    ABOUT = "about"
+    AT_LEAST = "at_least"
+    AT_MOST = "at_most"
+    ABOVE = "above"
+    BELOW = "below"
 
 
 class Unit(NamedTuple):
@@ -124,12 +137,14 @@ class Head(NamedTuple):
         unit: Unit of its values; None if it names none.
         scale: Factor of its values: 1,000 for *in thousands of EUR* and *keur*.
         per: Stem of what its values are a rate of: *kwh* for ``price_ct_per_kwh``.
+        limit: What its values are put as: at most for *passengers (max)*.
     """
 
     name: str
     unit: Unit | None = None
     scale: float = 1.0
     per: str = ""
+    limit: Bound = Bound.EXACT
 
 
 @remembered(4_096)
@@ -145,6 +160,8 @@ def head_of(label: str) -> Head:
         place = words.index("per")
         per = stem(words[place + 1].removesuffix("s"))
         words = [*words[:place], *words[place + 2 :]]
+    timed = not lexicon_set("numbers", "durations").isdisjoint(words)
+    limit = _limit_of(words[:-1] if timed and words[-1] == "min" else words)
     # A label whose words are apart; of camel case the last word may be no unit
     while len(words) > 1 and re.search(r"\w[_\s(\[/-]+\S", label):
         word, before = words[-1], words[-2]
@@ -153,7 +170,9 @@ def head_of(label: str) -> Head:
         if word in ("m", "b") and money and money.measure.startswith(MONEY):
             scale *= _scales()[word]
         elif unit is None and word in _labelled():
-            unit = _labelled()[word]
+            # Minutes of delay_min and Length (min), and the least age of age_min
+            known = timed or word != "min" or label.endswith(("(min)", "[min]"))
+            unit = _labelled()[word] if known else None
         elif unit is None and short and short[2].upper() in _symbols():
             unit, scale = _symbols()[short[2].upper()], scale * _scales()[short[1]]
         elif word in _scales() and word not in ("m", "b"):
@@ -161,7 +180,12 @@ def head_of(label: str) -> Head:
         elif word not in ("in", "of") or (unit is None and scale == 1.0):
             break
         words.pop()
-    return Head(" ".join(words), unit, scale, per)
+    return Head(" ".join(words), unit, scale, per, limit)
+
+
+def _limit_of(words: Iterable[str]) -> Bound:
+    bounds = lexicon("numbers")["label_limits"].items()
+    return Bound(next((k for k, signs in bounds if not {*signs}.isdisjoint(words)), Bound.EXACT))
 
 
 def _rate_of(label: str) -> Head | None:
@@ -173,13 +197,13 @@ def _rate_of(label: str) -> Head | None:
         return None
     name = property_words(before + end[: found.start()])
     if whole := _symbols().get(f"{found[1]}/{found[2]}"):
-        return Head(name, whole)
+        return Head(name, whole, limit=_limit_of(name.split()))
     unit = _symbols().get(found[1]) or _labelled().get(found[1].lower())
     if unit is None:
         return None
     of = _symbols().get(found[2])
     time = next((word for word, known in _names().items() if known == of and period(word)), None)
-    return Head(name, unit, per=stem(time or found[2]))
+    return Head(name, unit, per=stem(time or found[2]), limit=_limit_of(name.split()))
 
 
 @cache

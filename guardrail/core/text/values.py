@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from guardrail.core.text.dates import Agreement as Agreement
 from guardrail.core.text.dates import ClockTime, Date, agreement, find_dates, find_times
-from guardrail.core.text.lexicon import lexicon, lexicon_set
-from guardrail.core.text.quantities import Bound, Quantity, find_fractions, find_quantities
-from guardrail.core.text.units import MONEY, Head, Unit, head_of, period
-from guardrail.core.text.words import plain, property_words
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.quantities import Quantity, find_fractions, find_quantities
+from guardrail.core.text.units import MONEY, Bound, Head, Unit, head_of, period
+from guardrail.core.text.words import CODE, outside, plain
 
 PHONE, MAIL, WEB = "phone number", "e-mail address", "web address"
 IBAN, ISBN, COLOUR = "bank account", "book number", "colour"
@@ -170,15 +170,16 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
     text = plain(text)
     found: list[TypedValue] = []
     measured = unit is not None and text.strip().isdigit()  # 1790 euros are no year
+    codes = [match.span() for match in CODE.finditer(text)]
     values: list[tuple[str, Iterable[_Value]]] = [
         ("contact", find_contacts(text)),
         ("version", _versions(text)),
-        ("date", () if measured else find_dates(text, yearless=True)),
+        ("date", () if measured else outside(find_dates(text, yearless=True), codes)),
         ("time of day", find_times(text)),
         ("percent", find_fractions(text)),
     ]
     _add(found, text, values)
-    quantities = find_quantities(text, [(item.start, item.end) for item in found])
+    quantities = find_quantities(text, [*((item.start, item.end) for item in found), *codes])
     if unit is not None:
         quantities = [item._replace(unit=item.unit or unit) for item in quantities]
     _add(found, text, [("number", quantities)])
@@ -224,10 +225,10 @@ def values_of(written: str, label: str) -> list[TypedValue]:
     found = find_values(cell, head.unit)
     if cell != written.strip():
         found = [item._replace(text=written, start=0, end=len(written)) for item in found]
-    return [_headed(item, head, label) for item in found]
+    return [_headed(item, head) for item in found]
 
 
-def _headed(item: TypedValue, head: Head, label: str) -> TypedValue:
+def _headed(item: TypedValue, head: Head) -> TypedValue:
     quantity = item.value
     if not isinstance(quantity, Quantity):
         return item
@@ -235,11 +236,7 @@ def _headed(item: TypedValue, head: Head, label: str) -> TypedValue:
         sizes = {name: getattr(quantity, name) * head.scale for name in ("low", "high", "step")}
         quantity = quantity._replace(**sizes)
     if quantity.bound is Bound.EXACT:
-        words = {*property_words(label).split()}
-        for name, signs in lexicon("numbers")["label_limits"].items():
-            if not words.isdisjoint(signs):
-                quantity = quantity._replace(bound=Bound(name))
-                break
+        quantity = quantity._replace(bound=head.limit)
     return item._replace(value=quantity._replace(per=quantity.per or head.per))
 
 
@@ -267,18 +264,27 @@ def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
     if isinstance(claimed.value, Date) and isinstance(known.value, Date):
         return agreement(claimed.value, known.value)
     if isinstance(claimed.value, ClockTime) and isinstance(known.value, ClockTime):
-        if claimed.value.same(known.value):
-            return Agreement.SAME
-        zones = claimed.value.zone, known.value.zone
-        return Agreement.CONFLICT if (zones[0] is None) == (zones[1] is None) else Agreement.OPEN
+        return claimed.value.agreement(known.value)
     if isinstance(claimed.value, Version) and isinstance(known.value, Version):
         return _same(_begins(claimed.value.parts, known.value.parts))
     if isinstance(claimed.value, Contact) and isinstance(known.value, Contact):
         same = claimed.value.same(known.value)
         return Agreement.OPEN if same is None else _same(same)
     if isinstance(claimed.value, Quantity) and isinstance(known.value, Quantity):
-        return _compare_quantities(claimed.value, known.value)
+        found = _compare_quantities(claimed.value, known.value)
+        return Agreement.OPEN if found is not Agreement.SAME and is_case(claimed, known) else found
     return _across(claimed, known)
+
+
+def is_case(claimed: TypedValue, known: TypedValue) -> bool:
+    """Whether a value describes what a range or bound decides on: *a 5-tonne van*, *over 3.5 t*."""
+    held = known.value
+    if not isinstance(held, Quantity) or not re.fullmatch(r"\d[\d.,]*-[a-z]+", claimed.text):
+        return False
+    bound = held.low != held.high or held.bound not in (Bound.EXACT, Bound.ABOUT)
+    return bound and (
+        known.kind == claimed.kind or (claimed.kind, known.kind) == ("time", "number")
+    )
 
 
 def is_one(claimed: TypedValue, known: TypedValue) -> bool:
@@ -290,9 +296,9 @@ def is_one(claimed: TypedValue, known: TypedValue) -> bool:
         return False
     mine, held = claimed.value, known.value
     if isinstance(mine, ClockTime) and isinstance(held, ClockTime):
-        return mine.minutes == held.minutes
+        return mine._replace(half=True).agreement(held._replace(half=True)) is Agreement.SAME
     if isinstance(mine, Date) and isinstance(held, Date):
-        return mine._replace(start=0, end=0) == held._replace(start=0, end=0)
+        return mine[:-1] == held._replace(start=mine.start, end=mine.end)[:-1]
     if not isinstance(mine, Quantity) or not isinstance(held, Quantity) or mine.per != held.per:
         return False
     (low, high), (least, most) = held.ends, mine.ends

@@ -125,6 +125,13 @@ TOKEN = re.compile(
 
 A number's thousands may stand apart: *9,750*, *9'750*, *9 750*."""
 
+CODE = re.compile(
+    r"(?<![\w$£€¥#./-])(?!\d{4}-?[QW]\d|Q[1-4][-/.]\d|\d{4}-?\d\d-?\d\dT)"
+    r"(?:(?=(?:[^\W_]+[-/._])*(?!\d+[hex]\d|\d*[a-z]{1,2}[23]\b|10[eE])[^\W_]*?[^\W\d_]\d)"
+    r"|(?=[\dA-Z./_]*[A-Z]-\d+-[A-Z]|\d+-[A-Z]+-\d))[^\W_]+(?:[-/._][^\W_]+)+(?![\w°])"
+)
+"""Letters and figures that identify something: *KX4-77Q*, *AB-12-CD*; not *Q3-2021*, *m3/h*."""
+
 CONTINENTAL = re.compile(
     r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:[.' ]\d{3})+,\d{1,2}|\d+,\d{1,2}"
 )

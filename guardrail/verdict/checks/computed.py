@@ -11,7 +11,8 @@ from itertools import chain, combinations, islice, product
 from typing import TYPE_CHECKING
 
 from guardrail.core.text.dates import ClockTime
-from guardrail.core.text.quantities import Bound, Quantity
+from guardrail.core.text.quantities import Quantity
+from guardrail.core.text.units import Bound
 from guardrail.core.text.values import TypedValue
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.dates import ClockTime, Date, names_weekday
 from guardrail.core.text.quantities import Quantity
-from guardrail.core.text.values import WEB, Agreement, TypedValue, compare, find_values
+from guardrail.core.text.values import WEB, Agreement, TypedValue, compare, find_values, is_case
 from guardrail.core.text.words import content_stems, plain, tokenise
 from guardrail.core.types import Effect, Finding
 from guardrail.core.workers import stop_if_given_up
@@ -104,7 +104,7 @@ class TypedValues:
             elif text := _as_the_other_end(claimed, claim, evidence):
                 because = f"{claimed.text} is the other end: {text}"
                 found.append(finding(self.name, Effect.MISSING, claim, span, because))
-            elif not other and not _idle(claimed):
+            elif not other and not _idle(claimed, evidence):
                 because = f"no evidence tells {claimed.text}"
                 found.append(finding(self.name, Effect.MISSING, claim, span, because))
         if left := claim.values[COMPARED:]:
@@ -251,10 +251,11 @@ def _word(evidence: Premises, number: int) -> float:
     return max(evidence.carries(number), evidence.conflicts(number))
 
 
-def _idle(claimed: TypedValue) -> bool:
-    """Whether a value may tell nothing by itself: *one day*, *one second*, a link to a page."""
+def _idle(claimed: TypedValue, evidence: Premises) -> bool:
+    """Whether a value may tell nothing by itself: *one day*, a link, a case of a rule."""
     value = claimed.value
-    return claimed.kind == WEB or (isinstance(value, Quantity) and value.words and value.low == 1)
+    one = isinstance(value, Quantity) and value.words and value.low == 1
+    return one or claimed.kind == WEB or any(is_case(claimed, v) for v in _all_values(evidence))
 
 
 def _all_values(evidence: Premises) -> Iterable[TypedValue]:

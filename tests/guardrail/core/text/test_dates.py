@@ -6,7 +6,9 @@ from datetime import date
 
 import pytest
 
-from guardrail.core.text.dates import find_times, timeless, validity_of
+from guardrail.core.text.dates import Agreement, days_in_full, find_times, timeless, validity_of
+from guardrail.core.text.names import label_in
+from guardrail.core.text.words import tokenise
 
 
 @pytest.mark.parametrize(
@@ -27,7 +29,17 @@ def test_a_time_is_read(text, minutes, half):
     assert text[found.start : found.end] in text.removeprefix("It opens at ")
 
 
-@pytest.mark.parametrize("text", ["Version 3.10.2", "It costs 18.30.", "At 25:00.", "Ratio 1:2:3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Version 3.10.2",
+        "It costs 18.30.",
+        "At 25:00.",
+        "At 1715 euros.",
+        "Until 1945.",
+        "Ratio 1:2:3",
+    ],
+)
 def test_what_is_no_time_is_none(text):
     assert find_times(text) == []
 
@@ -37,9 +49,9 @@ def test_without_a_half_of_the_day_both_are_meant():
         (found,) = find_times(text)
         return found
 
-    assert of("at half past six").same(of("at 18:30"))
-    assert not of("at 6:30 am").same(of("at 18:30"))
-    assert not of("at half past six").same(of("at half past seven"))
+    assert of("at half past six").agreement(of("at 18:30")) is Agreement.SAME
+    assert of("at 6:30 am").agreement(of("at 18:30")) is Agreement.CONFLICT
+    assert of("at half past six").agreement(of("at half past seven")) is Agreement.CONFLICT
 
 
 @pytest.mark.parametrize(
@@ -77,3 +89,37 @@ def test_a_day_within_a_span():
 
 def test_a_text_without_its_span():
     assert timeless("Bergen (2015 to 2020)").strip() == "Bergen"
+
+
+@pytest.mark.parametrize(
+    ("cell", "full"),
+    [
+        ("Fri", "Friday"),
+        ("Fri, Sat", "Fridays, Saturdays"),
+        ("mo-fr", "Mondays, Tuesdays, Wednesdays, Thursdays, Fridays"),
+        ("Mo-We, Sa", "Mondays, Tuesdays, Wednesdays, Saturdays"),
+        ("Sat-Mon", "Mondays, Saturdays, Sundays"),
+        ("Sun", ""),
+        ("sat", ""),
+        ("fr, th", ""),
+        ("fr-FR", ""),
+        ("Fri 9-5", ""),
+    ],
+)
+def test_a_cell_of_days_is_read_in_full(cell, full):
+    assert days_in_full(cell) == full
+
+
+@pytest.mark.parametrize(
+    ("text", "stands"),
+    [
+        ("It runs on Fridays.", True),
+        ("It runs from Monday to Friday.", True),
+        ("It runs on weekdays.", True),
+        ("It runs from Monday to Saturday.", False),
+        ("It runs on Sundays and at weekends.", False),
+        ("The sun sat on the wed.", False),
+    ],
+)
+def test_a_cell_of_days_stands_where_a_text_names_some_of_them(text, stands):
+    assert bool(label_in(text, tokenise(text), "Mon-Fri")) is stands
