@@ -58,7 +58,7 @@ class KnownFacts:
             self.facts[f"{triple.property}: {triple.value}"] = (triple.property, triple.value)
         names = [*self.entities, *self.facts]
         # How many pieces between separators the longest known name spans.
-        self.span = 1 + max((name.count(", ") + name.count("; ") for name in names), default=0)
+        self.span = 1 + max([name.count(", ") + name.count("; ") for name in names], default=0)
 
 
 def bracket_pairs(text: str) -> list[tuple[int, int]]:

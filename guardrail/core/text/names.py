@@ -96,7 +96,7 @@ def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
     Names stand by their words, dates and numbers by what they are, countries by their peoples;
     ``tokens`` are the words of ``text``.
     """
-    wanted = _folded(label)
+    wanted = words_of_label(label)
     if not wanted:
         return []
     if held := days_of_cell(label):
@@ -125,20 +125,16 @@ def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
     return []
 
 
-def words_of_label(label: str) -> tuple[str, ...]:
-    """The folded words that find a label, without what distinguishes namesakes."""
-    return _folded(label)
-
-
 def by_words_alone(label: str) -> bool:
     """True if a label is only ever found by its own words: it is no date, number or nation."""
     return parse_date(label) is None and _number(label) is None and not other_words(label)
 
 
 @remembered(16_384)
-def _folded(label: str) -> tuple[str, ...]:
+def words_of_label(label: str) -> tuple[str, ...]:
+    """The folded words that find a label, without what distinguishes namesakes."""
     bare = QUALIFIER.sub("", label)
-    return tuple(token.folded for token in tokenise(bare) or tokenise(label))
+    return tuple([token.folded for token in tokenise(bare) or tokenise(label)])
 
 
 @remembered(16_384)
@@ -150,7 +146,7 @@ def _number(label: str) -> float | None:
 def part_of_name_in(tokens: Sequence[Token], label: str) -> list[Span]:
     """Where a capitalised word of a name stands for the whole: *Gentileschi*, *Mary*."""
     stop = lexicon_set("function_words", "stop_words")
-    parts = {item for item in _folded(label) if item not in stop and len(item) > 2}
+    parts = {item for item in words_of_label(label) if item not in stop and len(item) > 2}
     return [
         (token.start, token.end)
         for token in tokens
@@ -160,7 +156,7 @@ def part_of_name_in(tokens: Sequence[Token], label: str) -> list[Span]:
 
 def other_words(label: str) -> tuple[str, ...]:
     """Other words for a country or people: ``France`` → ``french``, ``frenchman``."""
-    return _peoples().get(" ".join(_folded(label)), ())
+    return _peoples().get(" ".join(words_of_label(label)), ())
 
 
 @cache
