@@ -132,8 +132,9 @@ def read_rows(stream: BinaryIO, kind: str, source: str) -> Rows:
         byte = error.object[error.start]
         raise InputError(f"{source} is not UTF-8 (byte 0x{byte:02X}); save it as UTF-8") from error
     finally:
-        text.detach()
-        buffered.detach()
+        if not stream.closed:  # whoever left off reading may have closed the file
+            text.detach()
+            buffered.detach()
 
 
 def cell_text(value: object) -> str | None:
