@@ -144,6 +144,9 @@ def _settled(findings: Sequence[Finding]) -> Finding | None:
         ("stated", Effect.CARRIES): 2,
     }
     deciding = [finding for finding in findings if finding.decides]
+    if any(finding.effect is Effect.CONTRADICTS for finding in findings):
+        # A fact of the subject's own is against it, whatever a fact about another says
+        deciding = [finding for finding in deciding if finding.check != "known_subject"]
     return min(
         deciding, key=lambda item: rank.get((item.check, item.effect), len(rank)), default=None
     )
