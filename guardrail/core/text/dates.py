@@ -203,28 +203,19 @@ def find_dates(text: str, *, yearless: bool = False) -> list[Date]:
     """
     text = plain(text)
     found = _first_matches(text, _forms(yearless), _read) if re.search(r"\d", text) else []
-    return [item._replace(bound=_bound_before(text, item.start)) for item in found]
+    for n, when in enumerate(found):
+        before = text[max(0, when.start - 40) : when.start]
+        bounds = (bound for bound, form in _bounds() if form.search(before))
+        found[n] = when._replace(bound=next(bounds, Bound.EXACT))
+    return found
 
 
 @cache
 def _bounds() -> tuple[tuple[Bound, re.Pattern[str]], ...]:
-    calendar = lexicon("calendar")
-    words = {
-        Bound.AT_LEAST: [*calendar["since"], *calendar["not_before"]],
-        Bound.AT_MOST: [*calendar["until"], *calendar["not_after"]],
-        Bound.ABOVE: calendar["after"],
-        Bound.BELOW: calendar["before"],
-    }
+    """What each bound is put as, right before a date: *no later than*, *before*."""
     form = r"\b(?:{}) (?:the )?(?:\w{{3,6}}day,? )?$"
-    return tuple(
-        (bound, re.compile(form.format("|".join(map(re.escape, some))), re.IGNORECASE))
-        for bound, some in words.items()
-    )
-
-
-def _bound_before(text: str, start: int) -> Bound:
-    before = text[max(0, start - 40) : start]
-    return next((bound for bound, form in _bounds() if form.search(before)), Bound.EXACT)
+    bounds = lexicon("calendar")["day_bounds"].items()
+    return tuple((Bound(n), re.compile(form.format("|".join(w)), re.I)) for n, w in bounds)
 
 
 def _first_matches(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from guardrail import STRICT, Guardrail, GuardrailConfig, Passage
+from guardrail.core.text.words import tokenise
 from guardrail.core.types import Triple
 from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText, parse
-from guardrail.verdict.claims import GroundingRequest, claims_of
+from guardrail.verdict.claims import GroundingRequest, claims_of, named_runs
 
 NOTHING = prepare([])
 
@@ -111,3 +112,21 @@ def test_bare_names_of_columns_are_free_without_rows(head) -> None:
     for text in (f"{head}\n|---|---|", f"{head}\n|---|---|\n\n"):
         [claim] = claims_of(GroundingRequest("", ParsedText(clean=text, marked=text), prepare([])))
         assert not claim.prose
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Booking KX4-77Q has been paid.", ["Booking KX4-77Q"]),
+        ("The trip is AB-12-CD or PT9-03L.", ["AB-12-CD", "PT9-03L"]),
+        ("Your Fjell 3 is a B12-rich bike.", ["Fjell 3", "B12"]),
+    ],
+)
+def test_a_name_is_not_cut_inside_an_identifier(text: str, names: list[str]) -> None:
+    assert [text[slice(*span)] for span in named_runs(text, tokenise(text))] == names
+
+
+def test_a_sentence_about_a_known_identifier_has_a_known_subject() -> None:
+    evidence = prepare([Triple("get_booking", "reference", "KX4-77Q")])
+    assert evidence.mentions("Booking KX4-77Q")
+    assert not evidence.mentions("Booking KX4-77Z")
