@@ -6,9 +6,9 @@ from benchmarks.shape import read
 
 ROOT = Path(__file__).parents[2]
 SHAPE = read(ROOT)
-ENGINE = {"engine": 1_459, "core/text": 2_468, "evidence": 1_134, "verdict": 3_192}
+ENGINE = {"engine": 1_473, "core/text": 2_634, "evidence": 1_141, "verdict": 3_196}
 """Rooms of the engine, with their lines when the bound was last looked at."""
-MOST_LINES = 8_260
+MOST_LINES = 8_450
 DEEPEST = {"guardrail.guard": 10, "chains.gateway.app": 15}
 """Modules in the longest chain of imports, of those that run as a module is imported."""
 MOST_ANY = 68
