@@ -36,6 +36,8 @@ SENTENCES = (
     "Its range is 110 km.",
     "The Fjell 3 was built in Norway.",
 )
+WARM = "The Tarn City costs 1,790 euros. Its weight is 90 kg. The Tarn City was made in Sweden."
+"""Checked beforehand: it loads what the counted sentences need, and shares none of them."""
 COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 PIECE = 12
 """Characters of a piece of the stream."""
@@ -145,8 +147,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text, tracer = " ".join(SENTENCES), Tracer()
     with Guardrail(GuardrailConfig(graph=GraphConfig(location="none"), **more)) as guard:
         warm = [Triple("Tarn City", "price", "1,790 euros")]
-        _stream(guard, "The Tarn City costs 1,790 euros. It is green. Nothing else is known.", warm)
-        guard.check(QUESTION, "The Tarn City is green.", evidence=warm, record=False)
+        _stream(guard, WARM, warm)
+        guard.check(QUESTION, WARM, evidence=warm, record=False)
         one = tracer.count(
             lambda: guard.check(QUESTION, SENTENCES[0], evidence=FACTS, record=False), SENTENCES[0]
         )
@@ -154,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             lambda: guard.check(QUESTION, text, evidence=FACTS, record=False), text
         )
     with Guardrail(GuardrailConfig(graph=GraphConfig(location="none"), **more)) as guard:
-        _stream(guard, "The Tarn City costs 1,790 euros. It is green. Nothing else is known.", warm)
+        _stream(guard, WARM, warm)
         stream = tracer.count(lambda: _stream(guard, text, FACTS), text)
     sys.setprofile(None)
     threading.setprofile(None)
