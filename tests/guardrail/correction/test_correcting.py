@@ -77,7 +77,7 @@ def test_a_stream_releases_the_corrected_sentence(guard):
         return Guardrail(GuardrailConfig(), retriever=lambda question: FACTS)
 
     with facts_guard() as own:
-        gate = SentenceGate(own, QUESTION, policy=STRICT_CORRECT)
+        gate = SentenceGate(own, QUESTION, policy=STRICT_CORRECT, style=MarkerStyle.KALMA)
         said = f"{WRONG} {NO_VALUE} {TRUE}"
         releases = list(guard_stream_sync(gate, [said[i : i + 7] for i in range(0, len(said), 7)]))
     seen = "".join(release.text for release in releases)
