@@ -83,13 +83,22 @@ class Control(NamedTuple):
 
     Attributes:
         item: The sentence and its evidence.
-        wrong: Labels that it must not get.
-        failure: Why the opinion does not count if it does.
+        label: A label.
+        expected: Whether the sentence must get it, or must not.
+        failure: Why the opinion does not count otherwise.
     """
 
     item: GroundingItem
-    wrong: frozenset[str]
+    label: str
+    expected: bool
     failure: str
+
+    def fails(self, reply: Grounding) -> bool:
+        """True if the judge is wrong; a copied question or heading may claim nothing."""
+        given = max(LABELS, key=lambda label: float(getattr(reply, label)))
+        if self.expected:
+            return given != self.label and reply.no_claim < 0.5
+        return given == self.label
 
 
 class Opinion(NamedTuple):
@@ -234,19 +243,20 @@ class SecondJudge:
             if passes or both.supported <= 0.5 * doubt.thresholds.support:
                 return []
             bare = item._replace(statements=(), priority=(), evidence=())
-            wrong = frozenset({"supported"})
+            nothing = "it supports the sentence without any evidence, too"
+            anything = "by this evidence it supports a made-up sentence, too"
             return [
-                Control(bare, wrong, "it supports the sentence without any evidence, too"),
-                Control(made_up, wrong, "by this evidence it supports a made-up sentence, too"),
+                Control(bare, "supported", False, nothing),
+                Control(made_up, "supported", False, anything),
             ]
         found = []
         if item.statements:
             copied = item._replace(sentence=item.statements[0], context="")
-            wrong = frozenset({"unsupported", "contradicted"})
-            found.append(Control(copied, wrong, "it does not support what the evidence says"))
+            failure = "it does not support what the evidence says"
+            found.append(Control(copied, "supported", True, failure))
         if both.contradicted > first.contradicted:
             failure = "by this evidence it contradicts a made-up sentence, too"
-            found.append(Control(made_up, frozenset({"contradicted"}), failure))
+            found.append(Control(made_up, "contradicted", False, failure))
         return found
 
     def merged(self, first: Grounding, second: Grounding) -> Grounding:
@@ -348,7 +358,7 @@ class SecondOpinions:
                 reply = replies[control.item]
                 if isinstance(reply, str):
                     found[place] = f"its opinion could not be verified: {reply}"
-                elif _likeliest(reply) in control.wrong:
+                elif control.fails(reply):
                     found[place] = control.failure
         if self._growing:
             self._paid = [item for some in paid.values() for item in some] or self._paid
@@ -409,8 +419,3 @@ def _product(first: Grounding, second: Grounding) -> Grounding:
     scale = (1.0 - first.no_claim) / max(least**2, sum(shares))
     update = {name: share * scale for name, share in zip(LABELS, shares, strict=True)}
     return second.model_copy(update=update | {"no_claim": first.no_claim})
-
-
-def _likeliest(grounding: Grounding) -> str:
-    """The likeliest label of a sentence if it claims something."""
-    return max(LABELS, key=lambda label: float(getattr(grounding, label)))

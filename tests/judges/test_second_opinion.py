@@ -7,7 +7,7 @@ import pytest
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import Grounding, NLIScores, StatementScore
 from judges.base import GroundingItem, NLITraits
-from judges.second_opinion import SecondJudge, nearest
+from judges.second_opinion import Control, SecondJudge, nearest
 from tests.clock import PATIENCE_S
 
 FIRST = Grounding(
@@ -112,3 +112,17 @@ def test_what_fails_is_a_reason(counting, second, error):
     assert second.ground([item("One.")], PATIENCE_S) == [str(error)]
     assert second.ground([item("One.")], PATIENCE_S) == [str(error)]
     assert counting.asked == ["One."]
+
+
+@pytest.mark.parametrize(
+    ("label", "expected", "fails"),
+    [("supported", True, True), ("contradicted", False, False), ("unsupported", False, True)],
+)
+def test_a_control_fails_on_the_wrong_label(label, expected, fails):
+    control = Control(item("It has three floors."), label, expected, "wrong")
+    assert control.fails(FIRST) is fails
+
+
+def test_a_copied_question_may_claim_nothing():
+    control = Control(item("Is it open?"), "supported", True, "wrong")
+    assert not control.fails(FIRST.model_copy(update={"no_claim": 0.9}))
