@@ -23,7 +23,7 @@ from guardrail.core.objects import (
     own_key,
 )  # fmt: skip
 from guardrail.core.rows import cell_text
-from guardrail.core.types import Evidence, Passage, Triple
+from guardrail.core.types import Evidence, Passage, TableRow, Triple
 from guardrail.sources.tables import row_size
 
 __all__ = ["Limit", "Piece", "facts_of", "pieces_of"]
@@ -226,9 +226,11 @@ def _object(piece: Piece, depth: int, limit: Limit) -> Iterator[Evidence]:
                     cells[key] = value
                     continue
             inner.append(_facts(Piece(value, str(key), outer, own), depth + 1, limit))
+    # The name of its tool or key tells what an object with a name is: a booking, a captain.
+    row = TableRow(table=piece.kind, number=1) if named and piece.kind else None
     for key, value in flat_row(cells).items():
         for cell in filter(None, map(cell_text, value if isinstance(value, list) else [value])):
-            yield Triple(subject=about, property=key, value=cell)
+            yield Triple(subject=about, property=key, value=cell, row=row)
     for facts in inner:
         yield from facts
 

@@ -186,13 +186,8 @@ class _Reading:
         Its subject never stands behind *part of*, and its value is not the one whose *manager*
         something is.
         """
-        fact = item.statement.fact
-        if (
-            fact is None
-            or not item.agrees
-            or item.statement.is_typed
-            or item.statement.yes is not None
-        ):
+        statement, fact = item.statement, item.statement.fact
+        if fact is None or not item.agrees or statement.is_typed or statement.yes is not None:
             return False
         words = property_words(fact.property).casefold().split()
         if not words or " ".join(words) in lexicon_set("properties", "symmetric"):
@@ -287,6 +282,12 @@ class _Reading:
             for number, statement in self.about
             if statement.is_typed and self._named(statement)
         }
+        named = {n: item.fact for n, item in statements.items() if item.fact}
+        names = {n: content_stems(property_name(fact.property)) for n, fact in named.items()}
+        whole = [n for n in names if names[n] <= self.stems and len(self.values) == 1]
+        for n, fact in named.items():
+            if any(fact.subject == named[m].subject and names[n] < names[m] for m in whole):
+                del statements[n]  # *price*, where a *child price* is named
         said = [
             {
                 number: [(compare(_in_unit(value, held), held), held) for held in item.values]

@@ -199,10 +199,9 @@ def test_an_object_in_an_object_keeps_its_key(cells, properties, listed):
 
 def test_an_object_with_a_name_is_linked_from_the_one_around_it():
     captain = {"name": "Ingrid", "born": 1970}
-    assert facts(read(json.dumps({"name": "Tern", "captain": captain}))) == [
-        ("Tern", "captain", "Ingrid"),
-        ("Ingrid", "born", "1970"),
-    ]
+    found = read(json.dumps({"name": "Tern", "captain": captain}))
+    assert facts(found) == [("Tern", "captain", "Ingrid"), ("Ingrid", "born", "1970")]
+    assert [item.row.table for item in found.evidence] == ["look", "captain"]
 
 
 # --- rows --------------------------------------------------------------------------------
