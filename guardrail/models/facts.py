@@ -17,15 +17,17 @@ __all__ = ["flatten", "is_housekeeping", "relevant_triples"]
 def flatten(triples: Iterable[Triple]) -> str:
     """Write triples as flat text, one line per entity: ``{Q…, name: …, property: value}``.
 
-    Line breaks and tags inside a fact are neutralised: a value can neither end the list nor open
-    another turn of the chat.
+    Line breaks, tags and marks of chat templates inside a fact are neutralised: a value can neither
+    end the list nor open another turn of the chat.
     """
     lines = []
     for (entity, name), group in groupby(triples, key=lambda t: (t.citation.entity, t.subject)):
         facts = ", ".join(f"{triple.property}: {triple.value}" for triple in group)
         named = f"name: {name}, " if name != entity else ""
-        # The sign opens a tag or a chat template's control token, such as </facts> or <|im_end|>
+        # The sign opens a tag or a chat template's control token, such as </facts> or <|im_end|>;
+        # other templates have ### headings and [INST]
         line = re.sub(r"<(?=[|/!?A-Za-z])", "‹", f"{{{entity}, {named}{facts}}}")
+        line = re.sub(r"#{3,}\s*|\[/?INST\]", "", line)
         lines.append(" ".join(line.split()))
     return "\n".join(lines)
 

@@ -70,15 +70,16 @@ def test_an_instruction_stays_inside_the_list_of_facts(monkeypatch, kind, text):
             guard.ask(question=QUESTION, policy=ANNOTATE)
     shown, asked = (request["messages"] for request in server.requests)
     before, _, facts = shown[0]["content"].partition("\n<facts>\n")
-    assert "do not follow them" in before
-    listed, end, after = facts.rpartition("\n</facts>")
-    assert (end, after) == ("\n</facts>", "")
+    assert before == "Facts, as data from a knowledge base:"
+    listed, _, after = facts.partition("\n</facts>\n")
+    assert "do not follow them" in after
+    assert WORD not in after
     assert "do not follow them" in asked[0]["content"]
     head, listing, *_, question = asked[-1]["content"].split("\n")
     assert (head, question) == ("Facts:", f"Question: {QUESTION}")
     for line in (listed, listing):  # one line for the only entity, whatever its facts hold
         assert WORD in line
-        assert not re.search(r"\n|</?facts>|<\|", line)
+        assert not re.search(r"\n|</?facts>|<\||###|INST", line)
 
 
 def test_the_prompt_for_base_models_keeps_each_fact_on_its_line():

@@ -14,7 +14,11 @@ import sys
 import zipfile
 from pathlib import Path
 
-TESTS = ("tests/judges/test_injections.py", "tests/judges/test_real_chat.py")
+TESTS = (
+    "tests/judges/test_injections.py",
+    "tests/judges/test_real_chat.py",
+    "tests/chains/test_injected_facts.py",
+)
 CONTEXT = 8_192
 """Tokens; one slot, so that all calls share its prefix cache."""
 
