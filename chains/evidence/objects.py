@@ -227,7 +227,8 @@ def _object(piece: Piece, depth: int, limit: Limit) -> Iterator[Evidence]:
                     continue
             inner.append(_facts(Piece(value, str(key), outer, own), depth + 1, limit))
     # The name of its tool or key tells what an object with a name is: a booking, a captain.
-    row = TableRow(table=piece.kind, number=1) if named and piece.kind else None
+    is_row = named and piece.kind and not documents
+    row = TableRow(table=piece.kind or "", number=1) if is_row else None
     for key, value in flat_row(cells).items():
         for cell in filter(None, map(cell_text, value if isinstance(value, list) else [value])):
             yield Triple(subject=about, property=key, value=cell, row=row)

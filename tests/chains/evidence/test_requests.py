@@ -15,6 +15,7 @@ from chains.evidence.langchain import chain_evidence, config_field
 from chains.evidence.openai import request_evidence, request_turns
 from chains.payloads import question_of
 from guardrail import InputError, Passage, Triple
+from guardrail.core.types import TableRow
 
 SETTINGS = EvidenceSettings()
 MARKS = EvidenceSettings(marks=("<context>", "</context>"))
@@ -22,7 +23,7 @@ NONE = RequestField()
 TEXT = "The Kestrel has 42 rooms."
 POOL = "The pool is open until 21:00."
 ASKED = "How many rooms does the Kestrel have?"
-FACT = Triple(subject="Kestrel", property="rooms", value="42")
+FACT = Triple("Kestrel", "rooms", "42", row=TableRow(table="look", number=1))
 ROOMS = Document(TEXT, metadata={"source": "https://h.example/k", "title": "Kestrel"})
 ROOMS_READ = Passage(text=TEXT, title="Kestrel", url="https://h.example/k")
 FUNCTION = {"name": "look", "arguments": "{}"}
