@@ -279,7 +279,8 @@ def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
 def is_case(claimed: TypedValue, known: TypedValue) -> bool:
     """Whether a value describes what a range or bound decides on: *a 5-tonne van*, *over 3.5 t*."""
     held = known.value
-    if not isinstance(held, Quantity) or not re.fullmatch(r"\d[\d.,]*-[a-z]+", claimed.text):
+    written = "-" in claimed.text and re.fullmatch(r"\d[\d.,]*-[a-z]+", claimed.text)
+    if not written or not isinstance(held, Quantity):
         return False
     bound = held.low != held.high or held.bound not in (Bound.EXACT, Bound.ABOUT)
     return bound and (

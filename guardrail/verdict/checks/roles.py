@@ -107,12 +107,11 @@ def exchanged_values(claim: Claim, evidence: Premises) -> dict[TypedValue, int]:
     facts = [(number, item) for number, item in about if item.fact and item.values]
     if len(facts) > FACTS:
         return {}
+    holding = {v: [item for item in facts if agrees(v, item[1].values)] for v in claim.values}
     for one, other in combinations(claim.values, 2):
         if compare(one, other) is not Agreement.CONFLICT:
             continue
-        mine = [item for item in facts if agrees(other, item[1].values)]
-        theirs = [item for item in facts if agrees(one, item[1].values)]
-        for (number, held), (against, known) in product(mine, theirs):
+        for (number, held), (against, known) in product(holding[other], holding[one]):
             if agrees(one, held.values) or agrees(other, known.values):
                 continue
             if _belong(one, held, other, known, claim, named):
