@@ -6,7 +6,9 @@ from itertools import dropwhile, takewhile
 
 import pytest
 
-from tests.docs.pages import RESULTS
+from tests.docs.pages import RESULTS, ROOT
+
+LIMITS = ROOT / "docs" / "limits.md"
 
 TABLES = {
     "newcomer": ("| as a newcomer, three companies |", lambda rows: [row[-1:] for row in rows]),
@@ -38,3 +40,7 @@ def test_a_page_prints_what_its_command_prints(command, capsys):
     assert shown
     unprinted = {row[0]: sorted(numbers(" ".join(row[1:])) - overall) for row in shown}
     assert not any(unprinted.values()), unprinted
+    if command == "opposites":
+        told = re.search(r"distinguished in (\d+) %", LIMITS.read_text("utf-8"))
+        assert told is not None
+        assert told[1] == f"{float(printed[0][1]):.0%}".removesuffix("%")
