@@ -41,6 +41,9 @@ K = TypeVar("K")
 
 LABELS = ("supported", "unsupported", "contradicted")
 
+MADE_UP = "The blue lighthouse at Hallam Point was registered under number 48213 in 1907."
+"""A sentence that no evidence supports or contradicts."""
+
 
 @runtime_checkable
 class AnswersEach(Protocol):
@@ -235,8 +238,7 @@ class SecondJudge:
         if not self._follows_instructions or doubt.weighed is None:
             return []
         item, first, both = doubt.item, doubt.grounding, self.merged(doubt.grounding, second)
-        text = "The blue lighthouse at Hallam Point was registered under number 48213 in 1907."
-        made_up = item._replace(sentence=text, context="")
+        made_up, *copies = self.shared_controls(item)
         if both.supported > first.supported:
             passes = doubt.thresholds.verdict(*doubt.weighed) is Verdict.SUPPORTED
             # Below half of the threshold no check makes a sentence pass.
@@ -250,14 +252,21 @@ class SecondJudge:
                 Control(made_up, "supported", False, anything),
             ]
         found = []
-        if item.statements:
-            copied = item._replace(sentence=item.statements[0], context="")
-            failure = "it does not support what the evidence says"
-            found.append(Control(copied, "supported", True, failure))
+        failure = "it does not support what the evidence says"
+        found += [Control(copied, "supported", True, failure) for copied in copies]
         if both.contradicted > first.contradicted:
             failure = "by this evidence it contradicts a made-up sentence, too"
             found.append(Control(made_up, "contradicted", False, failure))
         return found
+
+    def shared_controls(self, item: GroundingItem) -> list[GroundingItem]:
+        """A made-up sentence and a copied one, the same for all sentences by the same evidence."""
+        if not self._follows_instructions:
+            return []
+        known = item._replace(context="")
+        if item.evidence:
+            known = known._replace(statements=item.evidence, priority=(), windows=())
+        return [known._replace(sentence=one) for one in (MADE_UP, *known.statements[:1])]
 
     def merged(self, first: Grounding, second: Grounding) -> Grounding:
         """The second judge's grounding, completed by the first judge's.
@@ -337,7 +346,11 @@ class SecondOpinions:
         items = {
             place: doubts[place].item
             for place in chosen
-            if self._affords(paid, doubts[place].answer, [doubts[place].item])
+            if self._affords(
+                paid,
+                doubts[place].answer,
+                [doubts[place].item, *self.judge.shared_controls(doubts[place].item)],
+            )
         }
         answers = len({doubts[place].answer for place in items})
         # A fifth of the time is left for what follows: scores, corrections, the decision.

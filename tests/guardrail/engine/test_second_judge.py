@@ -15,7 +15,7 @@ from guardrail import (
     Triple,
 )
 from guardrail.core import workers
-from guardrail.core.types import Category, Grounding, NLIScores
+from guardrail.core.types import Grounding, NLIScores
 from judges.base import NLITraits
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.clock import HandClock
@@ -141,18 +141,25 @@ def test_the_second_judge_s_word_counts_as_if_it_were_the_only_judge():
             assert one.support == pytest.approx(CHANCES[one.text])
 
 
+def opposing(body):
+    """A model that contradicts all but the controls, which it judges correctly."""
+    text = sentence_of(body)
+    if "lighthouse" in text:
+        return "B"
+    return "C" if text in EVIDENCE[0].text else "A"
+
+
 def test_a_chat_model_is_asked_once_a_sentence(monkeypatch):
-    sure = {"A": 0.997, "B": 0.001, "C": 0.001, "D": 0.001}
-    with endpoint("A", likelihoods=sure) as (url, seen):
+    with endpoint(opposing) as (url, seen):
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         monkeypatch.setenv("OPENAI_API_KEY", "k")
         with guarding({"judge": "chat:m", "share": 0.3}) as guard:
             answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
             again = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
-    assert len(seen.requests) == 2
+    assert len(seen.requests) == 4  # two sentences and two controls
     found = {sentence.text: sentence for sentence in answer.sentences}
     for text in BY_DISTANCE[:2]:
-        assert found[text].category is Category.CONTRADICTORY
+        assert found[text].support < CHANCES[text]
         assert found[text].judged_by == "chat:m"
     assert again.sentences == answer.sentences
 
@@ -165,14 +172,14 @@ def test_all_sentences_of_an_answer_share_a_prefix_whatever_the_order_of_the_evi
         with guarding({"judge": "chat:m", "share": 1, "band": 1}) as guard:
             for evidence in orders:
                 guard.check(QUESTION, ANSWER, evidence=evidence)
-    assert len(set(served.prompts)) == len(CHANCES)
+    assert len(set(served.prompts)) == len(CHANCES) + 1  # and a copied sentence as a control
     assert len({prompt.partition("</evidence>")[0] for prompt in served.prompts}) == 1
 
 
 def test_what_the_budget_does_not_pay_for_keeps_the_first_verdict(monkeypatch):
-    with endpoint("A") as (url, served):
+    with endpoint(opposing) as (url, served):
         monkeypatch.setenv("OPENAI_BASE_URL", url)
-        settings = {"judge": "chat:m", "share": 1, "per_answer": {"calls": 2}}
+        settings = {"judge": "chat:m", "share": 1, "per_answer": {"calls": 4}}
         with guarding(settings) as guard:
             answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
             used = guard.usage().counts
@@ -182,7 +189,7 @@ def test_what_the_budget_does_not_pay_for_keeps_the_first_verdict(monkeypatch):
         None,
         "the budget of this answer is spent",
     }
-    assert used["calls"] == len(served.requests) == 2
+    assert used["calls"] == len(served.requests) == 4  # two of them for controls
 
 
 CAREFUL = {"The pool is lovely.": "C", "The pool is deep.": "C"}
