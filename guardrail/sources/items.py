@@ -96,8 +96,10 @@ def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
     Raises:
         InputError: An item is none of these, or there is no list of them.
     """
+    rows = "; rows and the JSON of a tool go into Table([…])"
     if isinstance(items, str | bytes | Mapping | Triple | Passage):
-        raise InputError(f"evidence must be a list, not one {type(items).__name__} alone")
+        hint = rows if isinstance(items, Mapping) else ""
+        raise InputError(f"evidence must be a list, not one {type(items).__name__} alone{hint}")
     if not isinstance(items, Iterable):
         raise InputError(f"evidence must be a list, not {type(items).__name__}")
     found: list[Evidence] = []
@@ -105,7 +107,7 @@ def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
         if (read := _plain(item)) is None:
             raise InputError(
                 "evidence must be Triple, Passage, Table, str or a LangChain document, not "
-                f"{type(item).__name__}"
+                f"{type(item).__name__}{rows if isinstance(item, Mapping) else ''}"
             )
         found += read
     return tuple(found)

@@ -285,6 +285,12 @@ def test_entities_of_the_graph_share_the_room_for_evidence(exact_guard: Guardrai
     assert [error.message.split()[0] for error in answer.errors] == [str(left_out)]
 
 
+@pytest.mark.parametrize("evidence", [{"name": "Ada"}, [{"name": "Ada"}]])
+def test_the_json_of_a_tool_is_refused_with_a_hint(guard: Guardrail, evidence: object) -> None:
+    with pytest.raises(InputError, match=r"Table\("):
+        guard.check(question="Who was Ada?", answer="She was born.", evidence=evidence)  # type: ignore[arg-type]
+
+
 def test_one_thing_in_place_of_several_is_refused(guard: Guardrail) -> None:
     born = Passage(text="Ada was born.")
     for evidence in ("Ada was born.", b"Ada was born.", {"text": "Ada was born."}, born, 42):
