@@ -234,7 +234,7 @@ class EnsembleJudge(OnnxJudge):
     The probabilities of supported, unsupported and contradicted are multiplied, each to the power
     of its model's share, and calibrated (Genest and Zidek 1986, "Combining Probability
     Distributions"). Sentences that the smaller model is sure about are not read by the larger one,
-    except contradictions: no contradiction rests on one of the two alone.
+    except contradictions, which both must find.
 
     Args:
         folder: Folder of the smaller model, with that of the larger one, ``second``, in it. Its
