@@ -54,7 +54,7 @@ def end_of_fact(statement: Statement) -> int:
 
 
 def is_other_end(claim: Claim, place: int, statement: Statement) -> bool:
-    """Whether a sentence gives a value as the other end than a fact: *until*, not *valid from*."""
+    """Whether a sentence gives a value for the other end than a fact: *until*, *valid from*."""
     end = end_of_fact(statement)
     return bool(end) and end_of(claim.tokens, place) * end < 0
 
