@@ -84,7 +84,7 @@ class Limit:
 def pieces_of(results: Sequence[tuple[object, str | None]]) -> list[list[Piece]]:
     """The parts of each result, which is content and the name of its tool.
 
-    Objects that one tool returns in several parts or results are distinguished, whatever their order.
+    Objects that one tool returns in several parts or results stay apart, whatever their order.
     """
     found = [[Piece(data, tool, tool) for data in _parts(content)] for content, tool in results]
     held: dict[str | None, list[object]] = defaultdict(list)
