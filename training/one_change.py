@@ -1,4 +1,4 @@
-"""Sentences that the evidence carries, each beside twins that one change makes wrong.
+"""Supported sentences, each with twins that one change makes wrong.
 
 A judge that reads a sentence and its twin over one evidence learns what the words between them
 mean: a number, a weekday, a name, a bound, a denial, a condition left out. The swaps of words

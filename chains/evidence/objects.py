@@ -13,6 +13,7 @@ from chains.evidence.literals import data_of_text
 from guardrail import Table
 from guardrail.core.errors import InputError
 from guardrail.core.objects import (
+    cell_of,
     content_of,
     flat_row,
     identifying_key,
@@ -119,7 +120,7 @@ def _apart(
             continue
         key, certain = own_key(item, kind)
         if key is not None:
-            found[content] = (_cell(item[key]), key)
+            found[content] = (cell_of(item[key]), key)
             if not certain:
                 uncertain[str(found[content][0])].append(content)
     for shared in uncertain.values():
@@ -135,7 +136,7 @@ def _apart(
         item = different[content]
         about = f"{subject or 'result'} {number}" if len(rest) > 1 else subject
         if isinstance(item, Mapping):
-            found[content] = (_cell(item[among]), among) if among else (about, "")
+            found[content] = (cell_of(item[among]), among) if among else (about, "")
         elif isinstance(item, list):
             key = all_rows or identifying_key(item, kind) or ""
             found[content] = (about, key if all_rows or is_identifier(key) else "")
@@ -167,7 +168,7 @@ def _facts(piece: Piece, depth: int, limit: Limit) -> Iterator[Evidence]:
     if isinstance(data, str):
         if data.strip():
             yield Passage(text=data, title=subject)
-    elif (value := _cell(data)) is not None:
+    elif (value := cell_of(data)) is not None:
         yield Triple(subject=subject or "result", property="value", value=value)
     elif (table := _table(data, kind, limit)) is not None:
         yield from table
@@ -194,12 +195,12 @@ def _object(piece: Piece, depth: int, limit: Limit) -> Iterator[Evidence]:
     documents, data = _documents(cast("Object", piece.data))
     yield from documents
     named = own_key(data, piece.kind)[0] if piece.key is None else piece.key
-    about = (_cell(data.get(named)) if named else None) or piece.subject or "result"
+    about = (cell_of(data.get(named)) if named else None) or piece.subject or "result"
     read = {name: getattr(documents[0], name) for name in FIELD_KEYS} if documents else {}
     cells: dict[str, object] = {}
     inner: list[Iterator[Evidence]] = []
     for key, value in data.items():
-        known = any(key in FIELD_KEYS[name] and _cell(value) == read[name] for name in read)
+        known = any(key in FIELD_KEYS[name] and cell_of(value) == read[name] for name in read)
         if key == named or known:
             continue
         value = _only(value)
@@ -259,14 +260,14 @@ class _Rows:
         if owners and not (key and is_identifier(key)):
             key = None
         keys = {} if key else {o: identifying_key(own, piece.kind) for o, own in by_owner.items()}
-        self.names = [_cell(row.get(key)) if key else None for row in self._rows]
+        self.names = [cell_of(row.get(key)) if key else None for row in self._rows]
         self._subjects: list[str] = []
         numbers = Counter[str]()
         for place, row in enumerate(self._rows):
             owner = owners[place] if owners else ""
             numbers[owner] += 1
             base = f"{owner} {piece.kind}" if owner else piece.subject or "result"
-            cell = _cell(row.get(keys.get(owner) or ""))
+            cell = cell_of(row.get(keys.get(owner) or ""))
             other = f"{owner} {cell}" if cell else f"{base} {numbers[owner]}"
             self._subjects.append(self.names[place] or other)
             self.names[place] = self.names[place] or cell
@@ -295,7 +296,7 @@ class _Rows:
                 cells[place][OWN_SUBJECT] = subject
         for key, found in objects.items():
             # Two different objects of one name are no entities of their own.
-            names = {place: _cell(value.get(name_key(value) or "")) for place, value in found}
+            names = {place: cell_of(value.get(name_key(value) or "")) for place, value in found}
             contents = {(names[place], content_of(value)) for place, value in found}
             entities = all(names.values()) and len(contents) == len({*names.values()})
             for place, value in found:
@@ -333,7 +334,7 @@ def _documents(data: Mapping[str, object]) -> tuple[list[Passage], Mapping[str, 
         elif key not in texts:
             rest[key] = value
     fields = {
-        name: next((cell for key in keys if (cell := _cell(rest.get(key))) is not None), None)
+        name: next((cell for key in keys if (cell := cell_of(rest.get(key))) is not None), None)
         for name, keys in FIELD_KEYS.items()
     }
     return [Passage(text=text, **fields) for text in dict.fromkeys(texts.values())], rest
@@ -395,7 +396,7 @@ def _is_object(value: object) -> TypeGuard[Object]:
         return False
     own = ("type", "text", "id", "index")
     # A content part whose keys describe the part itself, not the subject of its text
-    alone = all(key in own or _cell(item) is None for key, item in value.items())
+    alone = all(key in own or cell_of(item) is None for key, item in value.items())
     return not (_part_text(value) and alone)
 
 
@@ -410,8 +411,3 @@ def _part_text(part: object) -> str | None:
     if isinstance(part, Mapping) and part.get("type") in ("text", "input_text", "output_text"):
         part = part.get("text")
     return part if isinstance(part, str) else None
-
-
-def _cell(value: object) -> str | None:
-    """The text of a value as in a table; None for empty and nested ones."""
-    return None if is_nested(value) else cell_text(value)

@@ -17,8 +17,8 @@ from guardrail.core.text.units import head_of
 from guardrail.core.text.words import content_stems, property_words, remembered
 
 __all__ = [
-    "DEEPEST", "SUBJECT_COLUMNS", "content_of", "flat_row", "identifying_key", "is_amount",
-    "is_identifier", "is_nested", "name_key", "own_key",
+    "DEEPEST", "SUBJECT_COLUMNS", "cell_of", "content_of", "flat_row", "identifying_key",
+    "is_amount", "is_identifier", "is_nested", "name_key", "own_key",
 ]  # fmt: skip
 
 SUBJECT_COLUMNS: Final = ("name", "label", "title", "product", "subject", "id")
@@ -94,7 +94,7 @@ def _with_units(cells: dict[str, object]) -> _Flat:
     amount = unit_key = ""
     for kind in set(kinds.values()):
         named = [key for key in kinds if kinds[key] == kind]
-        unit = _cell(cells[named[0]]) if len(named) == 1 else None
+        unit = cell_of(cells[named[0]]) if len(named) == 1 else None
         if unit is None or not re.fullmatch(r"\D{1,20}", unit):
             continue
         amounts = [key for key in cells if property_words(key) in lexicon_set("keys", "amounts")]
@@ -123,7 +123,7 @@ def _is_money(key: str) -> bool:
 
 def _in_unit(key: str, value: object, unit: str) -> str | None:
     """An amount with its unit; None where it is none, or its key or text tells the unit."""
-    text = _cell(value)
+    text = cell_of(value)
     if text is None or head_of(key).unit or not re.fullmatch(r"[(+\-−]?\d[\d.,'’\s]*\)?", text):
         return None
     return f"{text} {unit}"
@@ -136,7 +136,7 @@ def name_key(row: Mapping[str, object]) -> str | None:
     """The key of an object's name, if it has one."""
     folded = {str(key).casefold(): key for key in sorted(row, key=str, reverse=True)}
     found = (folded[name] for name in NAME_COLUMNS if name in folded)
-    return next((key for key in found if _cell(row[key]) is not None), None)
+    return next((key for key in found if cell_of(row[key]) is not None), None)
 
 
 def is_identifier(key: str) -> bool:
@@ -157,13 +157,13 @@ def own_key(row: Mapping[str, object], kind: str | None) -> tuple[str | None, bo
     """
     if (named := name_key(row)) is not None:
         return named, True
-    found = [key for key in sorted(_texts(row)) if _cell(row[key]) is not None]
+    found = [key for key in sorted(_texts(row)) if cell_of(row[key]) is not None]
     found = [key for key in found if is_identifier(key)]
     certain = [
         key
         for key in found
         if _is_of(key, kind)
-        or (key.casefold() == _last(key) and (_last(key) == "id" or _letters([_cell(row[key])])))
+        or (key.casefold() == _last(key) and (_last(key) == "id" or _letters([cell_of(row[key])])))
     ]
     others = [key for key in found if _last(key) not in lexicon_set("keys", "codes")]
     if certain:
@@ -193,7 +193,7 @@ def identifying_key(
         of another; else a text that each of them has, a name rather than a description; else None.
     """
     keys = sorted({key for row in rows for key in _texts(row) if key not in left_out})
-    texts = {key: [text for row in rows if (text := _cell(row.get(key)))] for key in keys}
+    texts = {key: [text for row in rows if (text := cell_of(row.get(key)))] for key in keys}
     differ = {key for key, own in texts.items() if len(own) == len(rows) == len({*own})}
     folded = {key.casefold(): key for key in reversed(keys) if texts[key]}
     for name in NAME_COLUMNS:
@@ -252,7 +252,7 @@ def _letters(texts: Iterable[str | None]) -> bool:
     return all(any(map(str.isalpha, text or "")) for text in texts)
 
 
-def _cell(value: object) -> str | None:
+def cell_of(value: object) -> str | None:
     """The text of a cell; None for empty and nested ones."""
     return None if is_nested(value) else cell_text(value)
 

@@ -14,7 +14,7 @@ from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import label_in
 from guardrail.core.text.units import property_name
 from guardrail.core.text.values import Agreement, TypedValue, compare
-from guardrail.core.text.words import Token, content_stems, property_words
+from guardrail.core.text.words import Token, content_stems, property_words, within_another
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -129,7 +129,7 @@ def _subjects_in(claim: Claim, evidence: Premises) -> list[tuple[int, int, str]]
     return sorted(
         (start, end, subject)
         for start, end, subject in named
-        if not any(a <= start and end <= b and b - a > end - start for a, b, _ in named)
+        if not within_another((start, end), [(a, b) for a, b, _ in named])
     )
 
 

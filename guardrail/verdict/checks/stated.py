@@ -26,6 +26,7 @@ from guardrail.core.text.words import (
     property_words,
     stem,
     tokenise,
+    within_another,
 )
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import NAMED, Context, applies, finding, named_share
@@ -569,12 +570,9 @@ class ExactMatch:
 
 def _is_in_a_longer_name(claim: Claim, evidence: Premises, span: Span, value: str) -> bool:
     """True for a part of the name of another subject: *MF Tern*, in *MF Tern II*."""
-    return any(
-        start <= span[0] and span[1] <= end and (start, end) != span
-        for subject in evidence.subjects
-        if fold(subject) not in fold(value)
-        for start, end in label_in(claim.plain, claim.tokens, subject)
-    )
+    others = [subject for subject in evidence.subjects if fold(subject) not in fold(value)]
+    tokens = claim.tokens
+    return any(within_another(span, label_in(claim.plain, tokens, name)) for name in others)
 
 
 def _unopposed(evidence: Premises) -> bool:
