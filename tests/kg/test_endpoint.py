@@ -121,16 +121,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> HandClock:
         (reply(401), "login", 1),
         (reply(403), "403", 1),
         (reply(404), "404", 1),
-        (
-            reply(302, "", Location="http://ann:pw@other.example/s?q=1"),
-            "http://other.example/s;",
-            1,
-        ),
+        (reply(302, "", Location="http://ann:pw@other.test/s?q=1"), "http://other.test/s;", 1),
         (reply(206), "206", 1),
         (reply(300), "300", 1),
         (reply(200, X_SQL_State="S1TAT"), "time limit cut the answer short; tried 4 times", 4),
         (reply(429), "429.*tried 4 times", 4),
-        (reply(500), "500.*tried 4 times", 4),
+        (reply(500), "500.*tried 4 times", endpoint.ATTEMPTS),
     ],
 )
 def test_failures_are_typed_and_retried_only_where_it_helps(
@@ -153,26 +149,11 @@ def test_redirects_within_the_origin_keep_the_query(status: int) -> None:
     assert server.requests[0] == server.requests[1]
 
 
-def test_a_redirect_keeps_the_time_limit() -> None:
-    late = threading.Event()
-    with serving(reply(307, "", Location="/moved"), lambda _: late.wait(1.0) and None) as server:
-        with pytest.raises(KnowledgeGraphError, match="no answer within"):
-            Endpoint(server.url, settings(deadline_s=0.6)).select(QUERY)
-        late.set()
-
-
 def test_an_endless_redirect_ends() -> None:
     with serving(reply(302, "", Location="/sparql")) as server:
         with pytest.raises(KnowledgeGraphError, match="redirects"):
             Endpoint(server.url, settings()).select(QUERY)
         assert len(server.requests) == 1 + endpoint.REDIRECTS
-
-
-def test_attempts_are_bounded(clock: HandClock) -> None:
-    with serving(reply(500)) as server:
-        with pytest.raises(KnowledgeGraphError, match="tried 4 times"):
-            Endpoint(server.url, settings()).select(QUERY)
-        assert len(server.requests) == endpoint.ATTEMPTS
 
 
 LITERAL = {"type": "literal", "value": "café"}
@@ -211,12 +192,8 @@ def test_a_login_comes_from_settings_or_address_and_shows_in_no_error(
     monkeypatch.setenv("SPARQL_KEY", "key-of-the-tenant")
     basic = "Basic " + base64.b64encode(b"ada:p@ss/word").decode()
     with serving(reply(500)) as server:
-        logins = settings(
-            user="ada",
-            password=f"file:{tmp_path / 'password'}",
-            headers={"X-Api-Key": "env:SPARQL_KEY"},
-            deadline_s=0.3,
-        )
+        login = {"user": "ada", "password": f"file:{tmp_path / 'password'}"}
+        logins = settings(**login, headers={"X-Api-Key": "env:SPARQL_KEY"}, deadline_s=0.3)
         in_address = server.url.replace("://", "://ada:p%40ss%2Fword@")
         for endpoint_ in (Endpoint(server.url, logins), Endpoint(in_address, ONCE)):
             with pytest.raises(KnowledgeGraphError) as caught:
@@ -267,7 +244,7 @@ def test_retry_after_beyond_the_deadline_fails_at_once(clock: HandClock) -> None
     assert clock.slept == []
 
 
-@pytest.mark.parametrize("behaviour", ["hangs", "drips"])
+@pytest.mark.parametrize("behaviour", ["hangs", "drips", "redirects and hangs"])
 def test_a_server_that_hangs_or_drips_is_given_up(behaviour: str) -> None:
     given_up = threading.Event()
 
@@ -284,7 +261,9 @@ def test_a_server_that_hangs_or_drips_is_given_up(behaviour: str) -> None:
             handler.wfile.write(b" ")
             handler.wfile.flush()
 
-    with serving({"hangs": hang, "drips": drip}[behaviour]) as server:
+    moved = reply(307, "", Location="/moved")
+    replies = {"hangs": [hang], "drips": [drip], "redirects and hangs": [moved, hang]}[behaviour]
+    with serving(*replies) as server:
         with pytest.raises(KnowledgeGraphError, match="no answer within"):
             Endpoint(server.url, settings(deadline_s=0.6)).select(QUERY)
         given_up.set()
@@ -292,11 +271,9 @@ def test_a_server_that_hangs_or_drips_is_given_up(behaviour: str) -> None:
 
 def test_an_unreachable_server_and_a_long_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint, "MAX_BYTES", 1000)
-    with (
-        serving(reply(body=" " * 10_000)) as server,
-        pytest.raises(KnowledgeGraphError, match="longer than"),
-    ):
+    with serving(reply(body=" " * 10_000)) as server, pytest.raises(KnowledgeGraphError) as long:
         Endpoint(server.url, settings()).select(QUERY)
+    assert "longer than" in str(long.value)
     with pytest.raises(KnowledgeGraphError, match="cannot be reached"):
         Endpoint(server.url, ONCE).select(QUERY)
 
@@ -393,22 +370,13 @@ def test_the_rate_is_limited_and_opens_no_breaker(clock: HandClock) -> None:
 
 def test_the_settings_reach_the_endpoint_from_file_and_environment() -> None:
     with serving(reply(500)) as server:
-        config = GuardrailConfig.model_validate(
-            {
-                "graph": {
-                    "location": server.url,
-                    "endpoint": {"user_agent": "me/1", "cache": "none", "deadline_s": 0.3},
-                },
-                "judge": "none",
-            }
-        )
-        with Guardrail(config) as guard:
+        chosen = {"user_agent": "me/1", "cache": "none", "deadline_s": 0.3}
+        config = {"graph": {"location": server.url, "endpoint": chosen}, "judge": "none"}
+        with Guardrail(GuardrailConfig.model_validate(config)) as guard:
             guard.check("Who was Ada Lovelace?", "Ada Lovelace was born in London.")
         assert server.headers[0]["User-Agent"] == "me/1"
-        environ = {
-            "GUARDRAIL_GRAPH__ENDPOINT__DEADLINE_S": "0.3",
-            "GUARDRAIL_GRAPH__ENDPOINT__CACHE": "none",
-        }
+        section = "GUARDRAIL_GRAPH__ENDPOINT__"
+        environ = {f"{section}DEADLINE_S": "0.3", f"{section}CACHE": "none"}
         server.requests.clear()
         done = CliRunner().invoke(app, ["kg", "query", QUERY, "--kg", server.url], env=environ)
         assert isinstance(done.exception, KnowledgeGraphError)

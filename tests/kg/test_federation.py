@@ -41,12 +41,9 @@ def test_a_name_of_one_graph_stands_in_all() -> None:
             "Fjell Bikes, sells: Tarn City.",
         }
 
-
-def test_a_graph_that_does_not_know_a_thing_gives_it_no_name() -> None:
     other = OxigraphGraph.from_text(SHOP + ":Fell rdfs:label 'Fell' .")
-    names = OxigraphGraph.from_text(SHOP + ":Tarn rdfs:label 'Tarn City' .")
-    [subgraph] = FederatedGraph([other, names]).subgraphs(["https://shop.example/Tarn"])
-    assert subgraph.entity.label == "Tarn City"
+    [subgraph] = FederatedGraph([other, names]).subgraphs([tarn])
+    assert subgraph.entity.label == "Tarn City"  # the graph that does not know it gives no name
 
 
 def test_commands_on_several_graphs(tmp_path: Path) -> None:
@@ -62,20 +59,12 @@ def test_commands_on_several_graphs(tmp_path: Path) -> None:
 
 def test_two_halves_are_one_graph() -> None:
     """The second half knows the facts of scholarly articles, the first the names of persons."""
-    prefix = PAINTERS[: PAINTERS.index("wd:Q212657")]
-    second = (
-        prefix
-        + """
+    second = f"""{PAINTERS[: PAINTERS.index("wd:Q212657")]}
     wd:Q1000 rdfs:label "On Light"@en ; wdt:P50 wd:Q212657 ; wdt:P31 wd:Q13442814 .
     wd:P50 wikibase:directClaim wdt:P50 ; rdfs:label "author"@en .
     """
-    )
-    graph = FederatedGraph(
-        [
-            OxigraphGraph.from_text(PAINTERS, profile="wikidata"),
-            OxigraphGraph.from_text(second, profile="wikidata"),
-        ]
-    )
+    halves = [OxigraphGraph.from_text(text, profile="wikidata") for text in (PAINTERS, second)]
+    graph = FederatedGraph(halves)
     assert isinstance(graph, KnowledgeGraph)
     assert isinstance(graph, MentionIndex)
     assert isinstance(graph, PlaceIndex)

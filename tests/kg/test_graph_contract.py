@@ -25,10 +25,6 @@ def graph(back_end: BackEnd) -> Graph:
     return back_end(PAINTERS, MIRROR)
 
 
-def test_is_a_knowledge_graph(graph: Graph) -> None:
-    assert isinstance(graph, KnowledgeGraph)
-
-
 def test_finds_by_label_and_alias_in_any_case_most_prominent_first(graph: Graph) -> None:
     found = graph.find(
         ["Artemisia  Gentileschi", "artemisia lomi", "Orazio Gentileschi", "nobody", "", "father"]
@@ -64,7 +60,8 @@ def test_entities_are_none_where_unknown(graph: Graph) -> None:
 
 
 def test_one_hop_subgraph(graph: Graph) -> None:
-    artemisia, unknown, malformed = graph.subgraphs([ARTEMISIA, "Q404", "a b\ud800>"])
+    ids = [ARTEMISIA, "Q404", "a b\ud800>", "Q990001"]
+    artemisia, unknown, malformed, other = graph.subgraphs(ids)
     assert [triple.text for triple in artemisia.triples] == [
         "Artemisia Gentileschi, date of birth: 1593-07-08.",
         "Artemisia Gentileschi, father: Orazio Gentileschi.",
@@ -83,10 +80,7 @@ def test_one_hop_subgraph(graph: Graph) -> None:
     assert unknown.triples == unknown.incoming == malformed.triples == ()
     assert unknown.entity.id == unknown.entity.label == "Q404"
     assert not artemisia.truncated
-
-
-def test_an_unknown_value_is_no_fact(graph: Graph) -> None:
-    [other] = graph.subgraphs(["Q990001"])
+    # A birth on an unknown day is no fact.
     assert [triple.text for triple in other.triples] == ["Orazio Gentileschi, instance of: human."]
 
 
@@ -109,6 +103,7 @@ def test_links_between_entities(graph: Graph) -> None:
 
 
 def test_empty_batches(graph: Graph) -> None:
+    assert isinstance(graph, KnowledgeGraph)
     assert graph.find([]) == graph.entities([]) == graph.subgraphs([]) == []
 
 

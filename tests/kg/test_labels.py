@@ -29,12 +29,9 @@ NAMES = {
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 
 
-def index() -> LabelIndex:
-    names = [(iri, name) for iri, own in NAMES.items() for name in own]
-    return LabelIndex.build(names, load_profile("rdfs"))
-
-
-INDEX = index()
+INDEX = LabelIndex.build(
+    [(iri, name) for iri, own in NAMES.items() for name in own], load_profile("rdfs")
+)
 
 
 def texts(text: str) -> list[str]:

@@ -75,9 +75,6 @@ def test_bad_profiles_say_what_is_wrong(tmp_path: Path, text: str, message: str)
     file.write_text(text)
     with pytest.raises(ConfigError, match=message):
         load_profile(file)
-
-
-def test_unknown_profile_names_the_known_ones() -> None:
     with pytest.raises(ConfigError, match="dbpedia"):
         load_profile("dbpeda")
 

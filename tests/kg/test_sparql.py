@@ -131,10 +131,7 @@ def test_requests_have_the_time_limit_and_types_of_the_dialect(
     assert headers["X-BIGDATA-MAX-QUERY-MILLIS"] == header
     assert headers["User-Agent"] == "me/1 (me@x.example)"
     assert headers["Accept"].split(",")[0] == SPARQL_JSON
-
-
-def test_virtuoso_takes_no_limit_below_a_second() -> None:
-    assert DIALECTS["virtuoso"].units(0.2) == "1000"
+    assert DIALECTS["virtuoso"].units(0.2) == "1000"  # no limit below a second
 
 
 @pytest.mark.parametrize(
@@ -152,9 +149,6 @@ def test_address_and_profile_choose_the_dialect(
     url: str, profiled: str | None, dialect: str
 ) -> None:
     assert dialect_of(url, profiled).name == dialect
-
-
-def test_an_unknown_dialect_is_refused() -> None:
     with pytest.raises(ConfigError, match="no SPARQL dialect 'oracle'"):
         Endpoint("http://localhost:1/sparql", settings(), dialect="oracle")
 

@@ -51,15 +51,6 @@ def test_what_a_blank_node_holds_is_read(value: str, expected: set[str]) -> None
     assert facts(f":F {value} .") == expected
 
 
-def test_a_loaded_graph_reads_blank_nodes_as_a_file_does(tmp_path: Path) -> None:
-    source = tmp_path / "a.nt"
-    source.write_text(f'<urn:f> {LABEL} "Fjell" .\n<urn:f> <urn:w> _:b .\n_:b <urn:kg> "21" .\n')
-    load_graph(source, tmp_path / "g")
-    for graph in (open_graph(source), open_graph(tmp_path / "g")):
-        [triple] = graph.subgraphs(["urn:f"])[0].triples
-        assert (triple.property, triple.value) == ("w kg", "21")
-
-
 def test_statements_of_wikidata_have_their_qualifiers() -> None:
     graph = OxigraphGraph.from_text("""\
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

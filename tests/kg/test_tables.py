@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 from pathlib import Path
 
 import pytest
@@ -122,31 +121,25 @@ def test_a_table_without_names_keeps_those_that_are_there(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "table", "message"),
+    ("name", "text", "subject", "message"),
     [
-        ("id,name\n1,A\n", TableColumns(subject="key"), "no column 'key'; known: id, name"),
-        ("id,name\n1,A\n", TableColumns(subject="nmae"), "did you mean 'name'"),
-        ("id,name\n,A\n", TableColumns(subject="id"), "line 2: no value of 'id'"),
-        ("id,name\n1,A,B\n", TableColumns(subject="id"), "line 2: more values"),
-        ("id,name,name\n1,A,B\n", TableColumns(subject="id"), "two columns are called 'name'"),
+        ("a.csv", "id,name\n1,A\n", "key", "no column 'key'; known: id, name"),
+        ("a.csv", "id,name\n1,A\n", "nmae", "did you mean 'name'"),
+        ("a.csv", "id,name\n,A\n", "id", "line 2: no value of 'id'"),
+        ("a.csv", "id,name\n1,A,B\n", "id", "line 2: more values"),
+        ("a.csv", "id,name,name\n1,A,B\n", "id", "two columns are called 'name'"),
+        ("a.csv", "id\n1\n", None, "--subject"),
+        ("a.jsonl", '{"a": 1}\n[]\n', "a", "line 2: not a JSON object"),
     ],
 )
 def test_a_table_that_does_not_fit(
-    tmp_path: Path, text: str, table: TableColumns, message: str
+    tmp_path: Path, name: str, text: str, subject: str | None, message: str
 ) -> None:
-    (tmp_path / "a.csv").write_text(text)
+    (tmp_path / name).write_text(text)
+    table = TableColumns(subject=subject) if subject else None
     with pytest.raises(GuardrailError, match=message):
-        load_graph(tmp_path / "a.csv", tmp_path / "g", table=table)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv"]
-
-
-def test_a_table_without_its_columns(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("id\n1\n")
-    with pytest.raises(GuardrailError, match="--subject"):
-        load_graph(tmp_path / "a.csv", tmp_path / "g")
-    (tmp_path / "a.jsonl").write_text(json.dumps({"a": 1}) + "\n[]\n")
-    with pytest.raises(GuardrailError, match="line 2: not a JSON object"):
-        load_graph(tmp_path / "a.jsonl", tmp_path / "g", table=TableColumns(subject="a"))
+        load_graph(tmp_path / name, tmp_path / "g", table=table)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize(

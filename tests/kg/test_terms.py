@@ -15,7 +15,6 @@ from kg.terms import (
     XSD,
     check_iri,
     holds_surrogates,
-    quote_iri,
     quote_literal,
     readable,
     render_literal,
@@ -72,15 +71,6 @@ def test_names_of_any_kind_are_found_and_nothing_else(
         assert not plain or name in [entity.label for entity in entities]
         assert all(e.label.casefold() == name.casefold() or not plain for e in entities)
     assert graph.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows[0][0] is not None
-
-
-@given(st.text())
-def test_an_iri_is_checked(text: str) -> None:
-    try:
-        assert quote_iri(text) == f"<{text}>"
-        assert not set(text) & set('<>"{}|^`\\ \n\r\t\x00')
-    except InputError:
-        pass
 
 
 @pytest.mark.parametrize(
