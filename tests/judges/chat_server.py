@@ -8,8 +8,9 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests import servers
 
 SENTENCE = re.compile(r"<sentence>\n(.*)\n</sentence>", re.DOTALL)
 SENTENCES = re.compile(r"^\((\d+)\) (.*)$", re.MULTILINE)
@@ -123,24 +124,9 @@ def endpoint(reply: str | Reply, **options: Any) -> Iterator[tuple[str, ChatServ
     """Serve; gives the base URL and the server."""
     server = ChatServer((lambda _: reply) if isinstance(reply, str) else reply, **options)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, answer = server.answer(body)
-            data = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def answer(_: str, body: bytes) -> servers.Reply:
+        status, found = server.answer(json.loads(body))
+        return servers.Reply(json.dumps(found).encode(), status)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{running.server_port}/v1", server
-    finally:
-        running.shutdown()
-        running.server_close()
+    with servers.answering(answer) as url:
+        yield f"{url}/v1", server

@@ -8,14 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judges.batching import (
-    choose,
-    distinct,
-    pair_windows,
-    spans,
-    split_sentences,
-    token_batches,
-)
+from judges.batching import choose, distinct, pair_windows, spans, split_sentences, token_batches
 
 lengths = st.lists(st.integers(1, 300), max_size=60)
 
@@ -101,13 +94,9 @@ def test_the_choice_does_not_hang_on_the_order_of_a_set() -> None:
         "    texts = [' '.join(draw(words, k=5)) for _ in range(30)]\n"
         "    print(choose(texts, ' '.join(words), [5] * 30, 60))"
     )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2", "3")
-    }
-    assert len(outputs) == 1
+
+    def output(seed: str) -> bytes:
+        environ = {**os.environ, "PYTHONHASHSEED": seed}
+        return subprocess.check_output([sys.executable, "-c", script], env=environ)
+
+    assert len({output(seed) for seed in ("1", "2", "3")}) == 1

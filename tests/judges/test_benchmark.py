@@ -13,38 +13,22 @@ from guardrail.core.errors import InputError
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+ROBERTA = {
+    "vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+    "intermediate_size": 32, "max_position_embeddings": 514, "num_labels": 3,
+}  # fmt: skip
+T5 = {
+    "vocab_size": 64, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2,
+    "feed_forward_proj": "gated-gelu", "decoder_start_token_id": 0,
+}  # fmt: skip
+
+
 TINY = [
-    Shape(
-        name="tiny roberta",
-        kind="RobertaForSequenceClassification",
-        config="RobertaConfig",
-        sizes={
-            "vocab_size": 64,
-            "hidden_size": 16,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "intermediate_size": 32,
-            "max_position_embeddings": 514,
-            "num_labels": 3,
-        },
-    ),
-    Shape(
-        name="tiny T5",
-        kind="T5ForConditionalGeneration",
-        config="T5Config",
-        sizes={
-            "vocab_size": 64,
-            "d_model": 16,
-            "d_kv": 8,
-            "d_ff": 32,
-            "num_layers": 2,
-            "num_heads": 2,
-            "feed_forward_proj": "gated-gelu",
-            "decoder_start_token_id": 0,
-        },
-        one_step=True,
-    ),
-]
+    Shape(name="tiny roberta", kind="RobertaForSequenceClassification", config="RobertaConfig",
+          sizes=ROBERTA),
+    Shape(name="tiny T5", kind="T5ForConditionalGeneration", config="T5Config", sizes=T5,
+          one_step=True),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -2,16 +2,14 @@
 
 import json
 import math
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import AbstractContextManager
 
 import pytest
 
 from guardrail.core.errors import ConfigError, JudgeError
 from judges.causal_lm import LlamaServerCausalLM, TransformersCausalLM, create_causal_lm
 from tests.judges.tiny_gguf import as_folder, llama_server, write_gguf
+from tests.servers import Reply, answering
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -28,28 +26,9 @@ def test_names_select_back_ends():
         create_causal_lm("transformers:/no/such/folder").loglikelihoods([("a", "b")])
 
 
-@contextmanager
-def server(reply: bytes | None) -> Iterator[str]:
+def server(reply: bytes | None) -> AbstractContextManager[str]:
     """A server that answers every request alike, or hangs up."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            if reply is None:
-                return
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(reply)))
-            self.end_headers()
-            self.wfile.write(reply)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{running.server_port}"
-        running.shutdown()
+    return answering(lambda *_: None if reply is None else Reply(reply))
 
 
 def test_a_llama_server_and_transformers_agree_on_one_file(tmp_path):
@@ -74,10 +53,9 @@ def test_a_llama_server_that_says_something_else_is_a_judge_error(reply):
         create_causal_lm(f"llama:{url}").loglikelihoods([("a", "b")])
 
 
-NO_LIKELIHOODS = ["NaN", "-Infinity", "-1e999", "9" * 400, "null", "true", '"NaN"', "[]"]
-
-
-@pytest.mark.parametrize("value", NO_LIKELIHOODS)
+@pytest.mark.parametrize(
+    "value", ["NaN", "-Infinity", "-1e999", "9" * 400, "null", "true", '"NaN"', "[]"]
+)
 def test_what_is_no_finite_number_is_no_likelihood(value, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     step = f'{{"token": "b", "logprob": {value}}}'

@@ -193,19 +193,14 @@ def test_validity_of_span_and_open_answers():
     assert [report.validity.value for report in reports] == pytest.approx([0.6, 0.9, 0.7])
 
 
+LONG = "Paris is the capital of France, and has been so since the tenth century."
+
+
 @pytest.mark.parametrize(
     ("answer", "reference", "kind"),
-    [
-        ("Lutetia", "Paris", "span"),
-        (
-            "Paris is the capital of France, and has been so since the tenth century.",
-            "Paris",
-            "open",
-        ),
-        ("Lutetia", None, "open"),
-        ("Lutetia", " ", "open"),
-    ],
-)
+    [("Lutetia", "Paris", "span"), (LONG, "Paris", "open"), ("Lutetia", None, "open"),
+     ("Lutetia", " ", "open")],
+)  # fmt: skip
 def test_an_answer_is_open_unless_answer_and_reference_are_short(answer, reference, kind):
     row = ConnerInput(query="q", knowledge="k", answer=answer, reference=reference)
     assert row.kind == kind

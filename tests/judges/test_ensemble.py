@@ -13,7 +13,6 @@ from judges.base import GroundingItem, Pair
 from judges.evidence_judge import EvidenceJudge
 from judges.onnx import SECOND, SHIPPED, EnsembleJudge, OnnxJudge, open_judge
 from judges.session import write_sums
-from tests.judges.tiny_windows import write_base, write_judge
 
 SURE = "Ada Lovelace was born in London."
 ITEMS = [
@@ -32,20 +31,14 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    base = write_base(tmp_path_factory.mktemp("base"))
-    return write_judge(tmp_path_factory.mktemp("second"), base)
-
-
-def pooled(folder: Path, small: Path, second: Path, **ensemble: object) -> EnsembleJudge:
+def pooled(folder: Path, small: Path, windows_judge: Path, **ensemble: object) -> EnsembleJudge:
     """An ensemble of both, with some settings of its card."""
     for name in ("model.onnx", "tokenizer.json"):
         (folder / name).symlink_to(small / name)
     card = json.loads((small / "judge.json").read_text("utf-8"))
     (folder / "judge.json").write_text(json.dumps(card | {"ensemble": ensemble}), "utf-8")
     write_sums(folder)
-    (folder / SECOND).symlink_to(second)
+    (folder / SECOND).symlink_to(windows_judge)
     judge = open_judge(folder, threads=2)
     assert isinstance(judge, EnsembleJudge)
     return judge
@@ -56,9 +49,11 @@ def shares(grounding: Grounding) -> np.ndarray:
     return found / (1.0 - grounding.no_claim)
 
 
-def test_probabilities_are_multiplied_by_share(tmp_path: Path, small: Path, second: Path) -> None:
-    found = pooled(tmp_path, small, second, share=0.25).ground(ITEMS)
-    ones, others = OnnxJudge(small).ground(ITEMS), EvidenceJudge(second).ground(ITEMS)
+def test_probabilities_are_multiplied_by_share(
+    tmp_path: Path, small: Path, windows_judge: Path
+) -> None:
+    found = pooled(tmp_path, small, windows_judge, share=0.25).ground(ITEMS)
+    ones, others = OnnxJudge(small).ground(ITEMS), EvidenceJudge(windows_judge).ground(ITEMS)
     for both, one, other in zip(found, ones, others, strict=True):
         expected = shares(one) ** 0.75 * shares(other) ** 0.25
         np.testing.assert_allclose(shares(both), expected / expected.sum(), rtol=1e-5)
@@ -68,20 +63,20 @@ def test_probabilities_are_multiplied_by_share(tmp_path: Path, small: Path, seco
 
 
 def test_the_larger_model_reads_only_what_the_smaller_is_unsure_of(
-    tmp_path: Path, small: Path, second: Path
+    tmp_path: Path, small: Path, windows_judge: Path
 ) -> None:
     one = OnnxJudge(small).ground(ITEMS)
     between = (shares(one[0]).max() + max(shares(one[1]).max(), 0.0)) / 2
-    judge = pooled(tmp_path, small, second, share=0.5, sure=float(between))
+    judge = pooled(tmp_path, small, windows_judge, share=0.5, sure=float(between))
     found = judge.ground(ITEMS[:2])
     changed = [not np.allclose(shares(a), shares(b)) for a, b in zip(found, one, strict=False)]
     assert sorted(changed) == [False, True]
 
 
-def test_nli_is_pooled_too(tmp_path: Path, small: Path, second: Path) -> None:
+def test_nli_is_pooled_too(tmp_path: Path, small: Path, windows_judge: Path) -> None:
     pairs = [Pair("Artemisia was born in Rome.", "Artemisia was born.")]
-    (found,) = pooled(tmp_path, small, second, pairs=0.5).judge(pairs)
-    (one,), (other,) = OnnxJudge(small).judge(pairs), EvidenceJudge(second).judge(pairs)
+    (found,) = pooled(tmp_path, small, windows_judge, pairs=0.5).judge(pairs)
+    (one,), (other,) = OnnxJudge(small).judge(pairs), EvidenceJudge(windows_judge).judge(pairs)
     products = [
         (getattr(one, name) * getattr(other, name)) ** 0.5
         for name in ("entailment", "neutral", "contradiction")
@@ -89,10 +84,10 @@ def test_nli_is_pooled_too(tmp_path: Path, small: Path, second: Path) -> None:
     assert found.entailment == pytest.approx(products[0] / sum(products), rel=1e-5)
 
 
-def test_both_models_are_named(tmp_path: Path, small: Path, second: Path) -> None:
-    judge = pooled(tmp_path, small, second)
+def test_both_models_are_named(tmp_path: Path, small: Path, windows_judge: Path) -> None:
+    judge = pooled(tmp_path, small, windows_judge)
     judge.warm_up()
-    parts = OnnxJudge(small), EvidenceJudge(second)
+    parts = OnnxJudge(small), EvidenceJudge(windows_judge)
     assert judge.name == "+".join(part.name for part in parts)
     assert judge.snapshot is not None
     assert str(parts[1].snapshot) in judge.snapshot

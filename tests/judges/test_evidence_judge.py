@@ -20,7 +20,7 @@ from judges.window_reader import (
     claims_of,
     windows_of,
 )
-from tests.judges.tiny_windows import items_of, tiny_kit, write_base, write_judge
+from tests.judges.tiny_windows import items_of, tiny_kit
 from training.torch_reader import TorchReader
 from training.window_model import WindowModel, pack
 
@@ -33,19 +33,9 @@ WINDOWS = (0, 0, 1)
 SENTENCES = ("artemisia was born in rome.", "orazio was born in florence in 1593.", "who?")
 
 
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_base(tmp_path_factory.mktemp("base"))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Path:
-    return write_judge(tmp_path_factory.mktemp("windows"), base)
-
-
 @pytest.fixture
-def judge(folder: Path) -> EvidenceJudge:
-    return EvidenceJudge(folder, threads=2)
+def judge(windows_judge: Path) -> EvidenceJudge:
+    return EvidenceJudge(windows_judge, threads=2)
 
 
 def item(
@@ -87,9 +77,9 @@ def test_batch_and_cache_change_nothing(judge: EvidenceJudge) -> None:
 
 
 def test_windows_are_cached_within_a_bound_in_bytes(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    windows_judge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reader = OnnxReader(folder)
+    reader = OnnxReader(windows_judge)
     windows = canonical([(0, 5, 6, 2), (0, 7, 8, 9, 2)])
     claim = claims_of([5], [6, 7], end=2)[0]
     reader.read([(windows, claim)] * 3)
@@ -102,14 +92,14 @@ def test_windows_are_cached_within_a_bound_in_bytes(
     assert 0 < reader.cached[1] <= 2_000
 
 
-def test_eight_bits_are_near_the_network(base: Path, folder: Path) -> None:
-    kit = tiny_kit(base)
+def test_eight_bits_are_near_the_network(windows_base: Path, windows_judge: Path) -> None:
+    kit = tiny_kit(windows_base)
     model = WindowModel(kit.sizes)
     torch.manual_seed(0)
     model.load(kit.start)
     model.eval()
-    reader = OnnxReader(folder)
-    for one in items_of(base):
+    reader = OnnxReader(windows_judge)
+    for one in items_of(windows_base):
         windows = canonical(one.windows)
         packed = pack([(windows, one.claims)])
         with torch.no_grad():
@@ -168,14 +158,18 @@ def test_windows_and_blocks_fit() -> None:
     assert [claim.length for claim in parts_of_long] == [100, 100, 100]
 
 
-def test_torch_reads_as_the_graph_does(base: Path, folder: Path) -> None:
-    kit = tiny_kit(base)
+def test_torch_reads_as_the_graph_does(windows_base: Path, windows_judge: Path) -> None:
+    kit = tiny_kit(windows_base)
     model = WindowModel(kit.sizes)
     torch.manual_seed(0)
     model.load(kit.start)
-    tasks = [(canonical(one.windows), claim) for one in items_of(base) for claim in one.claims]
+    tasks = [
+        (canonical(one.windows), claim) for one in items_of(windows_base) for claim in one.claims
+    ]
     for mine, other in zip(
-        TorchReader(model, device="cpu").read(tasks), OnnxReader(folder).read(tasks), strict=True
+        TorchReader(model, device="cpu").read(tasks),
+        OnnxReader(windows_judge).read(tasks),
+        strict=True,
     ):
         assert mine.states.shape == other.states.shape
         assert np.corrcoef(mine.features, other.features)[0, 1] > 0.97

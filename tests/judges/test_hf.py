@@ -27,19 +27,16 @@ PAIRS = [
 LONG = Pair(" ".join(f"she was born in {word}." for word in ["rome", "paris"] * 150), "in paris.")
 
 
-def tokenizer_of(folder: Path, *, end: str) -> tuple[int, str]:
-    """Write a tokenizer whose mark of an end is that of the model's family; its size."""
-    size = write_tokenizer(folder)
+def tokenizer_of(folder: Path) -> int:
+    """Write a tokenizer with the marks of a model's family; its size."""
+    write_tokenizer(folder)
+    marks = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "eos": "[SEP]"}
     made = transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(folder / "tokenizer.json"),
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        eos_token=end,
+        **{f"{name}_token": mark for name, mark in marks.items()},
     )
     made.save_pretrained(folder)
-    return len(made), str(size)
+    return len(made)
 
 
 def small(**more: object) -> dict[str, object]:
@@ -60,9 +57,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("hub")
     torch.manual_seed(0)
 
-    def folder(name: str, end: str = "[SEP]") -> tuple[Path, int]:
+    def folder(name: str) -> tuple[Path, int]:
         (root / name).mkdir()
-        return root / name, tokenizer_of(root / name, end=end)[0]
+        return root / name, tokenizer_of(root / name)
 
     place, size = folder("MiniCheck-RoBERTa-Large")
     config = transformers.RobertaConfig(
@@ -113,7 +110,7 @@ def write_hhem(made: tuple[Path, int]) -> None:
     place, size = made
     foundation = place / "foundation"
     foundation.mkdir()
-    tokenizer_of(foundation, end="[SEP]")
+    tokenizer_of(foundation)
     config = t5_config(size, initializer_factor=3.0, num_labels=2)
     config.save_pretrained(foundation)
     model = transformers.T5ForTokenClassification(config)
@@ -305,16 +302,15 @@ def test_the_chunk_that_supports_most_counts(models: Path, name: str) -> None:
 
 
 def chunks_of(name: str) -> list[str]:
-    words = LONG.premise.split()
     if name.startswith("AlignScore"):
         return even_chunks(LONG.premise, 350)
-    if "T5" in name:
-        return sentence_chunks(LONG.premise, 500, lambda items: [len(t.split()) for t in items])
-    if name.startswith("FactCG"):
-        return sentence_chunks(LONG.premise, 550, lambda items: [len(t.split()) + 1 for t in items])
-    if name.startswith("MiniCheck"):
-        return sentence_chunks(LONG.premise, 400, lambda items: [len(t.split()) + 1 for t in items])
-    return [" ".join(words)]
+    sizes = {"FactCG": (550, 1), "MiniCheck-Flan-T5": (500, 0), "MiniCheck": (400, 1)}
+    size, end = next((sizes[family] for family in sizes if name.startswith(family)), (None, 0))
+    if size is None:
+        return [LONG.premise]
+    return sentence_chunks(
+        LONG.premise, size, lambda items: [len(text.split()) + end for text in items]
+    )
 
 
 def test_marks_of_the_tokenizer_in_a_text_are_no_marks(models: Path) -> None:
@@ -351,13 +347,8 @@ def test_a_name_is_known_in_any_capitals_and_by_its_folder() -> None:
     assert open_hf("somebody/else").traits.tells_contradiction
 
 
-def config_at(folder: Path, **config: object) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
-
-
-NLI_LABELS = {"0": "contradiction", "1": "entailment", "2": "neutral"}
+CLASSIFIER = "BertForSequenceClassification"
+UNNAMED = {str(number): f"LABEL_{number}" for number in range(3)}
 
 
 @pytest.mark.parametrize(
@@ -369,27 +360,17 @@ NLI_LABELS = {"0": "contradiction", "1": "entailment", "2": "neutral"}
         ({"architectures": ["LlamaForCausalLM"]}, "write chat:MODEL"),
         ({"architectures": ["T5ForConditionalGeneration"]}, "t5-true:MODEL"),
         ({"architectures": ["BertForTokenClassification"]}, "LettuceDetect"),
-        (
-            {"architectures": ["XForSequenceClassification"], "auto_map": {"AutoModel": "x.X"}},
-            "code of its own",
-        ),
-        (
-            {
-                "architectures": ["BertForSequenceClassification"],
-                "id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"},
-            },
-            "does not name its labels",
-        ),
-        (
-            {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}},
-            "one number",
-        ),
+        ({"architectures": [CLASSIFIER], "auto_map": {"AutoModel": "x.X"}}, "code of its own"),
+        ({"architectures": [CLASSIFIER], "id2label": UNNAMED}, "does not name its labels"),
+        ({"architectures": [CLASSIFIER], "id2label": {"0": "LABEL_0"}}, "one number"),
     ],
 )
 def test_a_model_that_cannot_be_read_is_refused(
     tmp_path: Path, config: dict[str, object], message: str
 ) -> None:
-    folder = config_at(tmp_path / "MiniCheck-Roberta-Larg", **config)
+    folder = tmp_path / "MiniCheck-Roberta-Larg"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(JudgeError, match=message):
         create_nli(f"hf:{folder}", device="cpu").warm_up()
 
@@ -403,7 +384,7 @@ SHORT = [Pair(f"born in {word} " * n, f"the {word}") for n, word in enumerate(WO
 def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An NLI classifier of 64 positions that reads segment ids."""
     folder = tmp_path_factory.mktemp("classifier")
-    size = tokenizer_of(folder, end="[SEP]")[0]
+    size = tokenizer_of(folder)
     torch.manual_seed(0)
     config = transformers.BertConfig(
         vocab_size=size,
@@ -477,19 +458,15 @@ def test_true_compares_the_likelihood_of_one_and_zero(models: Path) -> None:
 @pytest.mark.parametrize(
     ("labels", "columns"),
     [
-        (
-            {0: "entailment", 1: "neutral", 2: "contradiction"},
-            {"entailment": 0, "neutral": 1, "contradiction": 2},
-        ),
-        ({0: "not_entailment", 1: "entailment"}, {"neither": 0, "entailment": 1}),
-        (
-            {0: "REFUTES", 1: "NOT ENOUGH INFO", 2: "SUPPORTS"},
-            {"contradiction": 0, "neutral": 1, "entailment": 2},
-        ),
+        ("entailment neutral contradiction", "entailment neutral contradiction"),
+        ("not_entailment entailment", "neither entailment"),
+        ("REFUTES|NOT ENOUGH INFO|SUPPORTS", "contradiction neutral entailment"),
     ],
 )
-def test_labels_are_found_in_any_order(labels: dict[int, str], columns: dict[str, int]) -> None:
-    assert label_columns(labels) == columns
+def test_labels_are_found_in_any_order(labels: str, columns: str) -> None:
+    named = labels.split("|") if "|" in labels else labels.split()
+    expected = {name: column for column, name in enumerate(columns.split())}
+    assert label_columns(dict(enumerate(named))) == expected
 
 
 def test_labels_of_another_task_are_refused() -> None:

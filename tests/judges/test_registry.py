@@ -13,13 +13,10 @@ from judges.lifting import LiftedJudge
 from judges.onnx import open_judge
 
 
-def test_the_default_judge_answers_both_questions() -> None:
+def test_the_default_judge_answers_both_questions(judge_folder: Path) -> None:
     assert isinstance(create_nli(), type(open_judge()))
     assert isinstance(create_attribution(), type(open_judge()))
-
-
-def test_a_folder_is_named_after_the_colon(judge_folder: Path) -> None:
-    assert create_nli(f"onnx:{judge_folder}", threads=1).name == "tiny-1"
+    assert create_nli(f"onnx:{judge_folder}", threads=1).name == "tiny-1"  # of a folder
 
 
 def test_an_nli_judge_is_lifted_to_attribution() -> None:
@@ -44,9 +41,6 @@ def test_an_nli_judge_is_lifted_to_attribution() -> None:
 def test_a_wrong_name_raises_with_a_suggestion(name: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         create_nli(name)
-
-
-def test_an_unknown_option_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match="options"):
         create_nli("onnx", thraeds=2)
 

@@ -91,6 +91,7 @@ def test_every_sentence_gets_a_label(scorer: SCKScorer) -> None:
         "Barack Obama is widely respected for his charisma.",
         "Barack Obama was born in Nairobi, not in Honolulu.",
     )
+    assert scorer.score([]) == []
     report = scored(
         scorer,
         "Can you provide a brief introduction of Barack Obama?",
@@ -337,19 +338,6 @@ def test_a_reference_names_the_key_entities_unless_it_is_empty(scorer: SCKScorer
     assert (full.content.source, full.content.score.value) == ("reference", 1 / 2)
 
 
-def test_a_batch_gives_what_single_calls_give(scorer: SCKScorer) -> None:
-    batch = [
-        SCKInput(
-            question="Where was Ada Lovelace born?",
-            answer=answer,
-            evidence=(ADA, Passage(text="Ada Lovelace was an English mathematician.")),
-        )
-        for answer in ("She was born in London.", "Ada Lovelace was born in Paris.", "No idea.")
-    ]
-    assert scorer.score(batch) == [scorer.score([item])[0] for item in batch]
-    assert scorer.score([]) == []
-
-
 # --- What is read of a text ---------------------------------------------------------------------
 
 
@@ -383,13 +371,9 @@ def test_any_text_has_a_layout(answer: str) -> None:
 
 
 def test_tense_person_and_imperatives_are_read_off_the_words() -> None:
-    past, future, imperative = read(
-        [
-            "I noticed that she left.",
-            "You will see that it works.",
-            "1. Open the box.\n2. Press the button.",
-        ]
-    )
+    texts = ("I noticed that she left.", "You will see that it works.",
+             "1. Open the box.\n2. Press the button.")  # fmt: skip
+    past, future, imperative = read(texts)
     assert (past.tenses, past.persons) == ({"past": 2}, {"1st": 1, "3rd": 1})
     assert future.tenses == {"future": 1, "present": 1}
     assert imperative.persons == {"2nd": 2}

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
@@ -14,6 +16,7 @@ from judges.service import JudgeService, MicroBatcher
 from tests.clock import PATIENCE_S, until
 from tests.judges.tiny import WORDS
 
+Submit = Callable[..., Future[list[int]]]
 PAIRS = [Pair(f"born in {a}", f"the {b} is {a}") for a in WORDS[:8] for b in WORDS[8:16]]
 
 
@@ -37,6 +40,21 @@ def batcher(run: Doubler, **options: int) -> MicroBatcher[int, int]:
     return MicroBatcher(run, key=lambda: "doubler-1", **options)
 
 
+@contextmanager
+def held(first: int) -> Iterator[tuple[Doubler, MicroBatcher[int, int], Submit, Future[list[int]]]]:
+    """A service whose first call runs until its gate opens, and how to make further ones."""
+    run = Doubler()
+    run.gate.clear()
+    with batcher(run) as service, ThreadPoolExecutor(8) as threads:
+        running = threads.submit(service.call, [first])
+        until(lambda: run.batches)
+        yield run, service, partial(threads.submit, service.call), running
+
+
+def waiting(service: MicroBatcher[int, int], count: int) -> None:
+    until(lambda: service.in_use().queues["judge"] == count)
+
+
 def test_threads_get_what_an_unbatched_call_gives(tiny_judge: OnnxJudge) -> None:
     calls = [PAIRS[start : start + 8] for start in range(0, 64, 4)]
     expected = [tiny_judge.judge(call) for call in calls]
@@ -46,13 +64,9 @@ def test_threads_get_what_an_unbatched_call_gives(tiny_judge: OnnxJudge) -> None
 
 
 def test_requests_that_wait_share_a_batch_and_duplicates_are_computed_once() -> None:
-    run = Doubler()
-    with batcher(run) as service, ThreadPoolExecutor(8) as threads:
-        run.gate.clear()
-        first = threads.submit(service.call, [0])
-        until(lambda: run.batches)
-        rest = [threads.submit(service.call, [n, 7, 0]) for n in range(1, 6)]
-        until(lambda: service.in_use().queues["judge"] == 6)
+    with held(0) as (run, service, submit, first):
+        rest = [submit([n, 7, 0]) for n in range(1, 6)]
+        waiting(service, 6)
         run.gate.set()
         assert first.result() == [0]
         assert [task.result() for task in rest] == [[2 * n, 14, 0] for n in range(1, 6)]
@@ -68,14 +82,9 @@ def test_the_cache_forgets_what_was_not_used_for_longest() -> None:
 
 
 def test_a_caller_that_gives_up_frees_its_place_and_stalls_nobody() -> None:
-    run = Doubler()
-    with batcher(run) as service, ThreadPoolExecutor(3) as threads:
-        run.gate.clear()
-        first = threads.submit(service.call, [1])
-        until(lambda: run.batches)
-        given_up = threads.submit(service.call, [2, 3], timeout_s=0.2)
-        kept = threads.submit(service.call, [3, 4])
-        until(lambda: service.in_use().queues["judge"] == 3)
+    with held(1) as (run, service, submit, first):
+        given_up, kept = submit([2, 3], timeout_s=0.2), submit([3, 4])
+        waiting(service, 3)
         with pytest.raises(DeadlineExceededError):
             given_up.result()
         run.gate.set()
@@ -84,13 +93,9 @@ def test_a_caller_that_gives_up_frees_its_place_and_stalls_nobody() -> None:
 
 
 def test_an_error_reaches_only_the_callers_whose_items_caused_it() -> None:
-    run = Doubler()
-    with batcher(run) as service, ThreadPoolExecutor(4) as threads:
-        run.gate.clear()
-        first = threads.submit(service.call, [0])
-        until(lambda: run.batches)
-        good, bad = threads.submit(service.call, [1, 2]), threads.submit(service.call, [2, 13])
-        until(lambda: service.in_use().queues["judge"] == 3)
+    with held(0) as (run, service, submit, first):
+        good, bad = submit([1, 2]), submit([2, 13])
+        waiting(service, 3)
         run.gate.set()
         assert (first.result(), good.result()) == ([0], [2, 4])
         with pytest.raises(JudgeError, match="thirteen"):
@@ -99,22 +104,17 @@ def test_an_error_reaches_only_the_callers_whose_items_caused_it() -> None:
 
 
 def test_closing_fails_waiting_calls() -> None:
-    run = Doubler()
-    service = batcher(run)
-    with ThreadPoolExecutor(3) as threads:
-        run.gate.clear()
-        running = threads.submit(service.call, [1])
-        until(lambda: run.batches)
-        waiting = threads.submit(service.call, [2])
-        until(lambda: service.in_use().queues["judge"] == 1)
-        closing = threads.submit(service.close)
+    with held(1) as (run, service, submit, running), ThreadPoolExecutor(1) as closer:
+        late = submit([2])
+        waiting(service, 1)
+        closing = closer.submit(service.close)
         with pytest.raises(JudgeError, match="closed"):
-            waiting.result()
+            late.result()
         run.gate.set()
         closing.result()
         assert running.result() == [2]
-    with pytest.raises(JudgeError, match="closed"):
-        service.call([3])
+        with pytest.raises(JudgeError, match="closed"):
+            service.call([3])
 
 
 def test_closing_fails_calls_that_joined_a_failing_batch() -> None:

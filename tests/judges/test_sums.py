@@ -26,15 +26,6 @@ def judge(tmp_path):
     return write_judge(tmp_path / "judge")
 
 
-def test_one_flipped_bit_is_reported(judge):
-    path = judge / "model.onnx"
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(JudgeError, match=r"model\.onnx is not the file"):
-        OnnxJudge(judge).judge([Pair("a", "b")])
-
-
 @pytest.mark.parametrize("name", ["judge.json", "tokenizer.json"])
 def test_a_changed_file_does_not_load_until_its_checksum_is_written(judge, name):
     (judge / name).write_bytes((judge / name).read_bytes() + b" ")
@@ -47,23 +38,38 @@ def test_a_changed_file_does_not_load_until_its_checksum_is_written(judge, name)
         check_sums(judge)
 
 
-def test_a_description_that_is_no_text_is_an_error(judge):
-    (judge / "judge.json").write_bytes(b"\xff\xfe")
-    write_sums(judge)
-    with pytest.raises(JudgeError, match="no description"):
-        OnnxJudge(judge).judge([Pair("a", "b")])
+def flip_one_bit(folder):
+    content = bytearray((folder / "model.onnx").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "model.onnx").write_bytes(content)
 
 
-def test_a_judge_without_checksums_does_not_load(judge):
-    (judge / SUMS).unlink()
-    with pytest.raises(JudgeError, match=SUMS):
-        OnnxJudge(judge).judge([Pair("a", "b")])
+def describe_in_bytes(folder):
+    (folder / "judge.json").write_bytes(b"\xff\xfe")
+    write_sums(folder)
 
 
-def test_a_file_that_the_checksums_leave_out_does_not_load(judge):
-    sums = (judge / SUMS).read_text().splitlines(keepends=True)
-    (judge / SUMS).write_text("".join(line for line in sums if "model.onnx" not in line))
-    with pytest.raises(JudgeError, match=r"model\.onnx"):
+def remove_sums(folder):
+    (folder / SUMS).unlink()
+
+
+def leave_out_the_model(folder):
+    sums = (folder / SUMS).read_text().splitlines(keepends=True)
+    (folder / SUMS).write_text("".join(line for line in sums if "model.onnx" not in line))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (flip_one_bit, r"model\.onnx is not the file"),
+        (describe_in_bytes, "no description"),
+        (remove_sums, SUMS),
+        (leave_out_the_model, r"model\.onnx"),
+    ],
+)
+def test_a_damaged_folder_does_not_load(judge, damage, message):
+    damage(judge)
+    with pytest.raises(JudgeError, match=message):
         OnnxJudge(judge).judge([Pair("a", "b")])
 
 

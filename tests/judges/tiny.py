@@ -98,14 +98,6 @@ def t5_config(size: int, **more: object) -> object:
     import transformers
 
     return transformers.T5Config(
-        vocab_size=size,
-        d_model=16,
-        d_kv=8,
-        d_ff=32,
-        num_layers=2,
-        num_heads=2,
-        decoder_start_token_id=0,
-        pad_token_id=0,
-        eos_token_id=3,
-        **more,
-    )
+        vocab_size=size, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2,
+        decoder_start_token_id=0, pad_token_id=0, eos_token_id=3, **more,
+    )  # fmt: skip

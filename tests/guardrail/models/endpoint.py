@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.servers import Reply, answering
 
 
 class Endpoint:
@@ -42,32 +42,14 @@ class Endpoint:
 def serve() -> Iterator[Endpoint]:
     endpoint = Endpoint()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            endpoint.requests.append(request)
-            time.sleep(endpoint.delay_s)
-            body = endpoint.body or json.dumps(endpoint.reply(self.path, request)).encode()
-            kind = endpoint.kind if endpoint.body else "application/json"
-            try:
-                self.send_response(endpoint.status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-            except (BrokenPipeError, ConnectionResetError):
-                pass  # the client gave up waiting, as a test wants it to
+    def answer(path: str, body: bytes) -> Reply:
+        endpoint.requests.append(json.loads(body))
+        time.sleep(endpoint.delay_s)
+        if endpoint.body:
+            return Reply(endpoint.body, endpoint.status, endpoint.kind)
+        reply = endpoint.reply(path, endpoint.requests[-1])
+        return Reply(json.dumps(reply).encode(), endpoint.status)
 
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    endpoint.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    try:
+    with answering(answer) as url:
+        endpoint.url = f"{url}/v1"
         yield endpoint
-    finally:
-        server.shutdown()
-        server.server_close()
