@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from guardrail.core.errors import ConfigError, JudgeError
 from guardrail.core.http_clients import open_client, openai_errors
 from guardrail.core.incoming import finite_json
+from guardrail.core.workers import time_left
 from judges.base import CausalLM, TokenLikelihoods
 from judges.batching import distinct
 from judges.pretrained import libraries, load_pretrained
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 CONTEXT = 4_096
 """Most tokens of one text, if the model allows as many; the middle of a longer one is cut."""
+STEP_S = 600.0
+"""Longest wait for one token of a llama.cpp server; the first one waits for the whole prompt."""
 TOKEN_BUDGET = 4_096
 """Most tokens, padding and repeated starts included, in one batch."""
 
@@ -178,7 +181,7 @@ class LlamaServerCausalLM:
             headers={"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=60.0) as reply:
+            with urllib.request.urlopen(request, timeout=min(STEP_S, time_left())) as reply:
                 return finite_json(reply.read())
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise JudgeError(f"{self.name}: {error}") from error

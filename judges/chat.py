@@ -22,7 +22,7 @@ from guardrail.core.types import (
     Usage,
     WordScore,
 )
-from guardrail.core.workers import time_left
+from guardrail.core.workers import time_left, within
 from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
 from judges.batching import distinct
 from judges.chat_prompts import (
@@ -74,8 +74,8 @@ class ChatJudge:
             which takes more tokens of the reply.
         examples: For the few-shot prompt of ``attribute`` (CAQA Table 13), usually one item of
             each category.
-        timeout_s: Longest wait for one reply, seconds.
-        max_retries: Further attempts at the endpoint after a failed one.
+        timeout_s: Longest wait for one reply, in place of that of ``settings``.
+        max_retries: Further attempts at the endpoint after a failed one, within the same wait.
     """
 
     follows_instructions = True
@@ -92,7 +92,7 @@ class ChatJudge:
         settings: ChatSettings | None = None,
         detail: bool = True,
         examples: Sequence[tuple[AttributionItem, Category]] = (),
-        timeout_s: float = 60.0,
+        timeout_s: float | None = None,
         max_retries: int = 2,
     ) -> None:
         self.name = f"chat:{model}"
@@ -102,7 +102,7 @@ class ChatJudge:
         self._base_url = base_url or self.settings.base_url
         self._detail = detail
         self._examples = tuple(examples)
-        self._timeout_s = timeout_s
+        self._timeout_s = timeout_s or self.settings.timeout_s
         self._max_retries = max_retries
         self._client: OpenAI | None = None
         self._pool: ThreadPoolExecutor | None = None
@@ -265,7 +265,7 @@ class ChatJudge:
             options["response_format"] = {"type": "json_schema", "json_schema": form}
         options = {name: value for name, value in options.items() if name not in self._refused}
         self._reserve(Cost(1, _tokens(chat, max_tokens)))
-        with openai_errors(self.name, JudgeError):
+        with within(seconds), openai_errors(self.name, JudgeError):
             try:
                 completion = client.chat.completions.create(  # type: ignore[call-overload]
                     model=self._model,
@@ -273,6 +273,14 @@ class ChatJudge:
                     timeout=seconds,
                     **options,
                 )
+            except openai.APITimeoutError as error:
+                late = f"{self.name}: {NO_TIME}"
+                if seconds == self._timeout_s:
+                    late += (
+                        f", {seconds:g} s; for a slow server raise timeout_s of [chat] or lower "
+                        "its concurrency"
+                    )
+                raise JudgeError(late) from error
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 refused = {name for name in options if name in error.message}
                 if not refused:

@@ -57,7 +57,8 @@ class ChatSettings(Value):
     Attributes:
         base_url: The endpoint; None uses ``OPENAI_BASE_URL`` or OpenAI.
         api_key_env: Environment variable of the key.
-        concurrency: Concurrent requests.
+        concurrency: Concurrent requests; 1 for a server that answers one at a time.
+        timeout_s: Maximum seconds per reply, retries included.
         calibration: Calibration of the model's probabilities, fitted by ``guardrail tune
             --second``. Default: temperature 2.5 (arXiv 2207.05221).
         per_minute: Spending limits per minute.
@@ -66,6 +67,7 @@ class ChatSettings(Value):
     base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
     concurrency: int = Field(default=8, ge=1)
+    timeout_s: Seconds = 60.0
     calibration: Calibration = Calibration(temperature=2.5)
     per_minute: Spending = Spending()
 

@@ -10,12 +10,13 @@ import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from guardrail.core.errors import ConfigError, GuardrailError, MissingExtraError
 from guardrail.core.secrets import register_environment, register_secret
+from guardrail.core.workers import time_left
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -89,7 +90,8 @@ def open_client(
         api_key: The key; None takes ``OPENAI_API_KEY``. An endpoint other than OpenAI's own may
             do without.
         timeout_s: Limit of one request, seconds.
-        max_retries: Further attempts after a failed one, with back-off.
+        max_retries: Further attempts after a failed one, with back-off; none once the time of
+            ``within`` is over.
 
     Raises:
         ConfigError: OpenAI's own endpoint needs a key, and there is none; or a proxy or a
@@ -107,12 +109,28 @@ def open_client(
     try:
         with reading_environment():
             client = openai.OpenAI(
-                base_url=base_url, api_key=key, timeout=timeout_s, max_retries=max_retries
+                base_url=base_url,
+                api_key=key,
+                timeout=timeout_s,
+                max_retries=max_retries,
+                http_client=openai.DefaultHttpxClient(event_hooks={"request": [_in_time]}),
             )
     except openai.OpenAIError as error:
         raise ConfigError(f"cannot open the OpenAI client: {error}") from error
     register_secret(key or "")
     return client
+
+
+def _in_time(request: Any) -> None:
+    """Called before each attempt.
+
+    Raises:
+        APITimeoutError: Nobody waits for the reply any more; the client does not retry this.
+    """
+    import openai
+
+    if time_left() <= 0:
+        raise openai.APITimeoutError(request=request)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,30 @@ def test_an_answer_is_within_the_time_left_and_the_rest_is_an_error() -> None:
     with endpoint(slow) as (url, _), within(1.0):
         found = judge_at(url).answers(ITEMS[:3])
     assert [type(item) for item in found] == [Grounding, JudgeError, Grounding]
+
+
+@pytest.mark.parametrize("deadline_s", [0.5, 9.0])
+def test_a_slow_server_is_not_asked_again_and_the_reason_names_the_setting(
+    deadline_s: float,
+) -> None:
+    held = threading.Event()
+    asked: list[str] = []
+
+    def slow(body: dict[str, Any]) -> str:
+        asked.append(sentence_of(body))
+        held.wait(3.0)
+        return "B"
+
+    with endpoint(slow) as (url, _):
+        judge = ChatJudge("m", settings=ChatSettings(base_url=url, timeout_s=1.0), detail=False)
+        with within(deadline_s):
+            [failure] = judge.answers(ITEMS[:1])
+        time.sleep(2.0)  # a client that repeats the request would have done so
+        held.set()
+        judge.close()
+    assert asked == [SENTENCES[0]]
+    assert "it gave no answer in time" in str(failure)
+    assert ("timeout_s of [chat]" in str(failure)) == (deadline_s > 1.0)
 
 
 def test_the_budget_of_a_minute_bounds_calls_and_tokens() -> None:
