@@ -5,8 +5,9 @@
 
 The statements about one piece of evidence stand for the sentences of one answer. Each is judged by
 the first judge alone and again with the second one; a share takes the second result of as many of
-an answer's sentences as the engine would ask about. A line gives the second judge's own AUC and the
-expected calibration error of its support, before and after calibration on the other half.
+an answer's sentences as the engine would ask about. Brackets hold 95 % intervals, by bootstrap over
+the pieces of evidence. A line gives the second judge's own AUC and the expected calibration error
+of its support, before and after calibration on the other half.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.classification import area
+from benchmarks.classification import area, balanced_accuracy
 from benchmarks.data import PATIENCE_S, exit_on_error, read_jsonl
 from benchmarks.newcomer.domains import Domain
 from benchmarks.verdicts.cases import Case
 from benchmarks.verdicts.judging import judge_cases
-from benchmarks.verdicts.measure import Judged, summed
+from benchmarks.verdicts.measure import Judged
 from benchmarks.verdicts.scores import KeptScores
 from benchmarks.verdicts.sets import statement_case
 from guardrail.core.types import Category, Verdict
@@ -49,8 +50,9 @@ SHARES = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
 COMPANIES = ("alder", "birch", "cedar")
 STATEMENTS = ("valid", "valid_hard")
 ANSWER = 8
-BINS = 10
 """Most sentences about one piece of evidence: as many as a usual answer has."""
+BINS = 10
+RESAMPLES = 1_000
 LABELS = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
 
 
@@ -72,6 +74,17 @@ class Both(NamedTuple):
     spent_s: float
 
 
+class Measured(NamedTuple):
+    """A figure with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.2f} to {self.high:.2f})"
+
+
 class Point(NamedTuple):
     """One point of the curve.
 
@@ -87,8 +100,8 @@ class Point(NamedTuple):
     share: float
     asked: int
     sentences: int
-    balanced: float | None
-    auc: float | None
+    balanced: Measured | None
+    auc: Measured | None
     seconds: float
 
 
@@ -204,18 +217,45 @@ def curve(judged: Both, shares: Sequence[float] = SHARES) -> list[Point]:
             for number in near:
                 found[places[number]] = judged.both[places[number]]
         asked = sum(_asked(item) for item in found)
-        balanced = summed(judged.cases, found).balanced
+        balanced, auc = _measured(judged.cases, found)
         seconds = asked * each / max(1, len(found))
-        points.append(Point(share, asked, len(found), balanced, _auc(judged.cases, found), seconds))
+        points.append(Point(share, asked, len(found), balanced, auc, seconds))
     return points
 
 
-def _auc(cases: Sequence[Case], found: Sequence[Judged]) -> float | None:
-    supports = [
-        min((sentence.support or 0.0 for sentence in item.sentences), default=0.0) for item in found
-    ]
+def _measured(
+    cases: Sequence[Case], found: Sequence[Judged]
+) -> tuple[Measured | None, Measured | None]:
+    """Balanced accuracy, and AUC of support."""
+    supports = np.array(
+        [
+            min((sentence.support or 0.0 for sentence in item.sentences), default=0.0)
+            for item in found
+        ]
+    )
+    passed = np.array([float(item.passed) for item in found])
     truth = np.array([case.label is Verdict.SUPPORTED for case in cases])
-    return area(np.array(supports), truth) if 0 < truth.sum() < len(truth) else None
+    if truth.all() or not truth.any():
+        return None, None
+    places: dict[object, list[int]] = {}
+    for place, case in enumerate(cases):
+        places.setdefault(case.evidence, []).append(place)
+    groups = [np.array(group) for group in places.values()]
+    rng = np.random.default_rng(1)
+    drawn = (
+        np.concatenate([groups[n] for n in rng.integers(len(groups), size=len(groups))])
+        for _ in range(RESAMPLES)
+    )
+    samples = [sample for sample in drawn if 0 < truth[sample].sum() < len(sample)]
+    measures = ((balanced_accuracy, passed), (area, supports))
+    balanced, auc = (
+        Measured(
+            measure(scores, truth),
+            *np.quantile([measure(scores[s], truth[s]) for s in samples], [0.025, 0.975]),
+        )
+        for measure, scores in measures
+    )
+    return balanced, auc
 
 
 def _asked(item: Judged) -> bool:
@@ -293,7 +333,7 @@ def _print(name: str, judged: Both) -> None:
     print("|--:|--:|--:|--:|--:|--:|")
     for point in curve(judged):
         balanced, auc = (
-            "–" if value is None else f"{value:.3f}" for value in (point.balanced, point.auc)
+            "–" if value is None else str(value) for value in (point.balanced, point.auc)
         )
         print(
             f"| {point.share:g} | {point.asked} | {point.sentences} | {balanced} | {auc} "

@@ -84,4 +84,4 @@ def test_the_command_prints_the_curve_of_any_judge(tmp_path: Path, capsys):
     assert main(["--data", str(tmp_path), "--sets", "valid", *judges, *band]) == 0
     printed = capsys.readouterr().out
     assert "unsure-1, then right-1 within 0.3" in printed
-    assert "| 1 | 4 | 6 | 1.000 | 1.000 |" in printed
+    assert "| 1 | 4 | 6 | 1.000 (1.00 to 1.00) | 1.000 (1.00 to 1.00) |" in printed
