@@ -323,6 +323,7 @@ KNOWN: Mapping[str, Callable[..., TorchModel]] = {
     **dict.fromkeys(("AlignScore", "AlignScore-base", "AlignScore-large"), _alignscore),
     "lettucedect-base-modernbert-en-v1": SpanMarker,
     "lettucedect-large-modernbert-en-v1": SpanMarker,
+    "lettucedect-v2-mmbert-base": SpanMarker,
 }
 """Models by the last part of their id, which may be the name of a folder."""
 

@@ -287,7 +287,11 @@ def test_the_prompts_are_those_of_ragtruth() -> None:
     assert marker_prompt(["only"], "") == "Summarize the following text:\npassage 1: only\noutput:"
 
 
-@pytest.mark.parametrize("name", sorted(set(KNOWN) - {"lettucedect-large-modernbert-en-v1"}))
+SAME_FORM = {"lettucedect-large-modernbert-en-v1", "lettucedect-v2-mmbert-base"}
+"""As ``lettucedect-base-modernbert-en-v1``."""
+
+
+@pytest.mark.parametrize("name", sorted(set(KNOWN) - SAME_FORM))
 def test_the_chunk_that_supports_most_counts(models: Path, name: str) -> None:
     """Evidence of any length is read to its end, and more of it never supports less."""
     judge = judge_of(models, name)
