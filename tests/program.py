@@ -32,10 +32,7 @@ class Done(NamedTuple):
 
 
 def python(
-    *arguments: str | Path,
-    cwd: Path = ROOT,
-    env: Mapping[str, str] | None = None,
-    input: str = "",
+    *arguments: str | Path, cwd: Path = ROOT, env: Mapping[str, str] | None = None, input: str = ""
 ) -> Done:
     """Run ``python -m MODULE …`` or ``python FILE …`` and wait for its end.
 

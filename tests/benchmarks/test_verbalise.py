@@ -1,10 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.verbalise import (
-    sentences,
-    surface,
-)
+from benchmarks.verbalise import sentences, surface
 from guardrail.core.types import Triple
 
 LABELS = st.text(

@@ -10,14 +10,10 @@ MORE = "Breakfast costs 12 euros."
 SAID = f"{RIGHT} {WRONG} {MORE}"
 
 DOCUMENTS = [
-    Passage(
-        text="The Kestrel Hotel stands in Bergen. The Kestrel Hotel has 42 rooms.",
-        id="d1", title="Kestrel guide", url="https://h.example/guide",
-    ),
-    Passage(
-        text="Breakfast costs 12 euros. It is served until 10:30.",
-        id="d2", title="Prices", url="https://h.example/prices",
-    ),
+    Passage(text="The Kestrel Hotel stands in Bergen. The Kestrel Hotel has 42 rooms.", id="d1",
+            title="Kestrel guide", url="https://h.example/guide"),
+    Passage(text="Breakfast costs 12 euros. It is served until 10:30.", id="d2", title="Prices",
+            url="https://h.example/prices"),
     Passage(text="The pool is open daily.", id="d3", title="Pool", url="https://h.example/pool"),
     Passage(text="Dogs are welcome.", id="d4", title="Dogs", url="https://h.example/dogs"),
     Passage(text="The sauna is closed.", id="d5", title="Sauna", url="https://h.example/sauna"),

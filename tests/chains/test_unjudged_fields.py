@@ -24,18 +24,14 @@ TOOL = tools("save")
 TOKEN = {"token": TRUE, "logprob": -0.1, "top_logprobs": [{"token": CANARY, "logprob": -0.2}]}
 CHATS = {
     "alternatives to tokens": ({"content": TRUE}, {"logprobs": {"content": [TOKEN]}}),
-    "bytes of tokens": (
-        {"content": TRUE},
-        {"logprobs": {"content": [TOKEN | {"bytes": list(CANARY.encode())}], "refusal": [TOKEN]}},
-    ),
-    "tokens of another text": (
-        {"content": TRUE},
-        {"logprobs": {"content": [{"token": CANARY, "logprob": 0.0}]}},
-    ),
+    "bytes of tokens": ({"content": TRUE},
+        {"logprobs": {"content": [TOKEN | {"bytes": list(CANARY.encode())}], "refusal": [TOKEN]}}),
+    "tokens of another text": ({"content": TRUE},
+        {"logprobs": {"content": [{"token": CANARY, "logprob": 0.0}]}}),
     "annotations without text": ({"content": "", "annotations": [{"text": CANARY}]}, {}),
     "a refusal with an answer": ({"content": TRUE, "refusal": f"Is it? {CANARY}"}, {}),
     "unknown fields": ({"content": TRUE, "reasoning": CANARY}, {"note": CANARY}),
-}
+}  # fmt: skip
 SEARCH = {"type": "file_search_call", "id": "f", "results": [{"text": CANARY}]}
 ITEMS = {
     "a server's tool": {"type": "mcp_call", "id": "t", "name": "look", "output": CANARY},

@@ -65,13 +65,9 @@ class ChatServer:
         }
         usage = {"prompt_tokens": len(tokens), "completion_tokens": len(TOKEN.findall(text))}
         return 200, {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 0,
-            "model": body["model"],
-            "choices": [choice],
-            "usage": usage | {"total_tokens": sum(usage.values())},
-        }
+            "id": "1", "object": "chat.completion", "created": 0, "model": body["model"],
+            "choices": [choice], "usage": usage | {"total_tokens": sum(usage.values())},
+        }  # fmt: skip
 
     def _logprobs(self, text: str) -> dict[str, Any] | None:
         if not self.likelihoods:

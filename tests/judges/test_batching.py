@@ -64,12 +64,9 @@ TEXT = (
 
 def test_sentences_end_at_full_stops_and_line_breaks_but_not_at_abbreviations() -> None:
     assert split_sentences(TEXT) == [
-        "Dr. Ada B. Bryn was born in Rome in 1593.",
-        "The weather was mild.",
-        "Her father was a painter!",
-        "The weather changed.",
-        "She moved to Naples.",
-    ]
+        "Dr. Ada B. Bryn was born in Rome in 1593.", "The weather was mild.",
+        "Her father was a painter!", "The weather changed.", "She moved to Naples.",
+    ]  # fmt: skip
     assert split_sentences(" \n ") == []
 
 

@@ -27,12 +27,8 @@ EVIDENCE = tuple(
     for n in range(24)
 )
 SENTENCES = (
-    "Hut 1 has five beds.",
-    "Hut 2 has nine beds.",
-    "It has a stove.",
-    "Bring a dog.",
-    "Hi!",
-)
+    "Hut 1 has five beds.", "Hut 2 has nine beds.", "It has a stove.", "Bring a dog.", "Hi!",
+)  # fmt: skip
 ITEMS = [GroundingItem(EVIDENCE, text, "How large are the huts?") for text in SENTENCES]
 RAW = Calibration()
 

@@ -12,14 +12,7 @@ import torch
 from guardrail.core.types import Category, Grounding
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.evidence_judge import EvidenceJudge
-from judges.window_reader import (
-    BLOCK,
-    WINDOW,
-    OnnxReader,
-    canonical,
-    claims_of,
-    windows_of,
-)
+from judges.window_reader import BLOCK, WINDOW, OnnxReader, canonical, claims_of, windows_of
 from tests.judges.tiny_windows import items_of, tiny_kit
 from training.torch_reader import TorchReader
 from training.window_model import WindowModel, pack
@@ -42,21 +35,13 @@ def item(
     sentence: str, order: tuple[int, ...] = (0, 1, 2), *, structured: bool = True
 ) -> GroundingItem:
     return GroundingItem(
-        tuple(STATEMENTS[i] for i in order),
-        sentence,
-        "where was she born?",
-        structured=structured,
+        tuple(STATEMENTS[i] for i in order), sentence, "where was she born?", structured=structured,
         windows=tuple(WINDOWS[i] for i in order),
-    )
+    )  # fmt: skip
 
 
 def scores(grounding: Grounding) -> list[float]:
-    return [
-        grounding.supported,
-        grounding.unsupported,
-        grounding.contradicted,
-        grounding.no_claim,
-    ]
+    return [grounding.supported, grounding.unsupported, grounding.contradicted, grounding.no_claim]
 
 
 def test_order_and_duplicates_of_evidence_change_nothing(judge: EvidenceJudge) -> None:

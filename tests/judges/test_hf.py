@@ -41,14 +41,9 @@ def tokenizer_of(folder: Path) -> int:
 
 def small(**more: object) -> dict[str, object]:
     return {
-        "hidden_size": 16,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 32,
-        "initializer_range": 0.5,
-        "pad_token_id": 0,
-        **more,
-    }
+        "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "intermediate_size": 32, "initializer_range": 0.5, "pad_token_id": 0, **more,
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -69,15 +64,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("MiniCheck-DeBERTa-v3-Large", "FactCG-DeBERTa-v3-Large"):
         place, size = folder(name)
         config = transformers.DebertaV2Config(
-            vocab_size=size,
-            relative_attention=True,
-            position_buckets=32,
-            pos_att_type=["p2c", "c2p"],
-            type_vocab_size=0,
-            position_biased_input=False,
-            num_labels=2,
-            **small(),
-        )
+            vocab_size=size, relative_attention=True, position_buckets=32,
+            pos_att_type=["p2c", "c2p"], type_vocab_size=0, position_biased_input=False,
+            num_labels=2, **small(),
+        )  # fmt: skip
         transformers.DebertaV2ForSequenceClassification(config).save_pretrained(place)
     place, size = folder("MiniCheck-Flan-T5-Large")
     transformers.T5ForConditionalGeneration(
@@ -87,16 +77,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_alignscore(folder("AlignScore"))
     place, size = folder("lettucedect-base-modernbert-en-v1")
     config = transformers.ModernBertConfig(
-        vocab_size=size,
-        num_labels=2,
-        max_position_embeddings=4_200,
-        cls_token_id=2,
-        sep_token_id=3,
-        bos_token_id=2,
-        eos_token_id=3,
-        initializer_cutoff_factor=2.0,
-        **small(),
-    )
+        vocab_size=size, num_labels=2, max_position_embeddings=4_200, cls_token_id=2,
+        sep_token_id=3, bos_token_id=2, eos_token_id=3, initializer_cutoff_factor=2.0, **small(),
+    )  # fmt: skip
     model = transformers.ModernBertForTokenClassification(config)
     torch.nn.init.normal_(model.classifier.weight, std=3.0)
     model.save_pretrained(place)

@@ -31,13 +31,9 @@ def write_base(folder: Path) -> Path:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.save(str(folder / "tokenizer.json"))
     sizes = Sizes(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
-        relative_attention_num_buckets=32,
-    )
+        vocab_size=len(vocabulary), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=64, relative_attention_num_buckets=32,
+    )  # fmt: skip
     (folder / "config.json").write_text(json.dumps(sizes._asdict()), "utf-8")
     torch.manual_seed(0)
     state = WindowModel(sizes).state_dict()
@@ -97,12 +93,7 @@ def write_judge(folder: Path, base: Path) -> Path:
     batches = [pack([(item.windows, item.claims)]) for item in items_of(base)]
     write_graph(model, folder, measure_ranges(model, batches))
     (folder / "tokenizer.json").write_bytes((base / "tokenizer.json").read_bytes())
-    card = {
-        "name": "tiny",
-        "version": "1",
-        "max_length": 512,
-        "labels": {"verdict": list(LABELS)},
-    }
+    card = {"name": "tiny", "version": "1", "max_length": 512, "labels": {"verdict": list(LABELS)}}
     (folder / "judge.json").write_text(json.dumps(card), "utf-8")
     rng = np.random.default_rng(0)
     heads = kit.sizes.num_hidden_layers * kit.sizes.num_attention_heads

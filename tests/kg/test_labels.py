@@ -13,19 +13,12 @@ from kg import OxigraphGraph, load_profile
 from kg.labels import LabelIndex, key_of, names_in, names_in_lines, spot
 
 NAMES = {
-    "urn:ada": ("Ada Lovelace", "Ada"),
-    "urn:rose": ("Rose",),
-    "urn:vincent": ("Vincent van Gogh",),
-    "urn:sartre": ("Jean-Paul Sartre",),
-    "urn:jean": ("Jean",),
-    "urn:newells": ("Newell's Old Boys",),
-    "urn:emile": ("Émile Zola",),
-    "urn:henry": ("Henry Ford",),
-    "urn:madox": ("Ford Madox",),
-    "urn:rock": ("rock music",),
-    "urn:skin": ("Skin check",),
-    "urn:film": ("Home Alone",),
-}
+    "urn:ada": ("Ada Lovelace", "Ada"), "urn:rose": ("Rose",), "urn:vincent": ("Vincent van Gogh",),
+    "urn:sartre": ("Jean-Paul Sartre",), "urn:jean": ("Jean",),
+    "urn:newells": ("Newell's Old Boys",), "urn:emile": ("Émile Zola",),
+    "urn:henry": ("Henry Ford",), "urn:madox": ("Ford Madox",), "urn:rock": ("rock music",),
+    "urn:skin": ("Skin check",), "urn:film": ("Home Alone",),
+}  # fmt: skip
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 
 

@@ -85,46 +85,30 @@ def link(linker: EntityLinker, text: str) -> dict[str, str]:
         ("Where did Eamon de Valera grow up?", {"Éamon de Valera": "label"}),
         ("Which crimes did Gacy commit?", {"John Wayne Gacy": "partial name"}),
         ("What did Percy Shelley write?", {"Percy Bysshe Shelley": "partial name"}),
-        (
-            "Did Mary Shelley love Percy Shelley?",
-            {"Mary Shelley": "label", "Percy Bysshe Shelley": "partial name"},
-        ),
+        ("Did Mary Shelley love Percy Shelley?",
+         {"Mary Shelley": "label", "Percy Bysshe Shelley": "partial name"}),
         ("Who was Anna Rossi?", {}),  # two of them
         ("Who was Anna Luisa Rossi?", {"Anna Maria Luisa Rossi": "partial name"}),
         ("Who was Shelley Percy?", {}),
-        (
-            "What did Artemisia learn from Orazio Gentileschi?",
-            {"Artemisia Gentileschi": "list", "Orazio Gentileschi": "label"},
-        ),
-        (
-            "What did Toni sing with Keri Lewis?",
-            {"Toni Braxton": "partial name", "Keri Lewis": "label"},
-        ),
-        (
-            "What did Elizabeth and Emily Blackwell found?",
-            {"Elizabeth Blackwell": "list", "Emily Blackwell": "label"},
-        ),
-        (
-            "Which clubs did the Burdenski family play for?",
-            {"Dieter Burdenski": "partial name", "Fabian Burdenski": "partial name"},
-        ),
-        (
-            "What did Artemisia Gentileschi learn from her father?",
-            {"Artemisia Gentileschi": "label", "Orazio Gentileschi": "relation: father"},
-        ),
-        (
-            "What did Orazio Gentileschi's daughter paint?",
-            {"Orazio Gentileschi": "label", "Artemisia Gentileschi": "relation: daughter"},
-        ),
-        (
-            "Who succeeded Bahram II?",
-            {"Bahram II": "label", "Bahram III": "relation: child (for successor)"},
-        ),
+        ("What did Artemisia learn from Orazio Gentileschi?",
+         {"Artemisia Gentileschi": "list", "Orazio Gentileschi": "label"}),
+        ("What did Toni sing with Keri Lewis?",
+         {"Toni Braxton": "partial name", "Keri Lewis": "label"}),
+        ("What did Elizabeth and Emily Blackwell found?",
+         {"Elizabeth Blackwell": "list", "Emily Blackwell": "label"}),
+        ("Which clubs did the Burdenski family play for?",
+         {"Dieter Burdenski": "partial name", "Fabian Burdenski": "partial name"}),
+        ("What did Artemisia Gentileschi learn from her father?",
+         {"Artemisia Gentileschi": "label", "Orazio Gentileschi": "relation: father"}),
+        ("What did Orazio Gentileschi's daughter paint?",
+         {"Orazio Gentileschi": "label", "Artemisia Gentileschi": "relation: daughter"}),
+        ("Who succeeded Bahram II?",
+         {"Bahram II": "label", "Bahram III": "relation: child (for successor)"}),
         ("Who was the son of Orazio Gentileschi?", {"Orazio Gentileschi": "label"}),
         ("Which tombs did Jahan build?", {}),  # only a part of "Ada Jahan", without more evidence
         ("Where does Toby Jones act?", {"Freddie Jones": "value: child"}),
     ],
-)
+)  # fmt: skip
 def test_each_class_of_mention_says_how_it_was_found(
     linker: EntityLinker, text: str, expected: dict[str, str]
 ) -> None:

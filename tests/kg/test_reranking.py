@@ -12,21 +12,13 @@ def node(id_: str, label: str, *facts: tuple[str, str], prominence: int = 1) -> 
 
 
 ACTRESS = node(
-    "Q1",
-    "Anne Hathaway",
-    ("occupation", "actor"),
-    ("place of birth", "Brooklyn"),
-    ("notable works", "The Devil Wears Prada"),
-    prominence=90,
-)
+    "Q1", "Anne Hathaway", ("occupation", "actor"), ("place of birth", "Brooklyn"),
+    ("notable works", "The Devil Wears Prada"), prominence=90,
+)  # fmt: skip
 WIFE = node(
-    "Q2",
-    "Anne Hathaway",
-    ("spouse", "William Shakespeare"),
-    ("place of birth", "Shottery"),
-    ("sex or gender", "female"),
-    prominence=10,
-)
+    "Q2", "Anne Hathaway", ("spouse", "William Shakespeare"), ("place of birth", "Shottery"),
+    ("sex or gender", "female"), prominence=10,
+)  # fmt: skip
 
 
 def order(question: str, *nodes: Subgraph, plain: bool = False) -> list[str]:

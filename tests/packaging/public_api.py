@@ -32,13 +32,9 @@ def breaking_changes(
     changes: dict[tuple[str, str], None] = {}  # no duplicates for names that two packages export
     for package in packages:
         old = griffe.load_git(
-            package,
-            ref=against,
-            repo=repository,
-            search_paths=["."],
-            resolve_aliases=True,
+            package, ref=against, repo=repository, search_paths=["."], resolve_aliases=True,
             resolve_external=True,
-        )
+        )  # fmt: skip
         new = griffe.load(
             package, search_paths=[repository], resolve_aliases=True, resolve_external=True
         )

@@ -8,11 +8,7 @@ from guardrail.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("guardrail", "chains", "judges", "kg")
-WAYS_IN = (
-    *PACKAGES,
-    "guardrail.__main__",
-    "guardrail.evaluation.pytest_plugin",
-)
+WAYS_IN = (*PACKAGES, "guardrail.__main__", "guardrail.evaluation.pytest_plugin")
 MODULE = re.compile(r"\b(?:guardrail|chains|judges|kg)(?:\.\w+)+")
 
 

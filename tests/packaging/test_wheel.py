@@ -48,11 +48,8 @@ def test_the_record_holds_the_hash_of_every_weight(wheel):
 
 def test_a_second_build_is_the_same_to_the_byte(wheel, tmp_path):
     again = built(
-        tmp_path / "elsewhere" / "source",
-        tmp_path / "wheel",
-        SOURCE_DATE_EPOCH=EPOCH,
-        TZ="UTC+5",
+        tmp_path / "elsewhere" / "source", tmp_path / "wheel", SOURCE_DATE_EPOCH=EPOCH, TZ="UTC+5",
         PYTHONHASHSEED="7",
-    )
+    )  # fmt: skip
     assert again.name == wheel.name
     assert again.read_bytes() == wheel.read_bytes()

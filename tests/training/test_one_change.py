@@ -15,17 +15,9 @@ LIGHT = (
 
 def _statement(sentence: str, *, verdict: Verdict = Verdict.SUPPORTED) -> Statement:
     return Statement(
-        group="set 1",
-        kind="plain",
-        triples=True,
-        statements=LIGHT,
-        question="",
-        context="",
-        sentence=sentence,
-        verdict=verdict,
-        span=None,
-        cited=frozenset({0}),
-    )
+        group="set 1", kind="plain", triples=True, statements=LIGHT, question="", context="",
+        sentence=sentence, verdict=verdict, span=None, cited=frozenset({0}),
+    )  # fmt: skip
 
 
 def _twins(sentence: str) -> dict[str, Verdict]:

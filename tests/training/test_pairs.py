@@ -14,9 +14,7 @@ from benchmarks.verbalise import surface
 from guardrail.core.types import Triple
 from training.forms import near_miss, same_value
 from training.graph_pairs import GraphPairs
-from training.relations import (
-    single_valued,
-)
+from training.relations import single_valued
 from training.rows import Row, nli_row, without_overlap
 
 NAMES = ["Ada Bryn", "Carl Bryn", "Dora Eck", "Emil Fahr", "Greta Holm", "Ida Holm"]

@@ -11,15 +11,10 @@ from judges.sck.report import TABLE_3
 from training.sck_weights import RatedAnswer, learn_weights, read_rated, table
 
 ANSWERS = (
-    "Rome.",
-    "- it\n1. was",
-    "Ada Lovelace was born.",
-    "1. Ada\n5. Lovelace",
-    "It is in London, I think, but nobody knows.",
-    "Ada Lovelace lived in London.",
-    "London.\n- 1",
+    "Rome.", "- it\n1. was", "Ada Lovelace was born.", "1. Ada\n5. Lovelace",
+    "It is in London, I think, but nobody knows.", "Ada Lovelace lived in London.", "London.\n- 1",
     "",
-)
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.biokalma.evolve import ChatEvolver
-from benchmarks.biokalma.pairs import (
-    NamePair,
-    PersonPair,
-    disambiguate,
-    pairs_from_graph,
-)
+from benchmarks.biokalma.pairs import NamePair, PersonPair, disambiguate, pairs_from_graph
 from benchmarks.biokalma.rounds import construct, problems_of
 from benchmarks.biokalma.templates import TemplateEvolver
 from guardrail.core.errors import ModelError

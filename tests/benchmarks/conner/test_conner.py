@@ -73,9 +73,7 @@ def test_a_stopped_run_goes_on_with_the_likelihoods_it_had(tmp_path: Path) -> No
         KeptLikelihoods(model, file)
 
 
-def test_selection_keeps_its_samples_and_judges_every_way_of_choosing(
-    tmp_path: Path,
-) -> None:
+def test_selection_keeps_its_samples_and_judges_every_way_of_choosing(tmp_path: Path) -> None:
     weights = write_gguf(tmp_path / "tiny.gguf")
     encoder = create_encoder()
     models = ConnerModels(

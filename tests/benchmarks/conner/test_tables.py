@@ -10,12 +10,7 @@ from benchmarks.conner.trials import Text
 from benchmarks.provenance import Provenance
 from guardrail.core.types import NLIScores, Score
 from guardrail.models import open_model
-from judges.conner import (
-    ConnerModels,
-    ConnerReport,
-    ConnerScorer,
-    SentenceFactuality,
-)
+from judges.conner import ConnerModels, ConnerReport, ConnerScorer, SentenceFactuality
 from judges.encoder import create_encoder
 from tests.judges.tiny_gguf import llama_server, write_gguf
 
@@ -42,32 +37,17 @@ def scored(
         scores=NLIScores(entailment=fact, neutral=1 - fact, contradiction=0.0),
     )
     report = ConnerReport(
-        factuality=Score(value=fact),
-        non_verified=Score(value=1 - fact),
-        factual_inconsistent=Score(value=0.0),
-        sentences=(part, part),
-        relevance=Score(value=0.5),
-        coherence_sentence=NONE,
-        coherence_sentence_uncapped=NONE,
-        coherence_paragraph=NONE,
-        informativeness=NONE,
-        helpfulness=Score(value=help_),
-        helpfulness_unclipped=Score(value=help_),
-        validity=Score(value=fact),
+        factuality=Score(value=fact), non_verified=Score(value=1 - fact),
+        factual_inconsistent=Score(value=0.0), sentences=(part, part), relevance=Score(value=0.5),
+        coherence_sentence=NONE, coherence_sentence_uncapped=NONE, coherence_paragraph=NONE,
+        informativeness=NONE, helpfulness=Score(value=help_),
+        helpfulness_unclipped=Score(value=help_), validity=Score(value=fact),
         quality=Score(value=fact),
-    )
+    )  # fmt: skip
     return Scored(
-        data="nq",
-        model="m",
-        setting=Setting.ZERO_SHOT,
-        seed=1,
-        query=query,
-        topic="Ada",
-        knowledge="Ada was born in London.",
-        answer="London",
-        reference="london",
-        report=report,
-    )
+        data="nq", model="m", setting=Setting.ZERO_SHOT, seed=1, query=query, topic="Ada",
+        knowledge="Ada was born in London.", answer="London", reference="london", report=report,
+    )  # fmt: skip
 
 
 ROWS = [scored(str(n), fact=n / 10, help_=n / 20) for n in range(1, 9)]

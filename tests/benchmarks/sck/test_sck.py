@@ -11,15 +11,12 @@ from judges.encoder import create_encoder
 from judges.registry import create_nli
 
 PAIRS = (
-    Pair(
-        "Where was Ada Lovelace born?", "Ada Lovelace was born in London. She died in Marylebone."
-    ),
-    Pair(
-        "How does Alan Turing's machine work?",
-        "Alan Turing wrote of a tape. The machine of Alan Turing reads it in Manchester.",
-    ),
+    Pair("Where was Ada Lovelace born?",
+         "Ada Lovelace was born in London. She died in Marylebone."),
+    Pair("How does Alan Turing's machine work?",
+         "Alan Turing wrote of a tape. The machine of Alan Turing reads it in Manchester."),
     Pair("Who was Grace Hopper?", "Grace Hopper served at Arlington. Grace Hopper knew Cobol."),
-)
+)  # fmt: skip
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:

@@ -19,9 +19,7 @@ RANGE = "The range of the Fjell 3 is 110 km."
 
 def sample(response: str) -> SingleTurnSample:
     return SingleTurnSample(
-        user_input="What is the Fjell 3?",
-        response=response,
-        retrieved_contexts=[RANGE],
+        user_input="What is the Fjell 3?", response=response, retrieved_contexts=[RANGE]
     )
 
 

@@ -30,25 +30,17 @@ def file(name, data):
     ("item", "read"),
     [
         ("The Kestrel has 42 rooms.", [Passage(text="The Kestrel has 42 rooms.")]),
-        (
-            {"text": "Daily.", "id": 7, "title": "Hours", "url": "https://h.example/hours"},
-            [Passage(text="Daily.", id="7", title="Hours", url="https://h.example/hours")],
-        ),
+        ({"text": "Daily.", "id": 7, "title": "Hours", "url": "https://h.example/hours"},
+         [Passage(text="Daily.", id="7", title="Hours", url="https://h.example/hours")]),
         ({"triple": ["Kestrel", "rooms", 42]}, [FACT]),
         ({"text": None, "triple": ["Kestrel", "rooms", 42]}, [FACT]),
-        (
-            {"text": "42 rooms.", "id": 7, "triple": ["Kestrel", "rooms", 42]},
-            [Passage(text="42 rooms.", id="7"), FACT],
-        ),
+        ({"text": "42 rooms.", "id": 7, "triple": ["Kestrel", "rooms", 42]},
+         [Passage(text="42 rooms.", id="7"), FACT]),
         (FACT, [FACT]),
-        (
-            Document("Open.", id="d1", metadata=POOL),
-            [Passage(text="Open.", id="d1", title="Pool", url="https://h.example/pool")],
-        ),
-        (
-            {"page_content": "Dogs are welcome.", "metadata": {"source": "dogs.md"}},
-            [Passage(text="Dogs are welcome.", url="dogs.md")],
-        ),
+        (Document("Open.", id="d1", metadata=POOL),
+         [Passage(text="Open.", id="d1", title="Pool", url="https://h.example/pool")]),
+        ({"page_content": "Dogs are welcome.", "metadata": {"source": "dogs.md"}},
+         [Passage(text="Dogs are welcome.", url="dogs.md")]),
         ({"table": {"name": "bikes", "rows": BIKES}}, TABLE),
         ({"table": {"name": "bikes", "subject": "name", "rows": BIKES}}, TABLE),
         ({"table": {"name": "bikes", **COLUMNS}}, TABLE),
@@ -56,7 +48,7 @@ def file(name, data):
         (file("bikes.csv", CSV), TABLE),
         (file("bikes.jsonl", LINES), TABLE),
     ],
-)
+)  # fmt: skip
 def test_an_item_of_every_kind(item, read):
     assert evidence_items([item]) == tuple(read)
 

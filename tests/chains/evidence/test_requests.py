@@ -46,15 +46,11 @@ def result(content):
     [
         (json.dumps({"name": "Kestrel", "rooms": 42}), [FACT]),
         (TEXT, [Passage(text=TEXT, title="look")]),
-        (
-            json.dumps(
-                {"results": [{"title": "Pool", "url": "https://h.example", "content": POOL}]}
-            ),
-            [Passage(text=POOL, title="Pool", url="https://h.example")],
-        ),
+        (json.dumps({"results": [{"title": "Pool", "url": "https://h.example", "content": POOL}]}),
+         [Passage(text=POOL, title="Pool", url="https://h.example")]),
         (" ", []),
     ],
-)
+)  # fmt: skip
 def test_the_result_of_a_tool_in_a_chat(content, evidence):
     messages = [*CALLED, result(content)]
     found = of_chat(messages)
@@ -122,12 +118,9 @@ def test_messages_of_an_agent():
     ]
     found = chain_evidence(None, messages, None, NONE, MARKS)
     assert found.evidence == (
-        Passage(text="Dogs are welcome."),
-        ROOMS_READ,
-        Passage(text="Found one.", title="search"),
-        FACT,
-        Passage(text=POOL),
-    )
+        Passage(text="Dogs are welcome."), ROOMS_READ, Passage(text="Found one.", title="search"),
+        FACT, Passage(text=POOL),
+    )  # fmt: skip
     assert found.sources == (Source.PARTS, Source.TOOLS, Source.MARKED)
 
 

@@ -65,30 +65,18 @@ def test_an_object_with_a_text_keeps_its_other_values(key):
             [Passage(text="Open daily.", title="Pool", url=POOL)],
             [("Pool", "price", "9"), ("Pool", "hours opens", "08:00")],
         ),
-        (
-            {"title": "Pool", "content": "Open daily. Heated.", "snippet": "Heated."},
-            [Passage(text=text, title="Pool") for text in ("Open daily. Heated.", "Heated.")],
-            [],
-        ),
-        (
-            {"id": 7, "title": "Pool", "link": POOL, "text": "Open daily."},
-            [Passage(text="Open daily.", id="7", title="Pool", url=POOL)],
-            [],
-        ),
-        (
-            [{"type": "text", "text": "Open daily."}, {"type": "image", "data": {}}],
-            [Passage(text="Open daily.", title="look")],
-            [("look", "type", "image")],
-        ),
+        ({"title": "Pool", "content": "Open daily. Heated.", "snippet": "Heated."},
+         [Passage(text=text, title="Pool") for text in ("Open daily. Heated.", "Heated.")], []),
+        ({"id": 7, "title": "Pool", "link": POOL, "text": "Open daily."},
+         [Passage(text="Open daily.", id="7", title="Pool", url=POOL)], []),
+        ([{"type": "text", "text": "Open daily."}, {"type": "image", "data": {}}],
+         [Passage(text="Open daily.", title="look")], [("look", "type", "image")]),
         ("[42, 43]", [], [("look", "value", "42"), ("look", "value", "43")]),
-        (
-            [{"title": "A", "text": "One."}, {"title": "B", "text": "Two."}],
-            [Passage("One.", title="A"), Passage("Two.", title="B")],
-            [],
-        ),
+        ([{"title": "A", "text": "One."}, {"title": "B", "text": "Two."}],
+         [Passage("One.", title="A"), Passage("Two.", title="B")], []),
     ],
     ids=["document", "two texts", "fields", "parts", "numbers", "documents are no rows"],
-)
+)  # fmt: skip
 def test_texts_are_passages_and_other_values_facts(content, texts, triples):
     found = read(content)
     assert passages(found) == texts
@@ -229,16 +217,12 @@ def test_the_result_of_a_query_is_read_as_rows(content):
 @pytest.mark.parametrize(
     ("text", "details"),
     [
-        (
-            "[('Fjell 3', datetime.date(2024, 3, 1)), ('Tarn City', datetime.date(2025, 1, 10))]",
-            ["Fjell 3, value: 2024-03-01.", "Tarn City, value: 2025-01-10."],
-        ),
-        (
-            "[(1, 'a', None), (2, 'b', datetime.datetime(2024, 3, 1, 14, 30))]",
-            ["a, value 1: 1.", "b, value 1: 2.", "b, value 3: 2024-03-01 14:30:00."],
-        ),
+        ("[('Fjell 3', datetime.date(2024, 3, 1)), ('Tarn City', datetime.date(2025, 1, 10))]",
+         ["Fjell 3, value: 2024-03-01.", "Tarn City, value: 2025-01-10."]),
+        ("[(1, 'a', None), (2, 'b', datetime.datetime(2024, 3, 1, 14, 30))]",
+         ["a, value 1: 1.", "b, value 1: 2.", "b, value 3: 2024-03-01 14:30:00."]),
     ],
-)
+)  # fmt: skip
 def test_rows_without_columns_as_langchains_sql_tool_returns_them(text, details):
     assert [item.text for item in read(text).evidence] == details
 

@@ -18,16 +18,11 @@ from tests.guardrail.scripted import Scripted
 
 TENANTS = {
     "blue": {"keys": ["blue-key", "blue-next"]},
-    "red": {
-        "keys": "red-key",
-        "policy": {"base": "annotate", "deadline_s": 5.0},
-        "strictness": "strict",
-        "caller": "policy,tools,structured_output",
-        "per_minute": 1_000,
-    },
+    "red": {"keys": "red-key", "policy": {"base": "annotate", "deadline_s": 5.0},
+        "strictness": "strict", "caller": "policy,tools,structured_output", "per_minute": 1_000},
     "slow": {"keys": ["slow-key"], "per_minute": 1, "caller": "strict"},
     "few": {"keys": ["few-key"], "concurrency": 1},
-}
+}  # fmt: skip
 USER = [{"role": "user", "content": QUESTION}]
 CHAT = {"model": "false-only", "messages": USER}
 CHECK = {"id": "order-7", "question": QUESTION, "answer": TRUE_START}

@@ -70,12 +70,9 @@ MESSAGES = [
             {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
         ],
     },
-    {
-        "role": "tool",
-        "tool_call_id": "c1",
-        "content": " ".join(document.text for document in DOCUMENTS),
-    },
-]
+    {"role": "tool", "tool_call_id": "c1",
+     "content": " ".join(document.text for document in DOCUMENTS)},
+]  # fmt: skip
 
 pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="no litellm program on this machine"),

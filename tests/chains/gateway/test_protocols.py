@@ -29,12 +29,9 @@ ALL = tuple(PROTOCOL_PATHS)
 GRAPH = "The Kestrel Hotel has a pool."
 MESSAGES = [
     {"role": "user", "content": HOTEL_QUESTION},
-    {
-        "role": "tool",
-        "tool_call_id": "c",
-        "content": " ".join(document.text for document in DOCUMENTS),
-    },
-]
+    {"role": "tool", "tool_call_id": "c",
+     "content": " ".join(document.text for document in DOCUMENTS)},
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -165,25 +162,18 @@ async def test_a_protocol_is_served_with_a_key_if_it_is_switched_on(gateway, nam
 
 def request_call(call, messages, **parameters):
     return {
-        "input_type": "request",
-        "litellm_call_id": call,
-        "texts": [HOTEL_QUESTION],
-        "structured_messages": messages,
-        "request_data": {},
-        "additional_provider_specific_params": parameters,
-        "model": "gpt",
-    }
+        "input_type": "request", "litellm_call_id": call, "texts": [HOTEL_QUESTION],
+        "structured_messages": messages, "request_data": {},
+        "additional_provider_specific_params": parameters, "model": "gpt",
+    }  # fmt: skip
 
 
 def response_call(call, text, **parameters):
     return {
-        "input_type": "response",
-        "litellm_call_id": call,
-        "texts": [text],
-        "structured_messages": None,
-        "request_data": {},
+        "input_type": "response", "litellm_call_id": call, "texts": [text],
+        "structured_messages": None, "request_data": {},
         "additional_provider_specific_params": parameters,
-    }
+    }  # fmt: skip
 
 
 def calling(document, **more):

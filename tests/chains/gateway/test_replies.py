@@ -72,13 +72,10 @@ async def test_an_error_of_none_beside_an_answer_is_no_error(asked):
 # --- headers, numbers and text -----------------------------------------------------------------
 
 HELD = {
-    "location": "http://elsewhere/",
-    "access-control-allow-origin": "*",
-    "set-cookie": "a=b",
-    "refresh": "0; url=http://elsewhere/",
-    "x-notes": "text that nobody judged",
+    "location": "http://elsewhere/", "access-control-allow-origin": "*", "set-cookie": "a=b",
+    "refresh": "0; url=http://elsewhere/", "x-notes": "text that nobody judged",
     "x-guardrail-record": "an id of a gateway behind this one",
-}
+}  # fmt: skip
 PASSED = {
     "x-request-id": "r",
     "retry-after": "Wed, 21 Oct 2026 07:28:00 GMT",

@@ -27,11 +27,8 @@ REQUESTS = {
     ),
     "anthropic": (
         [
-            ("Dogs are welcome.", "Dogs", None),
-            NOT_CITED,
-            ("The Kestrel Hotel stands in Bergen.", *GUIDE),
-            (RIGHT, *GUIDE),
-            (MORE, *PRICES),
+            ("Dogs are welcome.", "Dogs", None), NOT_CITED,
+            ("The Kestrel Hotel stands in Bergen.", *GUIDE), (RIGHT, *GUIDE), (MORE, *PRICES),
         ],
         (Source.PARTS, Source.TOOLS),
         f"{RIGHT} Dogs are welcome. The Kestrel Hotel has 97 rooms in {SECRET}. {MORE}",
@@ -55,7 +52,7 @@ REQUESTS = {
         SAID,
         [("passage 1", ""), ("passage 2", "")],
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "row"), REQUESTS.items(), ids=list(REQUESTS))
@@ -93,22 +90,12 @@ async def test_responses(empty, monkeypatch):
 
 
 TEXTS = {
-    "anthropic": [
-        "Dogs are welcome.",
-        "The pool is open daily.",
-        f"The Kestrel Hotel stands in Bergen.\n\n{RIGHT}",
-        HOTEL_QUESTION,
-    ],
-    "bedrock": [
-        RIGHT,
-        MORE,
-        "Dogs are welcome.",
-        "The pool is open daily.",
-        HOTEL_QUESTION,
-        "Answer in a sentence.",
-    ],
+    "anthropic": ["Dogs are welcome.", "The pool is open daily.",
+        f"The Kestrel Hotel stands in Bergen.\n\n{RIGHT}", HOTEL_QUESTION],
+    "bedrock": [RIGHT, MORE, "Dogs are welcome.", "The pool is open daily.", HOTEL_QUESTION,
+        "Answer in a sentence."],
     "litellm": [RIGHT, MORE, HOTEL_QUESTION],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REQUESTS)

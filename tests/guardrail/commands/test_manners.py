@@ -105,9 +105,7 @@ def test_input_of_which_nothing_can_be_used_fails(tmp_path: Path, content: bytes
     assert said in str(done.exception)
 
 
-def test_invalid_bytes_fail_their_line_and_a_byte_order_mark_is_skipped(
-    tmp_path: Path,
-) -> None:
+def test_invalid_bytes_fail_their_line_and_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_bytes(b'\xef\xbb\xbf{"answer": "Yes."}\n{"answer": "caf\xe9"}\n')
     done = run("check", "--judge", "none", "-i", str(source), "-o", str(target))

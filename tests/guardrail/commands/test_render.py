@@ -30,15 +30,11 @@ def test_a_ranking_is_shown_best_first_with_what_ordered_it(exact_guard):
 def test_each_reason_has_a_line_and_a_problem_is_shown_once():
     message = "the model cannot be reached"
     answer = GuardedAnswer(
-        id="1",
-        question="Who?",
-        text="No answer.",
-        marked="No answer.",
-        action=Action.REFUSE,
+        id="1", question="Who?", text="No answer.", marked="No answer.", action=Action.REFUSE,
         reasons=("it is short", message, "it is late"),
         scorecard=ScoreCard(overall=Score(reason=message)),
         errors=(Problem(part="model", message=message),),
-    )
+    )  # fmt: skip
     text = printed(lambda console: show_answer(console, answer))
     assert [line.strip("│ ") for line in text.split("\n") if "·" in line] == [
         "· it is short",

@@ -6,12 +6,7 @@ import pytest
 
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.evaluation import Requirement
-from guardrail.evaluation.runs import (
-    EvalResult,
-    compare,
-    evaluation_job,
-    summarise,
-)
+from guardrail.evaluation.runs import EvalResult, compare, evaluation_job, summarise
 from guardrail.intervals import Rate, paired_difference, wilson
 
 

@@ -14,12 +14,9 @@ RANGE = "The range of the Fjell 3 is 110 km."
 GOOD = {"id": "price", "answer": "The Fjell 3 costs 2,490 euros.", "evidence": [PRICE]}
 WRONG = {"id": "price", "answer": "The Fjell 3 costs 2,190 euros.", "evidence": [PRICE]}
 AWARD = {
-    "id": "award",
-    "question": "Did it win?",
-    "answer": "It won the Golden Spoke award in Lisbon.",
-    "evidence": RANGE,
-    "expected": "unsupported",
-}
+    "id": "award", "question": "Did it win?", "answer": "It won the Golden Spoke award in Lisbon.",
+    "evidence": RANGE, "expected": "unsupported",
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -22,13 +22,9 @@ def test_a_check(telemetry, tmp_path):
     ):
         guard.check(question=QUESTION, answer="Mozart was born in Salzburg.", id="one")
     assert telemetry.tree() == [
-        "guardrail.check",
-        "  guardrail.parse",
-        "  retrieval",
-        "  guardrail.attribute",
-        "  guardrail.score",
-        "  guardrail.record",
-    ]
+        "guardrail.check", "  guardrail.parse", "  retrieval", "  guardrail.attribute",
+        "  guardrail.score", "  guardrail.record",
+    ]  # fmt: skip
     (check,) = telemetry.named("guardrail.check")
     assert check.status.status_code is StatusCode.UNSET
     scores = {
@@ -66,13 +62,9 @@ def test_an_ask_with_regeneration(telemetry, monkeypatch):
             answer = guard.ask(question=QUESTION, evidence=facts, policy=policy)
     assert (answer.text, answer.attempts) == ("Mozart was born in Salzburg.", 2)
     attempt = [
-        "  guardrail.attempt",
-        "    chat scripted",
-        "    guardrail.parse",
-        "    retrieval",
-        "    guardrail.attribute",
-        "    guardrail.score",
-    ]
+        "  guardrail.attempt", "    chat scripted", "    guardrail.parse", "    retrieval",
+        "    guardrail.attribute", "    guardrail.score",
+    ]  # fmt: skip
     assert telemetry.tree() == ["guardrail.ask", *attempt, *attempt]
     (ask,) = telemetry.named("guardrail.ask")
     reported = [event.attributes["guardrail.answer.id"] for event in ask.events]

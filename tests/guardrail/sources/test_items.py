@@ -28,18 +28,14 @@ ITEMS = [
     (["Lathe 2", "price", 5200], Triple("Lathe 2", "price", "5200")),
     (["Lathe 2", "new", True], Triple("Lathe 2", "new", "true")),
     ({"triple": ["Lathe 2", "new", False]}, Triple("Lathe 2", "new", "false")),
-    (
-        {"entity": "Lathe 2", "property": "price", "value": "5200"},
-        Triple("Lathe 2", "price", "5200"),
-    ),
-    (
-        {"entity": "manual.pdf", "property": "passage", "value": "It is heavy."},
-        Passage("It is heavy.", id="manual.pdf"),
-    ),
+    ({"entity": "Lathe 2", "property": "price", "value": "5200"},
+     Triple("Lathe 2", "price", "5200")),
+    ({"entity": "manual.pdf", "property": "passage", "value": "It is heavy."},
+     Passage("It is heavy.", id="manual.pdf")),
     (CELL.model_dump(mode="json"), CELL),
     ({"triple": ["Lathe 2", "price", "5200"]}, Triple("Lathe 2", "price", "5200")),
     ("It is heavy.", Passage("It is heavy.")),
-]
+]  # fmt: skip
 KINDS = [CheckRow, RankRow, ScoreRow, EvalRow]
 LONG = "x" * 5_000
 

@@ -42,8 +42,5 @@ def test_a_new_head_gives_the_file_its_logits(tmp_path: Path) -> None:
     onnx.save(changed, str(tmp_path / "model.onnx"))
     outputs = onnxruntime.InferenceSession(tmp_path / "model.onnx").get_outputs()
     assert [output.name for output in outputs] == [
-        "embedding",
-        "intent",
-        "answer_intent",
-        "sentence_state",
-    ]
+        "embedding", "intent", "answer_intent", "sentence_state",
+    ]  # fmt: skip
