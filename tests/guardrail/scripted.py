@@ -9,7 +9,13 @@ from judges.base import GroundingItem
 NEITHER = Grounding(supported=0.05, unsupported=0.9, contradicted=0.05, no_claim=0.0)
 
 
-class Overlap:
+class Ready:
+    """A part of another package that has nothing to load."""
+
+    def warm_up(self) -> None: ...
+
+
+class Overlap(Ready):
     """Finds supported what is made of the words of its statements, far from any threshold.
 
     A statement carries a sentence that has two of its stems, or all of the sentence's.
@@ -19,9 +25,6 @@ class Overlap:
 
     def __init__(self) -> None:
         self.asked: list[GroundingItem] = []
-
-    def warm_up(self) -> None:
-        """Nothing to load."""
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         self.asked += items
@@ -55,16 +58,13 @@ def _overlap(item: GroundingItem) -> Grounding:
     )
 
 
-class Scripted:
+class Scripted(Ready):
     """Fake judge: a fixed grounding for each given sentence; any other is unsupported."""
 
     name = "scripted-1"
 
     def __init__(self, groundings: Mapping[str, Grounding]) -> None:
         self.groundings = dict(groundings)
-
-    def warm_up(self) -> None:
-        """Nothing to load."""
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         return [self.groundings.get(item.sentence, NEITHER) for item in items]

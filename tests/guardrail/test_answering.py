@@ -1,7 +1,6 @@
 """Ask: retrieve, sample, check, rank, regenerate, against an endpoint that speaks the protocol."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,12 +40,10 @@ def says(endpoint: Endpoint, *texts: str) -> None:
         endpoint.text = texts[min(len(endpoint.requests), len(texts)) - 1]
         return plain(path, request)
 
-    endpoint.reply = reply  # type: ignore[method-assign]
+    endpoint.reply = reply
 
 
-def test_an_answer_is_sampled_from_the_graph_and_checked(
-    asking: Guardrail, endpoint: Endpoint
-) -> None:
+def test_an_answer_is_sampled_from_the_graph_and_checked(asking, endpoint):
     says(endpoint, RIGHT)
     answer = asking.ask(question=QUESTION, id="q")
     assert answer.id == "q"
@@ -57,9 +54,7 @@ def test_an_answer_is_sampled_from_the_graph_and_checked(
     assert "place of birth: Salzburg" in str(endpoint.requests[0]["messages"])
 
 
-def test_removed_sentences_are_reported_when_no_better_answer_comes(
-    asking: Guardrail, endpoint: Endpoint
-) -> None:
+def test_removed_sentences_are_reported_when_no_better_answer_comes(asking, endpoint):
     says(endpoint, f"{RIGHT} Mozart was born in 1770.")
     policy = PATIENT.changed(contradicted="regenerate", exhausted="filter")
     answer = asking.ask(question=QUESTION, policy=policy)
@@ -68,9 +63,7 @@ def test_removed_sentences_are_reported_when_no_better_answer_comes(
     assert [item.text for item in answer.removed] == ["Mozart was born in 1770."]
 
 
-def test_a_failed_answer_is_asked_for_again_with_what_was_wrong(
-    asking: Guardrail, endpoint: Endpoint
-) -> None:
+def test_a_failed_answer_is_asked_for_again_with_what_was_wrong(asking, endpoint):
     says(endpoint, WRONG, RIGHT)
     ranked = asking.ask_ranked(question=QUESTION, n=2, policy=BEST)
     assert [item.text for item in ranked[:2]] == ["Mozart was born in Salzburg."] * 2
@@ -80,7 +73,7 @@ def test_a_failed_answer_is_asked_for_again_with_what_was_wrong(
     assert "1756-01-27" in str(endpoint.requests[1]["messages"][-1])
 
 
-def test_the_log_states_why_each_candidate_was_rejected(endpoint: Endpoint, tmp_path: Path) -> None:
+def test_the_log_states_why_each_candidate_was_rejected(endpoint, tmp_path):
     says(endpoint, WRONG, RIGHT)
     model = open_model("openai:m", base_url=endpoint.url, api_key="k")
     config = GuardrailConfig(judge="none", policy=PATIENT, log=tmp_path / "scores.sqlite")
@@ -96,9 +89,7 @@ def test_the_log_states_why_each_candidate_was_rejected(endpoint: Endpoint, tmp_
         assert summarise(log).records == 1
 
 
-def test_when_attempts_run_out_the_best_is_returned_with_the_reason(
-    asking: Guardrail, endpoint: Endpoint
-) -> None:
+def test_when_attempts_run_out_the_best_is_returned_with_the_reason(asking, endpoint):
     says(endpoint, "Mozart was fond of billiards.")
     answer = asking.ask(question=QUESTION, n=1, policy=BEST)
     assert answer.action is BEST_OF_N.exhausted
@@ -107,18 +98,14 @@ def test_when_attempts_run_out_the_best_is_returned_with_the_reason(
     assert asking.ask(question=QUESTION, n=1, policy=refusing).text == BEST_OF_N.refusal
 
 
-def test_what_the_policy_removes_stays_removed_when_attempts_run_out(
-    asking: Guardrail, endpoint: Endpoint
-) -> None:
+def test_what_the_policy_removes_stays_removed_when_attempts_run_out(asking, endpoint):
     says(endpoint, f"{RIGHT} {WRONG}")
     answer = asking.ask(question=QUESTION, n=1, policy=BEST)
     assert answer.attempts == 2
     assert answer.text == "Mozart was born in Salzburg."
 
 
-def test_a_model_that_fails_or_hangs_is_reported_within_the_deadline(
-    asking: Guardrail, endpoint: Endpoint
-) -> None:
+def test_a_model_that_fails_or_hangs_is_reported_within_the_deadline(asking, endpoint):
     endpoint.delay_s = 30.0
     hurry = BEST_OF_N.model_copy(update={"deadline_s": 0.5, "unavailable": Unavailable.REFUSE})
     late = asking.ask(question=QUESTION, policy=hurry)
@@ -132,14 +119,12 @@ def test_a_model_that_fails_or_hangs_is_reported_within_the_deadline(
     assert refused.text == ""
 
 
-def test_an_empty_question_is_an_error(asking: Guardrail) -> None:
+def test_an_empty_question_is_an_error(asking):
     with pytest.raises(InputError, match="empty"):
         asking.ask(question=" ")
 
 
-def test_an_answer_about_somebody_else_is_judged_as_check_judges_it(
-    asking: Guardrail, endpoint: Endpoint
-) -> None:
+def test_an_answer_about_somebody_else_is_judged_as_check_judges_it(asking, endpoint):
     text = "Ada Lovelace was a mathematician. She was born in London."
     says(endpoint, text)
     asked = asking.ask(question=QUESTION)

@@ -41,16 +41,10 @@ def test_toml_then_environment(tmp_path: Path) -> None:
 
 
 def test_names_stand_for_whole_sections() -> None:
-    config = GuardrailConfig.from_env(
-        {
-            "GUARDRAIL_GRAPH": "facts.nt",
-            "GUARDRAIL_GRAPH__PROFILE": "rdfs",
-            "GUARDRAIL_POLICY": "strict",
-            "GUARDRAIL_SCORERS": '["sck", "conner"]',
-        }
-    )
+    graph = {"GUARDRAIL_GRAPH": "facts.nt", "GUARDRAIL_GRAPH__PROFILE": "rdfs"}
+    others = {"GUARDRAIL_POLICY": "strict", "GUARDRAIL_SCORERS": '["sck", "conner"]'}
+    config = GuardrailConfig.from_env(graph | others)
     assert (config.graph.location, config.graph.profile) == ("facts.nt", "rdfs")
-    assert config.policy is not None
     assert config.policy.name == "strict"
     assert config.scorers == ("sck", "conner")
 
@@ -124,13 +118,8 @@ def test_a_misspelled_score_in_a_threshold_is_named(tmp_path: Path) -> None:
 def test_how_to_talk_to_an_endpoint(tmp_path: Path) -> None:
     path = tmp_path / "guardrail.toml"
     path.write_text(
-        'judge = "none"\n'
-        "[graph]\n"
-        'location = "https://shop.example/sparql"\n'
-        "[graph.endpoint]\n"
-        "per_second = 2.5\n"
-        'cache = "none"\n'
-        "text_search = true\n"
+        '[graph]\nlocation = "https://shop.example/sparql"\n'
+        '[graph.endpoint]\nper_second = 2.5\ncache = "none"\ntext_search = true\n'
     )
     config = GuardrailConfig.from_toml(path, environ={"GUARDRAIL_GRAPH__ENDPOINT__DEADLINE_S": "2"})
     settings = config.graph.endpoint

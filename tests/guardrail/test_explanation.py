@@ -9,14 +9,13 @@ from guardrail.core.types import Explanation, Grounding, Verdict
 from tests.guardrail.scripted import Scripted
 
 GROUNDINGS = {
-    "The pool is warm.": Grounding(
-        supported=0.9, unsupported=0.06, contradicted=0.04, no_claim=0.0
-    ),
-    "The pool is deep.": Grounding(supported=0.1, unsupported=0.8, contradicted=0.1, no_claim=0.0),
-    "The pool is shut.": Grounding(
-        supported=0.02, unsupported=0.03, contradicted=0.95, no_claim=0.0
-    ),
-}
+    f"The pool is {word}.": Grounding(
+        supported=supported, unsupported=unsupported, contradicted=contradicted, no_claim=0.0
+    )
+    for word, supported, unsupported, contradicted in (
+        ("warm", 0.9, 0.06, 0.04), ("deep", 0.1, 0.8, 0.1), ("shut", 0.02, 0.03, 0.95),
+    )
+}  # fmt: skip
 ANSWER = " ".join(GROUNDINGS)
 EVIDENCE = [Passage("The pool is warm and open.")]
 

@@ -4,33 +4,23 @@ from collections.abc import Sequence
 
 import pytest
 
-from guardrail import (
-    STRICT,
-    Action,
-    CheckRequest,
-    Guardrail,
-    GuardrailConfig,
-    JudgeError,
-    Passage,
-)
+from guardrail import STRICT, Action, CheckRequest, Guardrail, GuardrailConfig, JudgeError, Passage
 from guardrail.core.types import Grounding, NLIScores
 from judges.base import GroundingItem, Pair
 from judges.registry import register
+from tests.guardrail.scripted import Ready
 
 GOOD = "Artemisia was painting in Rome."
 BAD = "Artemisia was painting with a curse."
 
 
-class Squeamish:
+class Squeamish(Ready):
     """A judge that finds everything entailed and chokes on curses."""
 
     name = "squeamish-1"
 
     def __init__(self, model: str | None) -> None:
         self.calls = 0
-
-    def warm_up(self) -> None:
-        """Nothing to load."""
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         self.calls += 1
@@ -79,16 +69,13 @@ def test_a_part_that_is_down_is_not_asked_once_a_row(judge: Squeamish) -> None:
     assert once <= 4 * (judge.calls - once)
 
 
-class Broken:
+class Broken(Ready):
     """A grounding judge of another package that does what it pleases."""
 
     name = "broken-1"
 
     def __init__(self, gives: object) -> None:
         self.gives = gives
-
-    def warm_up(self) -> None:
-        """Nothing to load."""
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         if isinstance(self.gives, Exception):

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from guardrail import STRICT, Guardrail, GuardrailConfig, JudgeError, Score, Triple
+from guardrail import STRICT, Guardrail, GuardrailConfig, Score, Triple
 from guardrail.engine import flow
 from guardrail.scorers import ScoringRequest
 from tests.clock import PATIENCE_S, Deadline
@@ -28,13 +28,6 @@ class Late:
         return [{} for _ in batch]
 
 
-class Failing:
-    name = "failing"
-
-    def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
-        raise JudgeError("no model")
-
-
 @pytest.fixture
 def late(monkeypatch):
     late = Late(Deadline(monkeypatch, flow))
@@ -47,16 +40,15 @@ def guarding(scorer):
     return Guardrail(config, scorers=[scorer], retriever=lambda question: [FACT])
 
 
-@pytest.mark.parametrize("part", ["scorers", "scorer failing"])
-def test_the_verdict_stands(late, part):
-    with guarding(late if part == "scorers" else Failing()) as guard:
+def test_the_verdict_stands(late):
+    with guarding(late) as guard:
         answer = guard.check(
             question="When was Ada Lovelace born?",
             answer="Ada Lovelace was born in 1815. She was born on 4 May 1999.",
         )
         late.wake.set()
     assert answer.text == "Ada Lovelace was born in 1815."
-    assert [problem.part for problem in answer.errors] == [part]
+    assert [problem.part for problem in answer.errors] == ["scorers"]
 
 
 async def test_a_scorer_that_hangs_leaves_the_loops_own_threads_to_others(late) -> None:

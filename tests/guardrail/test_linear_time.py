@@ -18,6 +18,7 @@ from guardrail.verdict.claims import PLAIN_WORDS, GroundingRequest, claims_of
 from judges.lifting import sub_facts
 from judges.sck.structure import detect
 from tests.growth import is_linear
+from tests.guardrail.scripted import Ready
 
 LINES = {
     "a rule that is none": lambda n: "a | b\n" + " " * n + "x",
@@ -58,9 +59,8 @@ def test_headings_are_read_in_linear_time(sign) -> None:
 
 @pytest.mark.parametrize("end", ["", " ", " #", " ## \t"])
 def test_a_heading_ends_before_its_closing_marks(end) -> None:
-    assert [item.heading for item in sections_of([Page(f"## C# and *D*{end}\n\nText.")])] == [
-        "C# and *D"
-    ]
+    [section] = sections_of([Page(f"## C# and *D*{end}\n\nText.")])
+    assert section.heading == "C# and *D"
 
 
 @pytest.mark.parametrize("unit", ["\n", "```a\n", "~~~\n\n", " \n"])
@@ -79,15 +79,13 @@ def test_layout_is_detected_without_code_blocks() -> None:
     assert detect("One.\n```\n- a\n- b").format == "sentences"
 
 
-class Fixed:
+class Fixed(Ready):
     """A model with one reply, cut off at its limit."""
 
     name = "fixed"
 
     def __init__(self, text: str) -> None:
         self.text = text
-
-    def warm_up(self) -> None: ...
 
     def close(self) -> None: ...
 

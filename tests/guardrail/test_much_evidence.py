@@ -63,6 +63,4 @@ def test_a_copied_sentence_of_a_long_document_is_supported_wherever_it_stands(pl
             "The Fjell 3 costs 2,490 euros. The Fjell 3 costs 2,190 euros.",
             evidence=[document],
         )
-    right, wrong = (sentence.category for sentence in answer.sentences)
-    assert right == "supportive"
-    assert wrong == "contradictory"
+    assert [item.category for item in answer.sentences] == ["supportive", "contradictory"]

@@ -73,9 +73,8 @@ def test_strict_takes_the_line_of_a_contradicted_item_with_it() -> None:
 )
 def test_offsets_follow_the_text_when_sentences_go(removed: tuple[Sentence, ...]) -> None:
     left = without_sentences(ANSWER, removed)
-    assert [item.text for item in left.sentences] == [
-        item.text for item in SENTENCES if item not in removed
-    ]
+    texts = [item.text for item in SENTENCES if item not in removed]
+    assert [item.text for item in left.sentences] == texts
     for item in left.sentences:
         assert left.text[item.start : item.end] == item.text
         for span in item.spans:

@@ -41,25 +41,17 @@ HOSTILE = '<script>alert(1)</script> & "quotes" <img src=http://example.com/x> \
 
 @pytest.fixture(scope="module")
 def checked(exact_guard):
-    policies = (None, "strict")
-    return [
-        exact_guard.check(question="Who was Mozart?", answer=MOZART, policy=policy)
-        for policy in policies
-    ]
+    return [exact_guard.check("Who was Mozart?", MOZART, policy=item) for item in (None, "strict")]
 
 
 @pytest.fixture
 def log(tmp_path, checked):
     with SQLiteLog(tmp_path / "log.sqlite") as log:
         for number in range(40):
-            log.write_record(
-                Record(
-                    id=f"r{number}",
-                    answer=checked[number % 2],
-                    created=START + timedelta(hours=number),
-                    tags={"intent": "factoid" if number % 3 else "reason"},
-                )
-            )
+            created = START + timedelta(hours=number)
+            tags = {"intent": "factoid" if number % 3 else "reason"}
+            answer = checked[number % 2]
+            log.write_record(Record(id=f"r{number}", answer=answer, created=created, tags=tags))
         yield log
 
 
@@ -69,25 +61,18 @@ def made(number, overall=None, text="Ada lived in Rome.", **changes):
         id=f"m{number}",
         created=START + timedelta(minutes=number),
         answer=GuardedAnswer(
-            id=str(number),
-            question=changes.pop("question", "Where did Ada live?"),
-            text=text,
-            marked=text,
-            action=changes.pop("action", Action.ANNOTATE),
-            scorecard=ScoreCard(overall=card),
-            **changes,
+            id=str(number), question=changes.pop("question", "Where did Ada live?"), text=text,
+            marked=text, action=changes.pop("action", Action.ANNOTATE),
+            scorecard=ScoreCard(overall=card), **changes,
         ),
-    )
+    )  # fmt: skip
 
 
 def test_the_summary_counts_what_was_logged(log):
     log.write_feedback(Feedback(record_id="r0", sentence=1, thumb=-1, correction="in 1756"))
     summary = summarise(log, shown=8)
-    assert (summary.records, summary.first, summary.last) == (
-        40,
-        START,
-        START + timedelta(hours=39),
-    )
+    last = START + timedelta(hours=39)
+    assert (summary.records, summary.first, summary.last) == (40, START, last)
     assert summary.actions == {"annotate": 20, "filter": 20}
     # One of each record's sentences; the filtered ones count what was removed.
     assert summary.categories["contradictory"] == 40
@@ -179,25 +164,15 @@ def test_the_page_needs_no_network_and_its_links_lead_somewhere(log, make):
 
 def test_hostile_text_is_shown_and_never_run(tmp_path):
     triple = Triple(subject=HOSTILE, property=HOSTILE, value=HOSTILE)
+    span = Span(text=HOSTILE[:8], start=0, end=8, kind=SpanKind.CONTRADICTED, triple=triple)
     sentence = Sentence(
-        text=HOSTILE,
-        start=0,
-        end=len(HOSTILE),
-        category=Category.CONTRADICTORY,
-        note=HOSTILE,
-        citations=(triple.citation,),
-        spans=(Span(text=HOSTILE[:8], start=0, end=8, kind=SpanKind.CONTRADICTED, triple=triple),),
-    )
+        text=HOSTILE, start=0, end=len(HOSTILE), category=Category.CONTRADICTORY, note=HOSTILE,
+        citations=(triple.citation,), spans=(span,),
+    )  # fmt: skip
     record = made(
-        1,
-        0.0,
-        text=HOSTILE,
-        question=HOSTILE,
-        sentences=(sentence,),
-        evidence=(triple, Passage(text=HOSTILE)),
-        reasons=(HOSTILE,),
-        errors=(Problem(part="kg", message=HOSTILE),),
-    ).model_copy(update={"id": '"><script>', "tags": {HOSTILE: HOSTILE}})
+        1, 0.0, text=HOSTILE, question=HOSTILE, sentences=(sentence,), reasons=(HOSTILE,),
+        evidence=(triple, Passage(text=HOSTILE)), errors=(Problem(part="kg", message=HOSTILE),),
+    ).model_copy(update={"id": '"><script>', "tags": {HOSTILE: HOSTILE}})  # fmt: skip
     with SQLiteLog(tmp_path / "log.sqlite") as log:
         log.write_record(record)
         html = dashboard_html(log, feedback_url='"><script>')

@@ -9,37 +9,29 @@ from guardrail.core.types import NLIScores, Verdict
 from guardrail.selftest import TRIED, try_judge
 from judges.base import NLITraits
 from judges.grounding import NLIGrounding
+from tests.guardrail.scripted import Ready
 from tests.ports import free_port
 
 AGREES = f"{__name__}:AgreesWithAll"
 
 
-class AgreesWithAll:
+class AgreesWithAll(Ready):
     """A judge as another package could bring it, and no good one."""
 
     name = "agrees-1"
-
-    def warm_up(self) -> None:
-        """Nothing to load."""
 
     def judge(self, pairs):
         return [NLIScores(entailment=0.98, neutral=0.01, contradiction=0.01) for _ in pairs]
 
 
-class TellsSupportAlone:
+class TellsSupportAlone(Ready):
     """A judge of support, which tells no contradiction, as most checkers are."""
 
     name = "support-1"
     traits = NLITraits(tells_contradiction=False)
 
-    def warm_up(self) -> None:
-        """Nothing to load."""
-
     def judge(self, pairs):
-        right = next(
-            reported for reported, verdict in TRIED.items() if verdict is Verdict.SUPPORTED
-        )
-        scores = [0.9 if pair.hypothesis == right else 0.1 for pair in pairs]
+        scores = [0.9 if TRIED.get(pair.hypothesis) is Verdict.SUPPORTED else 0.1 for pair in pairs]
         return [NLIScores(entailment=it, neutral=1.0 - it, contradiction=0.0) for it in scores]
 
 

@@ -21,17 +21,16 @@ from judges.conner import (
     rank,
 )
 from judges.conner.factuality import refers_back, stated
+from tests.guardrail.scripted import Ready
 
 
-class TableJudge:
+class TableJudge(Ready):
     """An NLI model whose verdicts stand in a table: (premise, hypothesis) -> (e, n, c)."""
 
     name = "table"
 
     def __init__(self, table: dict[tuple[str, str], tuple[float, float, float]]) -> None:
         self.table = table
-
-    def warm_up(self) -> None: ...
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         rows = [self.table[pair] for pair in pairs]

@@ -7,19 +7,16 @@ import pytest
 from guardrail.core.types import Grounding, NLIScores, Verdict
 from judges.base import GroundingItem, GroundingJudge, Pair
 from judges.grounding import NLIGrounding, as_grounding
-from tests.guardrail.scripted import Overlap
+from tests.guardrail.scripted import Overlap, Ready
 
 
-class Words:
+class Words(Ready):
     """Entails hypotheses made of the premise's words; contradicts those with *not*."""
 
     name = "words"
 
     def __init__(self) -> None:
         self.asked: list[Pair] = []
-
-    def warm_up(self) -> None:
-        """Nothing to load."""
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         self.asked += pairs

@@ -11,6 +11,7 @@ from judges import create_attribution, create_nli, register
 from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
 from judges.lifting import LiftedJudge
 from judges.onnx import open_judge
+from tests.guardrail.scripted import Ready
 
 
 def test_the_default_judge_answers_both_questions(judge_folder: Path) -> None:
@@ -51,14 +52,11 @@ def test_a_model_that_does_not_exist_is_named(kind: str, tmp_path: Path) -> None
         create_nli(f"{kind}:{tmp_path}/no-such-model").warm_up()
 
 
-class WordJudge:
+class WordJudge(Ready):
     """Entails a hypothesis if the premise contains its last word; contradicts "not"."""
 
     def __init__(self, model: str | None = None) -> None:
         self.name = f"words:{model}"
-
-    def warm_up(self) -> None:
-        """Has nothing to load."""
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         return [self._judge_one(pair) for pair in pairs]

@@ -9,21 +9,19 @@ from guardrail.core.types import Grounding, NLIScores, StatementScore
 from judges.base import GroundingItem, NLITraits
 from judges.second_opinion import Control, SecondJudge, nearest
 from tests.clock import PATIENCE_S
+from tests.guardrail.scripted import Ready
 
 FIRST = Grounding(
-    supported=0.4,
-    unsupported=0.45,
-    contradicted=0.15,
-    no_claim=0.0,
+    supported=0.4, unsupported=0.45, contradicted=0.15, no_claim=0.0,
     statements=(StatementScore(carries=0.7, conflicts=0.1),),
-)
+)  # fmt: skip
 
 
 def item(sentence):
     return GroundingItem(("The mill has three floors.",), sentence)
 
 
-class Counting:
+class Counting(Ready):
     """Judge that can be set to support, hang or fail."""
 
     name = "counting-1"
@@ -35,9 +33,6 @@ class Counting:
         self.go = threading.Event()
         self.go.set()
         self.error = None
-
-    def warm_up(self):
-        """Nothing to load."""
 
     def judge(self, pairs):
         self.go.wait(PATIENCE_S)

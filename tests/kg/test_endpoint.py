@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from email.message import Message
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 from tenacity import nap
@@ -130,8 +129,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> HandClock:
     ],
 )
 def test_failures_are_typed_and_retried_only_where_it_helps(
-    answer: Reply, message: str, requests: int, clock: HandClock, tmp_path: Path
-) -> None:
+    answer, message, requests, clock, tmp_path
+):
     with serving(answer) as server:
         cached = Endpoint(server.url, settings(cache=tmp_path / "cache.sqlite"))
         with pytest.raises(KnowledgeGraphError, match=message):
@@ -142,14 +141,14 @@ def test_failures_are_typed_and_retried_only_where_it_helps(
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_redirects_within_the_origin_keep_the_query(status: int) -> None:
+def test_redirects_within_the_origin_keep_the_query(status):
     with serving(reply(status, "", Location="/moved?graph=all"), reply()) as server:
         assert Endpoint(server.url, settings()).select(QUERY)
     assert server.paths == ["/sparql", "/moved?graph=all"]
     assert server.requests[0] == server.requests[1]
 
 
-def test_an_endless_redirect_ends() -> None:
+def test_an_endless_redirect_ends():
     with serving(reply(302, "", Location="/sparql")) as server:
         with pytest.raises(KnowledgeGraphError, match="redirects"):
             Endpoint(server.url, settings()).select(QUERY)
@@ -173,21 +172,19 @@ CAFE = json.dumps(
         (CAFE.replace("café", "café\n"), "application/octet-stream"),
     ],
 )
-def test_results_are_read_in_any_encoding(body: str | bytes, media_type: str | None) -> None:
+def test_results_are_read_in_any_encoding(body, media_type):
     with serving(reply(200, body, media_type)) as server:
         [row] = Endpoint(server.url, settings()).select(QUERY)
     assert row["x"].value.strip() == "café"
 
 
 @pytest.mark.parametrize("body", ["Welcome", CAFE.encode("latin-1"), CAFE[:-5]])
-def test_other_content_is_refused(body: str | bytes) -> None:
+def test_other_content_is_refused(body):
     with serving(reply(200, body)) as server, pytest.raises(KnowledgeGraphError):
         Endpoint(server.url, settings()).select(QUERY)
 
 
-def test_a_login_comes_from_settings_or_address_and_shows_in_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_login_comes_from_settings_or_address_and_shows_in_no_error(tmp_path, monkeypatch):
     (tmp_path / "password").write_text("p@ss/word\n")
     monkeypatch.setenv("SPARQL_KEY", "key-of-the-tenant")
     basic = "Basic " + base64.b64encode(b"ada:p@ss/word").decode()
@@ -214,20 +211,20 @@ def test_a_login_comes_from_settings_or_address_and_shows_in_no_error(
         {"headers": {"X-Api-Key": "a literal secret"}},
     ],
 )
-def test_invalid_logins_are_refused_without_being_shown(logins: dict[str, object]) -> None:
+def test_invalid_logins_are_refused_without_being_shown(logins):
     with pytest.raises(ConfigError) as caught:
         GuardrailConfig().changed(graph={"location": "none", "endpoint": logins})
     assert "literal" not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize("reference", ["env:NOT_SET_ANYWHERE", "file:/nowhere/at/all"])
-def test_a_secret_that_is_missing_is_named(reference: str) -> None:
+def test_a_secret_that_is_missing_is_named(reference):
     with pytest.raises(ConfigError):
         Endpoint("http://127.0.0.1:9/", settings(token=reference))
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_retry_after_is_honoured(status: int, clock: HandClock) -> None:
+def test_retry_after_is_honoured(status, clock):
     with serving(reply(status, Retry_After="7"), reply()) as server:
         [row] = Endpoint(server.url, settings()).select(QUERY)
         assert row["x"].value == "u:1"
@@ -235,7 +232,7 @@ def test_retry_after_is_honoured(status: int, clock: HandClock) -> None:
     assert clock.slept == [7.0]
 
 
-def test_retry_after_beyond_the_deadline_fails_at_once(clock: HandClock) -> None:
+def test_retry_after_beyond_the_deadline_fails_at_once(clock):
     later = formatdate(time.time() + 3600, usegmt=True)
     with serving(reply(429, Retry_After=later)) as server:
         with pytest.raises(KnowledgeGraphError, match="429"):
@@ -245,7 +242,7 @@ def test_retry_after_beyond_the_deadline_fails_at_once(clock: HandClock) -> None
 
 
 @pytest.mark.parametrize("behaviour", ["hangs", "drips", "redirects and hangs"])
-def test_a_server_that_hangs_or_drips_is_given_up(behaviour: str) -> None:
+def test_a_server_that_hangs_or_drips_is_given_up(behaviour):
     given_up = threading.Event()
 
     def hang(handler: BaseHTTPRequestHandler) -> None:
@@ -269,7 +266,7 @@ def test_a_server_that_hangs_or_drips_is_given_up(behaviour: str) -> None:
         given_up.set()
 
 
-def test_an_unreachable_server_and_a_long_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_server_and_a_long_answer(monkeypatch):
     monkeypatch.setattr(endpoint, "MAX_BYTES", 1000)
     with serving(reply(body=" " * 10_000)) as server, pytest.raises(KnowledgeGraphError) as long:
         Endpoint(server.url, settings()).select(QUERY)
@@ -279,14 +276,12 @@ def test_an_unreachable_server_and_a_long_answer(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("url", ["", "ftp://x", "http://", "not a url"])
-def test_invalid_addresses(url: str) -> None:
+def test_invalid_addresses(url):
     with pytest.raises(ConfigError, match="address"):
         SparqlGraph(url)
 
 
-def test_results_are_cached_between_graphs_but_not_between_logins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_are_cached_between_graphs_but_not_between_logins(tmp_path, monkeypatch):
     with serving(reply()) as server:
         for secret in ("the first login", "the second login", "the first login"):
             monkeypatch.setenv("SPARQL_TOKEN", secret)
@@ -295,9 +290,7 @@ def test_results_are_cached_between_graphs_but_not_between_logins(
     assert len(server.requests) == 2
 
 
-def test_a_home_that_cannot_be_written_costs_only_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_that_cannot_be_written_costs_only_the_cache(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with serving(reply()) as server:
@@ -306,7 +299,7 @@ def test_a_home_that_cannot_be_written_costs_only_the_cache(
             Endpoint(server.url, settings(cache=tmp_path / "file" / "named.sqlite"))
 
 
-def test_queries_go_at_once_but_no_more_than_allowed() -> None:
+def test_queries_go_at_once_but_no_more_than_allowed():
     pairs, lock = threading.Barrier(2, timeout=PATIENCE_S), threading.Lock()
     running, most = 0, 0
 
@@ -327,7 +320,7 @@ def test_queries_go_at_once_but_no_more_than_allowed() -> None:
     assert 2 <= most <= endpoint.CONNECTIONS
 
 
-def test_a_failing_endpoint_is_paused(clock: HandClock) -> None:
+def test_a_failing_endpoint_is_paused(clock):
     with serving(reply(500)) as server:
         failing = Endpoint(server.url, settings(deadline_s=0.3))
         for _ in range(FAILURES):
@@ -344,9 +337,7 @@ def test_a_failing_endpoint_is_paused(clock: HandClock) -> None:
             failing.select(QUERY)  # the count began anew
 
 
-def test_a_query_that_fails_in_all_its_attempts_counts_once(
-    clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_that_fails_in_all_its_attempts_counts_once(clock, monkeypatch):
     monkeypatch.setattr(endpoint, "ATTEMPTS", FAILURES)
     with serving(reply(500)) as server:
         failing = Endpoint(server.url, settings(deadline_s=10_000))
@@ -355,7 +346,7 @@ def test_a_query_that_fails_in_all_its_attempts_counts_once(
                 failing.select(QUERY)
 
 
-def test_the_rate_is_limited_and_opens_no_breaker(clock: HandClock) -> None:
+def test_the_rate_is_limited_and_opens_no_breaker(clock):
     with serving(reply()) as server:
         quick = Endpoint(server.url, settings(per_second=5))
         for _ in range(10):
@@ -368,7 +359,7 @@ def test_the_rate_is_limited_and_opens_no_breaker(clock: HandClock) -> None:
                 slow.fetch(QUERY)
 
 
-def test_the_settings_reach_the_endpoint_from_file_and_environment() -> None:
+def test_the_settings_reach_the_endpoint_from_file_and_environment():
     with serving(reply(500)) as server:
         chosen = {"user_agent": "me/1", "cache": "none", "deadline_s": 0.3}
         config = {"graph": {"location": server.url, "endpoint": chosen}, "judge": "none"}

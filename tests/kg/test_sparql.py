@@ -53,7 +53,7 @@ def round_trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return trips
 
 
-def test_four_entities_take_three_round_trips(far: Server, round_trips: list[int]) -> None:
+def test_four_entities_take_three_round_trips(far, round_trips):
     graph = SparqlGraph(far.url, profile="wikidata-mirror", settings=settings())
     guard = Guardrail(GuardrailConfig(judge="none"), graph=graph)
     guard.warm_up()
@@ -74,7 +74,7 @@ def test_four_entities_take_three_round_trips(far: Server, round_trips: list[int
     graph.close()
 
 
-def test_a_batch_is_few_queries(far: Server) -> None:
+def test_a_batch_is_few_queries(far):
     graph = SparqlGraph(far.url, profile="wikidata-mirror", settings=settings())
     found = graph.find([f"Person {n}" for n in range(30)] + ["Rome", "London"])
     assert [len(entities) for entities in found[-2:]] == [1, 1]
@@ -86,7 +86,7 @@ def test_a_batch_is_few_queries(far: Server) -> None:
     assert len(far.requests) == 8  # "rome", whose bearer is known
 
 
-def test_a_common_name_does_not_crowd_out_the_others(sparql_server: SparqlServer) -> None:
+def test_a_common_name_does_not_crowd_out_the_others(sparql_server):
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     smiths = [f'<urn:smith:{n:03}> {label} "John Smith" .' for n in range(3 * NAMESAKES)]
     sparql_server.put("\n".join([*smiths, f'<urn:ada> {label} "Ada Lovelace" .']))
@@ -96,7 +96,7 @@ def test_a_common_name_does_not_crowd_out_the_others(sparql_server: SparqlServer
     assert len(john) == NAMESAKES
 
 
-def test_wikidata_is_queried_through_its_label_service() -> None:
+def test_wikidata_is_queried_through_its_label_service():
     graph = open_graph("https://query.wikidata.org/sparql")
     assert isinstance(graph, SparqlGraph)
     query = graph.queries.labels(["http://www.wikidata.org/entity/Q7259"])
@@ -118,9 +118,7 @@ def test_wikidata_is_queried_through_its_label_service() -> None:
         ("graphdb", {"timeout": ["30"]}, None),
     ],
 )
-def test_requests_have_the_time_limit_and_types_of_the_dialect(
-    dialect: str, parameters: dict[str, list[str]], header: str | None
-) -> None:
+def test_requests_have_the_time_limit_and_types_of_the_dialect(dialect, parameters, header):
     with serving(reply()) as server:
         chosen = settings(deadline_s=89.1, user_agent="me/1 (me@x.example)")
         url = f"{server.url}?default-graph-uri=http%3A%2F%2Fg"
@@ -145,15 +143,13 @@ def test_requests_have_the_time_limit_and_types_of_the_dialect(
         ("http://localhost:8890/sparql", "virtuoso", "virtuoso"),
     ],
 )
-def test_address_and_profile_choose_the_dialect(
-    url: str, profiled: str | None, dialect: str
-) -> None:
+def test_address_and_profile_choose_the_dialect(url, profiled, dialect):
     assert dialect_of(url, profiled).name == dialect
     with pytest.raises(ConfigError, match="no SPARQL dialect 'oracle'"):
         Endpoint("http://localhost:1/sparql", settings(), dialect="oracle")
 
 
-def test_languages_by_index_where_there_is_one() -> None:
+def test_languages_by_index_where_there_is_one():
     profile = load_profile("rdfs")
     by_range = QueryWriter(profile).labels(["urn:a"])
     by_tag = QueryWriter(profile, DIALECTS["qlever"]).labels(["urn:a"])
@@ -177,7 +173,7 @@ def test_languages_by_index_where_there_is_one() -> None:
         ("graphdb", '?l <http://www.ontotext.com/fts> ("jim AND o AND neil" "*")'),
     ],
 )
-def test_names_by_the_servers_text_index(dialect: str, pattern: str) -> None:
+def test_names_by_the_servers_text_index(dialect, pattern):
     profile = load_profile("rdfs")
     assert "UNION" not in QueryWriter(profile, DIALECTS[dialect]).find(["jim O'Neil", "…"])
     query = QueryWriter(profile, DIALECTS[dialect], text_search=True).find(["jim o'neil", "…"])
@@ -188,9 +184,7 @@ def test_names_by_the_servers_text_index(dialect: str, pattern: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", list(DIALECTS))
-def test_a_server_that_knows_no_dialect_understands_all(
-    dialect: str, sparql_server: SparqlServer
-) -> None:
+def test_a_server_that_knows_no_dialect_understands_all(dialect, sparql_server):
     sparql_server.put(PAINTERS)
     profile = load_profile("wikidata-mirror").model_copy(update={"dialect": dialect})
     graph = SparqlGraph(sparql_server.query_url, profile=profile, settings=settings())
@@ -203,7 +197,7 @@ def test_a_server_that_knows_no_dialect_understands_all(
     graph.close()
 
 
-def test_local_graphs_load_no_http() -> None:
+def test_local_graphs_load_no_http():
     program = (
         "import sys\nfrom kg import open_graph\nopen_graph().find(['Mary Shelley'])\n"
         "print('httpx' in sys.modules)"

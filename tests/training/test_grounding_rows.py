@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from guardrail.core.types import Verdict
-from training.grounding_rows import (
-    other_evidence_rows,
-)
+from training.grounding_rows import other_evidence_rows
 from training.rows import Row
 from training.statements import Statement, own_statements
 
@@ -24,9 +22,7 @@ def others(statements: list[Statement]) -> list[Row]:
     return list(other_evidence_rows(statements, "other", seed=1))
 
 
-def test_own_statements_cite_their_evidence_and_mark_their_problem(
-    statements: list[Statement],
-) -> None:
+def test_own_statements_cite_their_evidence_and_mark_their_problem(statements):
     for statement in statements:
         assert all(0 <= place < len(statement.statements) for place in statement.cited), statement
         if statement.verdict in (Verdict.UNSUPPORTED, Verdict.CONTRADICTED):
@@ -35,9 +31,7 @@ def test_own_statements_cite_their_evidence_and_mark_their_problem(
             assert statement.span is None, statement
 
 
-def test_without_what_carries_it_a_sentence_is_unsupported(
-    statements: list[Statement], others: list[Row]
-) -> None:
+def test_without_what_carries_it_a_sentence_is_unsupported(statements, others):
     by_sentence = {statement.sentence: statement for statement in statements}
     gone = [row for row in others if row.cited == frozenset() and row.nli == NEUTRAL]
     assert len(gone) > 50
@@ -48,9 +42,7 @@ def test_without_what_carries_it_a_sentence_is_unsupported(
             assert row.span == (0, len(row.hypothesis))
 
 
-def test_other_evidence_beside_it_changes_no_label(
-    statements: list[Statement], others: list[Row]
-) -> None:
+def test_other_evidence_beside_it_changes_no_label(statements, others):
     labels = {Verdict.SUPPORTED: ENTAILMENT, Verdict.CONTRADICTED: CONTRADICTION}
     by_sentence = {statement.sentence: statement for statement in statements}
     more = fewer = 0

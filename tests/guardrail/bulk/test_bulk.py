@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -28,6 +28,7 @@ from guardrail.intervals import share
 from guardrail.lines import json_line
 from judges.base import NLIScores, Pair
 from tests.clock import until
+from tests.guardrail.scripted import Ready
 
 pa = pytest.importorskip("pyarrow")
 SCORER = BulkScorer(task="check", config=GuardrailConfig(judge="none"))
@@ -68,7 +69,7 @@ def run(source: Path, target: Path, **options: Any) -> Any:
     return run_bulk(SCORER, str(source), str(target), **{"shard_rows": 4, **options})
 
 
-def test_a_row_for_each_row_with_errors_in_place(tmp_path: Path) -> None:
+def test_a_row_for_each_row_with_errors_in_place(tmp_path):
     source = write(tmp_path / "a.jsonl", 9)
     lines = source.read_text().splitlines()
     lines[5:5] = ["{oops", "", '{"id": 7, "question": "no answer"}']
@@ -89,9 +90,7 @@ def test_a_row_for_each_row_with_errors_in_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 @pytest.mark.parametrize("id_", ['"\\ud800"', "Infinity", "[" * 600 + "]" * 600])
-def test_whatever_the_id_of_a_row_the_others_have_their_results(
-    tmp_path: Path, kind: Literal["jsonl", "parquet"], id_: str
-) -> None:
+def test_whatever_the_id_of_a_row_the_others_have_their_results(tmp_path, kind, id_):
     lines = [json.dumps(row) for row in rows(3)]
     lines[1] = f'{{"id": {id_}, "answer": []}}'
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
@@ -101,7 +100,7 @@ def test_whatever_the_id_of_a_row_the_others_have_their_results(
         json_line(json.loads(line))
 
 
-def test_lines_are_read_as_check_reads_them(tmp_path: Path) -> None:
+def test_lines_are_read_as_check_reads_them(tmp_path):
     [first, second] = write(tmp_path / "a.jsonl", 2).read_bytes().splitlines(keepends=True)
     odd = [b"\xef\xbb\xbf", first, "\u3000\u00a0\n".encode(), b'{"answer": "\xff"}\n', second]
     (tmp_path / "a.jsonl").write_bytes(b"".join(odd))
@@ -116,9 +115,7 @@ def test_lines_are_read_as_check_reads_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packing", [None, "gz", "bz2", "xz"])
-def test_a_line_without_end_is_a_row_that_failed(
-    packing: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_without_end_is_a_row_that_failed(packing, tmp_path, monkeypatch):
     import bz2
     import gzip
     import lzma
@@ -141,14 +138,12 @@ def test_a_line_without_end_is_a_row_that_failed(
     assert "line 2: longer than 500" in error
 
 
-class Away:
+class Away(Ready):
     """A judge that is out of reach when it is asked of Paris."""
 
     name = "away"
 
     def __init__(self, model: str | None = None) -> None: ...
-
-    def warm_up(self) -> None: ...
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         if any("Paris" in pair.hypothesis for pair in pairs):
@@ -156,7 +151,7 @@ class Away:
         return [NLIScores(entailment=0.9, contradiction=0.05, neutral=0.05) for _ in pairs]
 
 
-def test_rows_out_of_reach_of_the_judge_are_judged_again(tmp_path: Path) -> None:
+def test_rows_out_of_reach_of_the_judge_are_judged_again(tmp_path):
     source = write(tmp_path / "a.jsonl", 8)
     config = GuardrailConfig(judge="tests.guardrail.bulk.test_bulk:Away")
     scorer = BulkScorer(task="check", config=config)
@@ -168,7 +163,7 @@ def test_rows_out_of_reach_of_the_judge_are_judged_again(tmp_path: Path) -> None
     assert "out of reach" in found[2]["errors"][0]["message"]
 
 
-def test_a_full_disk_stops_a_job_that_then_goes_on(tmp_path: Path) -> None:
+def test_a_full_disk_stops_a_job_that_then_goes_on(tmp_path):
     source, target = write(tmp_path / "a.jsonl", 8), tmp_path / "out"
     run(source, tmp_path / "first")  # loads the guardrail, which may write an index
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -184,9 +179,7 @@ def test_a_full_disk_stops_a_job_that_then_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 @pytest.mark.parametrize("left", [None, 0, -9])
-def test_what_was_cut_short_or_lost_is_judged_again(
-    tmp_path: Path, kind: Literal["jsonl", "parquet"], left: int | None
-) -> None:
+def test_what_was_cut_short_or_lost_is_judged_again(tmp_path, kind, left):
     source, target = write(tmp_path / "a.jsonl", 8), tmp_path / "out"
     whole = run(source, target, kind=kind)
     spoilt = target / f"part-000001.{kind}"
@@ -200,9 +193,7 @@ def test_what_was_cut_short_or_lost_is_judged_again(
 
 
 @pytest.mark.parametrize("changed", ["a.ttl", "b.ttl", "own.toml"])
-def test_a_job_knows_each_graph_and_the_profile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
-) -> None:
+def test_a_job_knows_each_graph_and_the_profile(tmp_path, monkeypatch, changed):
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("a.ttl", "b.ttl", "own.toml"):
         (tmp_path / name).write_text("")
@@ -215,7 +206,7 @@ def test_a_job_knows_each_graph_and_the_profile(
     assert scorer.state() != before
 
 
-def test_parquet_and_json_lines_give_the_same(tmp_path: Path) -> None:
+def test_parquet_and_json_lines_give_the_same(tmp_path):
     import pyarrow.parquet as pq
 
     write(tmp_path / "a.jsonl", 10)
@@ -235,7 +226,7 @@ def test_parquet_and_json_lines_give_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["local", "ray"])
-def test_engines_and_workers_do_not_show(tmp_path: Path, engine: Literal["local", "ray"]) -> None:
+def test_engines_and_workers_do_not_show(tmp_path, engine):
     source = write(tmp_path / "a.jsonl", 24)
     alone = run_bulk(JUDGED, str(source), str(tmp_path / "one"), shard_rows=4)
     many = run_bulk(
@@ -245,7 +236,7 @@ def test_engines_and_workers_do_not_show(tmp_path: Path, engine: Literal["local"
     assert many.rates == alone.rates
 
 
-def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_loses_nothing(tmp_path):
     source, target = write(tmp_path / "a.jsonl", 400), tmp_path / "out"
 
     def kill() -> None:
@@ -268,7 +259,7 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     assert run(source, target).skipped == summary.shards
 
 
-def test_a_command_that_is_killed_leaves_no_worker_and_nothing_half(tmp_path: Path) -> None:
+def test_a_command_that_is_killed_leaves_no_worker_and_nothing_half(tmp_path):
     source, target = write(tmp_path / "a.jsonl", 120), tmp_path / "out"
     command = [sys.executable, "-m", "guardrail", "bulk", "check", str(source), "-o", str(target)]
     command += ["--workers", "2", "--shard-rows", "4", "--judge", "none", "--json"]
@@ -290,7 +281,7 @@ def test_a_command_that_is_killed_leaves_no_worker_and_nothing_half(tmp_path: Pa
     assert not list(target.rglob("*.new"))
 
 
-def test_an_output_of_another_job_is_left_alone(tmp_path: Path) -> None:
+def test_an_output_of_another_job_is_left_alone(tmp_path):
     run(write(tmp_path / "a.jsonl", 5), tmp_path / "out")
     with pytest.raises(InputError, match="other rows or settings"):
         run(write(tmp_path / "b.jsonl", 5), tmp_path / "out")
@@ -300,7 +291,7 @@ def test_an_output_of_another_job_is_left_alone(tmp_path: Path) -> None:
         run(tmp_path / "nothing.jsonl", tmp_path / "new")
 
 
-def test_packed_files_and_other_file_systems(tmp_path: Path) -> None:
+def test_packed_files_and_other_file_systems(tmp_path):
     import fsspec
 
     plain = write(tmp_path / "a.jsonl", 9)
@@ -313,7 +304,7 @@ def test_packed_files_and_other_file_systems(tmp_path: Path) -> None:
     assert "".join(parts).splitlines() == output(tmp_path / "out")
 
 
-def test_wilsons_interval() -> None:
+def test_wilsons_interval():
     """Newcombe (1998), table I: 81 of 263 and 0 of 20."""
     rate = share(81, 263)
     assert (round(rate.low, 4), round(rate.high, 4)) == (0.2553, 0.3662)

@@ -54,16 +54,14 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("log")
     path = folder / "scores.sqlite"
     with Guardrail(config(graph(folder, "old")), log=open_log(path)) as guard:
-        guard.check_batch(
-            [
-                CheckRequest(
-                    question=f"Who is Ana{n % PEOPLE} Smith{n % PEOPLE}?",
-                    answer=f"The birthplace of Ana{n % PEOPLE} Smith{n % PEOPLE} is Turin.",
-                    id=f"a{n}",
-                )
-                for n in range(ANSWERS)
-            ]
-        )
+        names = [f"Ana{n % PEOPLE} Smith{n % PEOPLE}" for n in range(ANSWERS)]
+        requests = [
+            CheckRequest(
+                question=f"Who is {name}?", answer=f"The birthplace of {name} is Turin.", id=f"a{n}"
+            )
+            for n, name in enumerate(names)
+        ]
+        guard.check_batch(requests)
     return path
 
 
@@ -97,9 +95,8 @@ def test_evidence_of_a_call_is_judged_as_it_was(tmp_path: Path) -> None:
     question, answer = "Where was Ana7 Smith7 born?", "The birthplace of Ana7 Smith7 is Turin."
     with Guardrail(config(old), log=open_log(path)) as guard:
         known = guard.retrieve(question).evidence
-        note = Passage(
-            "The birthplace of Bo is Oslo.", id="7", title="Notes", url="https://n.example"
-        )
+        said = "The birthplace of Bo is Oslo."
+        note = Passage(said, id="7", title="Notes", url="https://n.example")
         bo = Triple("Bo", "birthplace", "Oslo")
         requests = [
             CheckRequest(question=question, answer=answer, evidence=(), id="nothing"),
@@ -125,12 +122,12 @@ def test_an_answer_that_cannot_be_judged_is_reported(log: Path, tmp_path: Path) 
     new = graph(tmp_path, "new")
     rows = tmp_path / "out" / "answers.jsonl"
     rows.parent.mkdir()
-    records = open_log(log, read_only=True).records()
-    lines = [
-        json.dumps({"id": record.id, "question": "?", "answer": record.answer.text})
-        for record in records
+    asked = [
+        {"id": record.id, "question": "?", "answer": record.answer.text}
+        for record in open_log(log, read_only=True).records()
     ]
-    rows.write_text("\n".join([json.dumps({"id": json.loads(lines[0])["id"]}), *lines[1:]]))
+    del asked[0]["answer"]
+    rows.write_text("\n".join(map(json.dumps, asked)))
     found = list(replay_log(log, config(new), str(tmp_path / "out")))
     [unjudged] = [item for item in found if isinstance(item, Unjudged)]
     assert "answer" in unjudged.error
@@ -142,13 +139,9 @@ def test_an_answer_that_cannot_be_judged_is_reported(log: Path, tmp_path: Path) 
 
 def test_the_command(log: Path, tmp_path: Path) -> None:
     new = graph(tmp_path, "new", moved=3)
-    result = CliRunner().invoke(
-        app,
-        [
-            *("bulk", "replay", str(log), "-o", str(tmp_path / "out"), "--kg", str(new)),
-            *("--judge", "none", "--workers", "1", "--json"),
-        ],
-    )
+    command = ("bulk", "replay", str(log), "-o", str(tmp_path / "out"), "--kg", str(new))
+    options = ("--judge", "none", "--workers", "1", "--json")
+    result = CliRunner().invoke(app, [*command, *options])
     assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in result.output.splitlines() if line.startswith("{")]
     assert len(rows) == ANSWERS // PEOPLE
@@ -189,14 +182,9 @@ def test_equal_sentences_are_compared_each_with_itself() -> None:
     first = Sentence(text="It is red.", start=0, end=10, category=Category.SUPPORTIVE)
     second = Sentence(text="It is red.", start=11, end=21, category=Category.CONTRADICTORY)
     whole = GuardedAnswer(
-        id="a",
-        question="?",
-        text=text,
-        marked=text,
-        action=Action.ANNOTATE,
-        sentences=(first, second),
-        scorecard=ScoreCard(overall=Score(value=0.5)),
-    )
+        id="a", question="?", text=text, marked=text, action=Action.ANNOTATE,
+        sentences=(first, second), scorecard=ScoreCard(overall=Score(value=0.5)),
+    )  # fmt: skip
     assert list(flips(Record(answer=whole), whole)) == []
     filtered = whole.model_copy(update={"sentences": (first,), "removed": (second,)})
     assert list(flips(Record(answer=filtered), whole)) == []

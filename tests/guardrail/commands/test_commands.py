@@ -32,25 +32,14 @@ def lines(tmp_path):
     return run
 
 
+def row(answer: str, question: str = "Who designed it?", **fields) -> dict:
+    return {"question": question, "answer": answer, "triples": FACTS, **fields}
+
+
 def test_check_with_inline_triples(lines):
-    good, bad, failed = lines(
-        "check --judge none",
-        [
-            {
-                "id": "a",
-                "question": "When was it opened?",
-                "answer": "The Sydney Harbour Bridge was opened on 19 March 1932.",
-                "triples": FACTS,
-            },
-            {
-                "id": "b",
-                "question": "Who built it?",
-                "answer": "Lin Chen built it.",
-                "triples": FACTS,
-            },
-            {"id": "c", "question": "no answer"},
-        ],
-    )
+    opened = row("The Sydney Harbour Bridge was opened on 19 March 1932.", "When was it opened?")
+    rows = [opened, row("Lin Chen built it."), {"id": "c", "question": "no answer"}]
+    good, bad, failed = lines("check --judge none", rows)
     assert good["sentences"][0]["citations"][0]["value"] == "1932-03-19"
     assert good["sentences"][0]["category"] == "supportive"
     assert {"id", "question", "text", "marked", "action", "scorecard", "timings_ms"} <= good.keys()
@@ -60,8 +49,8 @@ def test_check_with_inline_triples(lines):
 
 def test_rank_puts_the_supported_answer_first(lines):
     answers = ["It was opened by Lin Chen.", "The Sydney Harbour Bridge was opened in 1932."]
-    row = {"id": 7, "question": "When was it opened?", "answers": answers, "triples": FACTS}
-    (found,) = lines("rank --judge none", [row])
+    asked = {"id": 7, "question": "When was it opened?", "answers": answers, "triples": FACTS}
+    (found,) = lines("rank --judge none", [asked])
     assert found["id"] == 7
     assert [place["index"] for place in found["ranking"]] == [1, 0]
 
@@ -79,8 +68,8 @@ def test_nli_and_attribute_give_probabilities(lines):
     (found,) = lines("nli", [pair])
     assert found["label"] == "entailment"
     assert sum(found["scores"].values()) == pytest.approx(1, abs=3e-6)
-    row = {"id": 2, "question": "Where?", "answer": "In Rome.", "evidence": ["Ada sang in Oslo."]}
-    (found,) = lines("attribute", [row])
+    asked = {"id": 2, "question": "Where?", "answer": "In Rome.", "evidence": ["Ada sang in Oslo."]}
+    (found,) = lines("attribute", [asked])
     assert found["category"] in {
         "supportive", "partially_supportive", "contradictory", "irrelevant"
     }  # fmt: skip
@@ -88,13 +77,7 @@ def test_nli_and_attribute_give_probabilities(lines):
 
 
 def test_score_gives_both_reports_with_reasons_for_what_is_missing(lines):
-    row = {
-        "id": 1,
-        "question": "Who designed the Sydney Harbour Bridge?",
-        "answer": "The Sydney Harbour Bridge was designed by John Bradfield.",
-        "triples": FACTS,
-    }
-    (found,) = lines("score", [row])
+    (found,) = lines("score", [row("The Sydney Harbour Bridge was designed by John Bradfield.")])
     assert 0 <= found["sck"]["score"]["value"] <= 1
     assert 0 <= found["conner"]["factuality"]["value"] <= 1
     assert found["conner"]["informativeness"]["value"] is None
@@ -105,13 +88,9 @@ def test_score_weighs_sck_as_a_file_of_learned_weights_says(lines, tmp_path):
     content_alone = {"structure": 0, "content": 1, "knowledge": 0}
     learned = tmp_path / "weights.json"
     learned.write_text(json.dumps({intent.value: content_alone for intent in Intent}), "utf-8")
-    row = {
-        "question": "Who designed the Sydney Harbour Bridge?",
-        "answer": "The architect of the Sydney Harbour Bridge was John Bradfield.",
-        "triples": FACTS,
-    }
-    (plain,) = lines("score", [row])
-    (found,) = lines("score", [row], "--sck-weights", str(learned))
+    scored = row("The architect of the Sydney Harbour Bridge was John Bradfield.")
+    (plain,) = lines("score", [scored])
+    (found,) = lines("score", [scored], "--sck-weights", str(learned))
     assert found["sck"]["score"]["value"] == found["sck"]["content"]["score"]["value"]
     assert found["sck"]["score"]["value"] != plain["sck"]["score"]["value"]
     for damaged in ("{}{", "[" * 200_000):
@@ -192,13 +171,9 @@ def test_a_mistaken_option_stops_the_command(mistake, said, tmp_path, monkeypatc
 
 
 def test_a_key_that_means_a_field_is_an_error_and_any_other_is_passed_over(lines):
-    row = {"answer": "The Sydney Harbour Bridge was opened in 1932."}
-    rows = [
-        row | {"contexts": ["x"]},
-        row | {"tripels": FACTS},
-        row | {"triples": FACTS, "gold": 1},
-    ]
-    alias, slip, good = lines("check --judge none", rows)
+    bare = {"answer": "The Sydney Harbour Bridge was opened in 1932."}
+    rows = [bare | more for more in ({"contexts": ["x"]}, {"tripels": FACTS})]
+    alias, slip, good = lines("check --judge none", [*rows, row(bare["answer"], gold=1)])
     assert alias["error"] == "line 1: there is no field 'contexts'; did you mean 'evidence'?"
     assert slip["error"].endswith("did you mean 'triples'?")
     assert good["sentences"][0]["category"] == "supportive"
@@ -215,7 +190,7 @@ def test_a_key_that_means_a_field_is_an_error_and_any_other_is_passed_over(lines
 )
 def test_a_log_says_why_nothing_is_found(condition, said, lines, tmp_path, monkeypatch):
     monkeypatch.setenv("GUARDRAIL_LOG__PATH", str(tmp_path / "log.sqlite"))
-    lines("check --judge none", [{"answer": "It was opened in 1932.", "triples": FACTS}])
+    lines("check --judge none", [row("It was opened in 1932.")])
     done = CliRunner().invoke(app, ["log", str(tmp_path / "log.sqlite"), *condition.split()])
     assert said in f"{done.stderr}{done.exception}"
     assert done.stdout == ""
@@ -224,16 +199,13 @@ def test_a_log_says_why_nothing_is_found(condition, said, lines, tmp_path, monke
 def test_an_answer_of_the_log_is_shown_by_its_id(lines, tmp_path, monkeypatch):
     log = str(tmp_path / "log.sqlite")
     monkeypatch.setenv("GUARDRAIL_LOG__PATH", log)
-    answers = [("réf-7", "It was opened in 1932."), ("réf-8", "It was closed in 1990.")]
-    rows = [{"id": id, "answer": answer, "triples": FACTS} for id, answer in answers]
+    rows = [row("It was opened in 1932.", id="réf-7"), row("It was closed in 1990.", id="réf-8")]
     lines("check --judge none", rows)
     shown = CliRunner().invoke(app, ["log", log, "--id", "réf-7"])
     assert "opened in 1932" in shown.stdout
     assert "scores: overall" in shown.stdout
     assert "closed" not in shown.stdout
     both = CliRunner().invoke(app, ["log", log, "--id", "réf-", "--json"])
-    assert [json.loads(line)["answer"]["id"] for line in both.stdout.splitlines()] == [
-        "réf-7",
-        "réf-8",
-    ]
+    found = [json.loads(line)["answer"]["id"] for line in both.stdout.splitlines()]
+    assert found == ["réf-7", "réf-8"]
     assert CliRunner().invoke(app, ["log", log, "--id", "ref"]).exit_code == 1

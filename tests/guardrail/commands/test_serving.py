@@ -1,7 +1,5 @@
 """What ``guardrail serve`` makes of options and settings."""
 
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
@@ -16,24 +14,21 @@ def no_policy_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GUARDRAIL_POLICY", raising=False)
 
 
-def settings(folder: Path) -> Path:
-    path = folder / "guardrail.toml"
-    path.write_text('[policy]\nbase = "strict"\nname = "ours"\ndeadline_s = 5.0\n')
-    return path
+SETTINGS = '[policy]\nbase = "strict"\nname = "ours"\ndeadline_s = 5.0\n'
 
 
-def test_the_gateway_is_strict_by_default() -> None:
-    assert strict_unless_named(build_config(None)).policy.name == "strict"
-
-
-def test_the_settings_policy_holds(tmp_path: Path) -> None:
-    policy = strict_unless_named(build_config(settings(tmp_path))).policy
-    assert (policy.name, policy.deadline_s, policy.needs_support) == ("ours", 5.0, True)
-
-
-def test_the_option_wins(tmp_path: Path) -> None:
-    found = strict_unless_named(build_config(settings(tmp_path), policy="annotate"))
-    assert found.policy.name == "annotate"
+@pytest.mark.parametrize(
+    ("written", "options", "policy"),
+    [
+        ("", {}, ("strict", 60.0, True)),
+        (SETTINGS, {}, ("ours", 5.0, True)),
+        (SETTINGS, {"policy": "annotate"}, ("annotate", 60.0, False)),
+    ],
+)
+def test_the_gateway_is_strict_unless_a_policy_is_named(written, options, policy, tmp_path):
+    (tmp_path / "guardrail.toml").write_text(written)
+    found = strict_unless_named(build_config(tmp_path / "guardrail.toml", **options)).policy
+    assert (found.name, found.deadline_s, found.needs_support) == policy
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

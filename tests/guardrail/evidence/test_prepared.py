@@ -53,18 +53,14 @@ def test_verdicts_do_not_depend_on_order_or_duplicates() -> None:
     with Guardrail(GuardrailConfig(graph={"location": "none"})) as guard:
         first = guard.check("Prices?", ANSWER, evidence=EVIDENCE)
         again = guard.check("Prices?", ANSWER, evidence=[*reversed(EVIDENCE), *EVIDENCE * 3])
-    for one, other in zip(first.sentences, again.sentences, strict=True):
-        assert (one.category, one.support, one.contradiction) == (
-            other.category,
-            other.support,
-            other.contradiction,
-        )
+    for name in ("category", "support", "contradiction"):
+        one, other = ([getattr(it, name) for it in one.sentences] for one in (first, again))
+        assert one == other
 
 
 def test_each_window_names_its_section() -> None:
-    assert read(prepare(EVIDENCE[3:]), "When does the shop open?")[-2] == (
-        "Handbook: Shops: The shop in Bergen opens at nine."
-    )
+    window = read(prepare(EVIDENCE[3:]), "When does the shop open?")[-2]
+    assert window == "Handbook: Shops: The shop in Bergen opens at nine."
 
 
 def test_the_cache_prepares_equal_content_once_and_keeps_its_bound() -> None:

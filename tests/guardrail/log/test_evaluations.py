@@ -33,10 +33,8 @@ def test_events_stand_on_the_span_of_their_answer_below_the_caller_s(telemetry, 
     events = [event.attributes for event in check.events if event.name == EVENT]
     assert len(events) == len(evaluations_of(answer))
     reported = [event for event in events if event["gen_ai.evaluation.name"] == "groundedness"]
-    assert [event["gen_ai.evaluation.score.label"] for event in reported] == [
-        "supported",
-        "contradicted",
-    ]
+    labels = [event["gen_ai.evaluation.score.label"] for event in reported]
+    assert labels == ["supported", "contradicted"]
     assert [event["guardrail.sentence.index"] for event in reported] == [0, 1]
     assert {event["gen_ai.response.id"] for event in events} == {"one"}
     assert check.attributes["openinference.span.kind"] == "GUARDRAIL"

@@ -30,14 +30,7 @@ from guardrail.core.types import (
     Triple,
 )
 from guardrail.log.entries import ScoreBound, from_json
-from guardrail.log.records import (
-    Feedback,
-    Record,
-    RecordFilter,
-    SQLiteLog,
-    open_log,
-    tagged,
-)
+from guardrail.log.records import Feedback, Record, RecordFilter, SQLiteLog, open_log, tagged
 from tests.clock import until
 
 
@@ -142,14 +135,6 @@ def test_feedback_takes_the_beginning_of_one_answers_id(tmp_path):
         for short in (made[:12], made[:7]):
             with pytest.raises(RecordError):
                 log.write_feedback(Feedback(record_id=short, thumb=1))
-
-
-def test_feedback_that_comes_before_its_record_waits_for_it(log):
-    made = uuid4().hex
-    log.write_feedback(Feedback(record_id=made, thumb="down"))
-    log.write(answer(made))
-    (record,), (kept,) = log.records(), log.feedback()
-    assert (kept.record_id, kept.thumb) == (record.id, -1)
 
 
 @pytest.mark.parametrize(

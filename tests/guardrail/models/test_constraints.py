@@ -29,17 +29,12 @@ def test_the_schema_allows_only_retrieved_triples() -> None:
 
 
 def test_a_structured_reply_becomes_text_with_markers() -> None:
-    reply = {
-        "sentences": [
-            {
-                "text": "Ann [sic] was born in Rome.",
-                "na": False,
-                "citations": ["Q1, place of birth: Rome"],
-            },
-            {"text": "She sang.", "na": True, "citations": ["Q9, made: up"]},
-        ]
-    }
-    marked = CONSTRAINT.from_json(json.dumps(reply))
+    born, cited = "Ann [sic] was born in Rome.", ["Q1, place of birth: Rome"]
+    sentences = [
+        {"text": born, "na": False, "citations": cited},
+        {"text": "She sang.", "na": True, "citations": ["Q9, made: up"]},
+    ]
+    marked = CONSTRAINT.from_json(json.dumps({"sentences": sentences}))
     assert marked == "Ann (sic) was born in Rome [Q1, place of birth: Rome]. She sang [NA]."
     for bad in ("", "[]", '{"sentences": [1]}', '{"sentences": [{"text": "x"}]}'):
         with pytest.raises(ModelError, match="JSON schema"):

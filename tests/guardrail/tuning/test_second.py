@@ -10,6 +10,7 @@ from guardrail import GuardrailConfig
 from guardrail.cli import app
 from guardrail.core.types import NLIScores
 from judges.base import NLITraits
+from tests.guardrail.scripted import Ready
 from tests.judges.chat_server import endpoint, prompt_of, sentence_of
 
 FIRST = f"{__name__}:Unsure"
@@ -21,14 +22,11 @@ ROWS = [
 TRUE = {answer for answer, _, label in ROWS if label == "supported"}
 
 
-class Unsure:
+class Unsure(Ready):
     """A first judge that is right on two of three, and never sure."""
 
     name = "unsure-1"
     traits = NLITraits()
-
-    def warm_up(self):
-        """Nothing to load."""
 
     def judge(self, pairs):
         found = []

@@ -22,7 +22,6 @@ from guardrail.core.types import (
     Score,
     ScoreCard,
     Strictness,
-    Verdict,
     VerdictThresholds,
 )
 from guardrail.evaluation.rows import read_labelled
@@ -33,15 +32,13 @@ from guardrail.verdict.grounder import Grounder
 from judges import registry
 from judges.base import GroundingItem, Pair
 from judges.service import RememberedGrounding
+from tests.guardrail.scripted import Ready
 
 
-class Percent:
+class Percent(Ready):
     """Believes the percentages in a sentence: of support, and of contradiction."""
 
     name = "percent-1"
-
-    def warm_up(self) -> None:
-        """Nothing to load."""
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         raise AssertionError("it judges in one pass")
@@ -235,9 +232,7 @@ def test_a_cell_of_evidence_is_a_text_or_a_list(tmp_path: Path) -> None:
             (Passage("One."), Passage(text="Two.", id="2"), Triple("a", "b", "c")),
             (),
         ]
-        assert [item.label for item in found] == [
-            Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED,
-        ]  # fmt: skip
+        assert [item.label for item in found] == ["supported", "unsupported", "contradicted"]
 
 
 @pytest.mark.parametrize(
@@ -366,18 +361,12 @@ def test_a_missing_settings_file_is_created(tmp_path: Path) -> None:
         ("--labelled my.csv --judge none", "", "judge"),
         ("--labelled no.csv", "", "cannot read no.csv"),
         ("log.sqlite --second chat:m", "", "--second needs --labelled"),
-        (
-            "--labelled my.csv --judge percent --config s.toml --write",
-            '[policy]\nbase = "strict"\nstrictness = "lenient"\n',
-            "strictness",
-        ),
-        (
-            "--labelled my.csv --judge percent --config s.toml --write",
-            "strictness.support = 0.95\n",
-            r"write into \[strictness\]: support = 0",
-        ),
+        ("--labelled my.csv --judge percent --config s.toml --write",
+         '[policy]\nbase = "strict"\nstrictness = "lenient"\n', "strictness"),
+        ("--labelled my.csv --judge percent --config s.toml --write", "strictness.support = 0.95\n",
+         r"write into \[strictness\]: support = 0"),
     ],
-)
+)  # fmt: skip
 def test_wrong_use_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, settings: str, message: str
 ) -> None:
