@@ -17,14 +17,12 @@ from guardrail.core.text.units import head_of
 from guardrail.core.text.words import content_stems, property_words, remembered
 
 __all__ = [
-    "DEEPEST", "SUBJECT_COLUMNS", "cell_of", "content_of", "flat_row", "identifying_key",
+    "DEEPEST", "NAME_COLUMNS", "cell_of", "content_of", "flat_row", "identifying_key",
     "is_amount", "is_identifier", "is_nested", "name_key", "own_key",
 ]  # fmt: skip
 
-SUBJECT_COLUMNS: Final = ("name", "label", "title", "product", "subject", "id")
-"""Columns that name the subject of a row by default, in order of preference."""
-NAME_COLUMNS: Final = SUBJECT_COLUMNS[:-1]
-"""Keys that name an object wherever it stands; an id may be that of another."""
+NAME_COLUMNS: Final = ("name", "label", "title", "product", "subject")
+"""Keys and columns that name an object or a row, in order of preference."""
 DEEPEST: Final = 4
 """Levels of nested objects whose values are cells; a deeper object is one cell, as JSON."""
 LONGEST_NAME: Final = 60

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, runt
 
 from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, did_you_mean, in_short
-from guardrail.core.objects import DEEPEST, SUBJECT_COLUMNS, flat_row, identifying_key
+from guardrail.core.objects import DEEPEST, NAME_COLUMNS, flat_row, identifying_key
 from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
+from guardrail.core.text.words import content_stems
 from guardrail.core.types import TableRow, Triple
 from guardrail.core.workers import stop_if_given_up
 
@@ -99,8 +100,9 @@ class Table:
     Args:
         rows: Dicts by column, a pandas data frame, an Arrow table, a database cursor, or an
             SQLAlchemy result.
-        subject: Column that names the subject of a row. None for the first of ``SUBJECT_COLUMNS``
-            that the table has, else the first whose texts all differ, else the row number.
+        subject: Column that names the subject of a row. None for the first of ``NAME_COLUMNS``
+            that the table has, else one called as the rows are (*bike* or *bike name* of *bikes*),
+            else ``id``, else the first column whose texts all differ, else the row number.
         name: The plural noun for the rows: *bikes*.
         references: Columns that hold ids of other rows, which are no subject by default.
 
@@ -126,7 +128,7 @@ class Table:
         self.name = name or "table"
         self.columns: tuple[str, ...] = tuple(columns)
         own = [column for column in columns if column not in {*references}]
-        self.subject = subject or _subject_column(cells, own)
+        self.subject = subject or _subject_column(cells, own, name or "")
         self.triples: tuple[Triple, ...] = tuple(self._triples(cells))
         self._size = len(cells)
 
@@ -508,17 +510,25 @@ def _rewrite(rows: Sequence[dict[str, list[str]]], subject: str | None) -> None:
             texts[:] = islice(written, len(texts))
 
 
-def _subject_column(cells: Sequence[Mapping[str, list[str]]], columns: Sequence[str]) -> str | None:
+def _subject_column(
+    cells: Sequence[Mapping[str, list[str]]], columns: Sequence[str], rows: str
+) -> str | None:
     named = {column.casefold(): column for column in reversed(columns)}
-    for name in SUBJECT_COLUMNS:
-        if name in named:
-            return named[name]
     texts: dict[str, list[str]] = {column: [] for column in columns}
     for row in cells:
         for column, values in row.items():
             if column in texts:
                 texts[column] += values
-    for column, own in texts.items():
-        if len(own) == len(cells) == len({*own}) and any(text[0].isalpha() for text in own):
-            return column
-    return None
+    distinct = [
+        column
+        for column, own in texts.items()
+        if len(own) == len(cells) == len({*own}) and any(text[0].isalpha() for text in own)
+    ]
+    called = content_stems(rows.replace("_", " "))
+    alike = [
+        column
+        for column in distinct
+        if called and content_stems(column.replace("_", " ")) in (called, called | {"name"})
+    ]
+    known = (named.get(name) for name in NAME_COLUMNS)
+    return next(filter(None, [*known, *alike, named.get("id"), *distinct]), None)

@@ -62,6 +62,11 @@ def test_a_row_that_version_0_2_wrote_is_read() -> None:
         ([{"n": 1, "id": "A-1"}], "A-1"),
         ([{"Name": "Ann", "place": "Oslo"}], "Ann"),
         ([{"n": 17}], "shops 1"),
+        # A column that is called as the rows are comes before codes, but not before a name.
+        ([{"code": "A1", "shop": "Oak"}, {"code": "B1", "shop": "Elm"}], "Oak"),
+        ([{"id": "A1", "shop name": "Oak"}], "Oak"),
+        ([{"code": "A1", "shop": "Oak"}, {"code": "B1", "shop": "Oak"}], "A1"),
+        ([{"shop": "Oak", "title": "Best shop"}], "Best shop"),
     ],
 )
 def test_the_subject_column_is_inferred(rows, subject):
