@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 SHAPE = read(ROOT)
 ENGINE = {"engine": 1_473, "core/text": 2_634, "evidence": 1_141, "verdict": 3_196}
 """Rooms of the engine, with their lines when the bound was last looked at."""
-MOST_LINES = 8_450
+MOST_LINES = 8_500
 DEEPEST = {"guardrail.guard": 10, "chains.gateway.app": 15}
 """Modules in the longest chain of imports, of those that run as a module is imported."""
 MOST_ANY = 68

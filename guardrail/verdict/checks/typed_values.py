@@ -68,6 +68,7 @@ class TypedValues:
         asked = find_values(claim.asked) if claim.values else []
         days = bool(claim.values) and names_weekday(claim.text)
         found: list[Finding] = []
+        of_parts: list[Finding] = []
         values = claim.values[:COMPARED]
         told_here = cache(lambda known: agrees(known, values))
         exchanged = exchanged_values(claim, evidence)
@@ -80,6 +81,12 @@ class TypedValues:
                 because = f"{claimed.text} is another's: {evidence.indexed.statements[number].text}"
                 said = self.name, Effect.CONTRADICTS, claim, span, because, (number,)
                 found.append(finding(*said))
+                continue
+            if rival := _of_own_part(claimed, claim, evidence):
+                statement = evidence.indexed.statements[rival.number]
+                because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
+                said = self.name, Effect.CONTRADICTS, claim, span, because, (rival.number,)
+                of_parts.append(finding(*said, instead=rival.known.text))
                 continue
             agreeing = _agreeing(claimed, claim, evidence)
             if carrying := agreeing or _inside(claimed, claim, evidence):
@@ -111,7 +118,7 @@ class TypedValues:
             because = f"{len(left)} values of the sentence were not compared, beyond {COMPARED}"
             whole = left[0].start, left[-1].end
             found.append(finding(self.name, Effect.MISSING, claim, whole, because))
-        return _without_carriers(found, evidence)
+        return [*_without_carriers(found, evidence), *of_parts]
 
 
 def _of_a_name(text: str, claimed: TypedValue) -> bool:
@@ -165,18 +172,64 @@ def _of_another_part(
     alike = [item for item in statement.values if item.kind == known.kind]
     if all(compare(claimed, item) is not Agreement.CONFLICT for item in alike):
         return False
+    parts = _parts(statement, alike)
+    own = content_stems(next(text for text, values in parts if known in values))
+    others = content_stems(" ".join(text for text, values in parts if known not in values))
+    figures = content_stems(" ".join(item.text for item in alike))
+    mine = claim.stems - figures
+    return 0 < len((others - own) & mine) >= len((own - others) & mine)
+
+
+def _parts(statement: Statement, alike: Sequence[TypedValue]) -> list[tuple[str, list[TypedValue]]]:
+    """The parts of prose that give one of some values each, with all values in them."""
     text = plain(statement.text)
     starts = [0]
     for item, following in pairwise(sorted(alike, key=attrgetter("start"))):
         cut = re.search(r"\b(?:and|but|while|then|or)\b|[,;:]", text[item.end : following.start])
         starts.append(item.end + cut.start() if cut else following.start)
-    parts = [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
-    place = max(n for n, start in enumerate(starts) if start <= known.start)
-    own = content_stems(parts[place])
-    others = content_stems(" ".join(part for n, part in enumerate(parts) if n != place))
-    figures = content_stems(" ".join(item.text for item in alike))
-    mine = claim.stems - figures
-    return 0 < len((others - own) & mine) >= len((own - others) & mine)
+    return [
+        (text[a:b], [value for value in statement.values if a <= value.start < b])
+        for a, b in pairwise([*starts, len(text)])
+    ]
+
+
+def _of_own_part(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Rival | None:
+    """The value that stands beside an earlier one of the sentence, where it gives another's.
+
+    *500 gems cost 9.99 euros*, where they cost 4.99 and 1,200 gems cost 9.99.
+    """
+    beside = [item for item in claim.values if item.kind != claimed.kind]
+    for number, statement in _aligning(evidence) if beside else ():
+        alike = [item for item in statement.values if item.kind == claimed.kind]
+        if statement.fact is not None or len(alike) < 2 or not agrees(claimed, alike):
+            continue
+        figures = content_stems(" ".join(item.text for item in statement.values))
+        parts = _parts(statement, alike)
+        meant: list[list[TypedValue]] = []
+        for place, (text, values) in enumerate(parts):
+            others = [part for n, part in enumerate(parts) if n != place]
+            elsewhere = [value for _, held in others for value in held]
+            words = content_stems(text) - content_stems(" ".join(part for part, _ in others))
+            told = [v for v in beside if _is_one_of(v, values) and not _is_one_of(v, elsewhere)]
+            if told or not (words - figures).isdisjoint(claim.stems):
+                meant.append(values if any(v.end <= claimed.start for v in told) else [])
+        if len(meant) == 1 and not agrees(claimed, meant[0]):
+            rivals = [item for item in meant[0] if compare(claimed, item) is Agreement.CONFLICT]
+            if len(rivals) == 1:
+                return _Rival(1.0, number, rivals[0])
+    return None
+
+
+def _is_one_of(claimed: TypedValue, known: Sequence[TypedValue]) -> bool:
+    """Whether a value is one of some others, and no end of a range among them."""
+    return any(
+        compare(claimed, item) is Agreement.SAME and _extent(claimed) == _extent(item)
+        for item in known
+    )
+
+
+def _extent(item: TypedValue) -> tuple[float, float] | None:
+    return item.value.ends if isinstance(item.value, Quantity) else None
 
 
 def _ends(claimed: TypedValue, known: TypedValue, claim: Claim, statement: Statement) -> int:

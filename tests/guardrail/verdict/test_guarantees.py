@@ -88,3 +88,35 @@ def test_a_verdict_that_holds_for_every_judge(
             assert not [f for f in last.findings if f.decides and f.effect == "carries"]
         if last.category is Category.CONTRADICTORY:
             assert last.against  # a contradiction names what it conflicts with
+
+
+DELIVERY = (
+    "Up to 10 miles delivery costs £35 each way; from 10 to 25 miles it costs £55 each way; beyond "
+    "that £2.40 per mile each way."
+)
+GEMS = "500 gems cost €4.99 and 1,200 gems cost €9.99."
+
+
+@pytest.mark.parametrize(
+    ("passage", "answer", "contradicted"),
+    [
+        (GEMS, "500 gems cost €4.99.", False),
+        (GEMS, "1,200 gems cost €9.99.", False),
+        (GEMS, "500 gems cost €4.99, 1,200 cost €9.99.", False),
+        (GEMS, "It is €4.99 or €9.99, for 500 or 1,200 gems.", False),
+        (GEMS, "500 gems cost €9.99.", True),
+        (GEMS, "1,200 gems cost €4.99.", True),
+        (DELIVERY, "Up to 10 miles delivery costs £35 each way.", False),
+        (DELIVERY, "From 10 to 25 miles it costs £55 each way.", False),
+        (DELIVERY, "Up to 10 miles delivery costs £55 each way.", True),
+        (DELIVERY, "From 10 to 25 miles it costs £35 each way.", True),
+    ],
+)
+def test_a_value_belongs_to_its_part_of_a_sentence(
+    passage: str, answer: str, contradicted: bool
+) -> None:
+    parsed = ParsedText(clean=answer, marked=answer)
+    request = GroundingRequest("", parsed, prepare([Passage(passage)]))
+    (found,), _, _ = Grounder(Biased(supports=True)).ground([request])
+    effects = [item.effect for item in found.sentences[0].findings]
+    assert ("contradicts" in effects) is contradicted
