@@ -1,4 +1,4 @@
-"""Rights of callers: choose a policy, bring evidence, use tools, request JSON."""
+"""Rights of callers: choose a policy, bring evidence, use tools, request JSON, see reasons."""
 
 from __future__ import annotations
 
@@ -32,12 +32,14 @@ class CallerRights(Value):
             calls in a reply are removed.
         structured_output: Ask for JSON. Otherwise such requests are refused, and JSON is judged as
             any text.
+        reasons: See the reasons of refused and filtered answers.
     """
 
     policy: bool = True
     evidence: bool = True
     tools: bool = True
     structured_output: bool = True
+    reasons: bool = True
 
     def policy_of(
         self, field: RequestField, configured: Policy

@@ -71,6 +71,21 @@ _SHORTHANDS = {
 """The field of a section that a text in the section's place sets."""
 
 
+REMOVED = {
+    "gateway.dry_run": "set dry_run of [policy], or give --dry-run",
+    "gateway.reasons": "leave the right reasons out of caller",
+    "gateway.routes.models": "name models in calls",
+    "gateway.routes.paths": "name paths in calls",
+    "gateway.trusted_hosts": "check host names in the reverse proxy",
+    "graph.endpoint.password": "set login, the place of user:password",
+    "graph.endpoint.per_second": "the endpoint's own limit (429, Retry-After) is respected",
+    "graph.endpoint.user": "set login, the place of user:password",
+    "model.api_key_env": "put the key into OPENAI_API_KEY",
+    "model.base_url": "put the address into OPENAI_BASE_URL",
+}
+"""Settings of earlier versions, with what to do instead."""
+
+
 class _Section(RedactedRepr, BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True
@@ -112,20 +127,15 @@ class ModelConfig(_Section):
     """Which language model answers in ``ask``.
 
     Attributes:
-        name: ``openai:NAME`` or ``completion:NAME``; None for the endpoint of
-            ``OPENAI_API_KEY`` / ``OPENAI_BASE_URL``.
-        causal_lm: CONNER's language model: ``transformers:MODEL``, ``openai:NAME`` (completions at
-            ``base_url`` with echoed log-probabilities) or ``llama:URL``; None leaves out what needs
-            one.
-        base_url: Address of an OpenAI-compatible endpoint.
-        api_key_env: Environment variable that holds its key.
+        name: ``openai:NAME`` or ``completion:NAME``; None for the default model of the endpoint.
+            Its address and key are ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY``.
+        causal_lm: CONNER's language model: ``transformers:MODEL``, ``openai:NAME`` (completions
+            with echoed log-probabilities) or ``llama:URL``; None leaves out what needs one.
         generation: How answers are sampled.
     """
 
     name: str | None = None
     causal_lm: str | None = None
-    base_url: str | None = None
-    api_key_env: str = "OPENAI_API_KEY"
     generation: GenerationSettings = GenerationSettings()
 
 
@@ -379,7 +389,10 @@ def _explain(model: type[BaseModel], error: ValidationError) -> str:
             if len(problem["loc"]) == 1:
                 known.append(GATEWAY)
             hint = did_you_mean(str(problem["loc"][-1]), sorted(known))
-            lines.append(f"there is no setting {where!r}; {hint}")
+            if where in REMOVED:
+                lines.append(f"{where!r}: this setting is gone; {REMOVED[where]}")
+            else:
+                lines.append(f"there is no setting {where!r}; {hint}")
         else:
             lines.append(f"{where}: {plainly(problem)}")
     return "; ".join(lines)

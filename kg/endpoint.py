@@ -20,7 +20,7 @@ from SPARQLWrapper import CONSTRUCT, POST, SELECT, SPARQLWrapper
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guardrail.core.errors import ConfigError, GraphUnavailableError, KnowledgeGraphError
-from guardrail.core.http_clients import TokenBucket, by_proxy, reading_environment
+from guardrail.core.http_clients import by_proxy, reading_environment
 from guardrail.core.secrets import get_logger, register_secret, resolve_secret
 from guardrail.core.types import CacheUse, Usage
 from kg.base import Term
@@ -106,8 +106,8 @@ class SparqlResult(TypedDict, total=False):
 class Endpoint:
     """A SPARQL endpoint. Safe to use from several threads.
 
-    Queries are sent at ``per_second`` at most; after ``FAILURES`` in a row that failed in all their
-    attempts, none is sent for ten seconds.
+    After ``FAILURES`` queries in a row that failed in all their attempts, none is sent for ten
+    seconds.
 
     Args:
         url: Its address.
@@ -132,8 +132,6 @@ class Endpoint:
         self._cached_as = self.url + (hashlib.sha256(login).hexdigest() if login else "")
         self._cache = _open_cache(settings)
         self._lock = threading.Lock()
-        rate = settings.per_second
-        self._bucket = TokenBucket(rate, max(1.0, rate)) if rate else None
         self._failed, self._paused_until = 0, 0.0
         limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
         with reading_environment():
@@ -236,7 +234,6 @@ class Endpoint:
             self._cache.close()
 
     def _attempt(self, query: str, *, graph: bool, end: float) -> bytes:
-        self._take_turn(end)
         timeout = min(self.settings.deadline_s / 3, max(0.01, end - time.monotonic()))
         try:
             return self._read(self._request(query, timeout, graph=graph), timeout)
@@ -249,19 +246,6 @@ class Endpoint:
             raise _TransientError(f"cannot be reached{where} ({error})") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise KnowledgeGraphError(f"{self.url!r} cannot be queried: {error}") from error
-
-    def _take_turn(self, end: float) -> None:
-        """Wait until the rate limit allows a query."""
-        if self._bucket is None:
-            return
-        with self._lock:
-            pause = self._bucket.wait()
-            if time.monotonic() + pause > end:
-                raise GraphUnavailableError(
-                    f"{self.url}: our {self.settings.per_second:g} queries a second to it are taken"
-                )
-            self._bucket.take()
-        time.sleep(pause)
 
     def _request(self, query: str, timeout: float, *, graph: bool) -> httpx.Request:
         dialect = self.dialect
@@ -308,7 +292,7 @@ class Endpoint:
         """Refuse errors, redirects and truncated results, whose missing rows would be cached."""
         code, reason = response.status_code, response.reason_phrase
         advice = {
-            401: "asks for a login (401); set user and password, or token, of graph.endpoint",
+            401: "asks for a login (401); set login or token of graph.endpoint",
             404: "not found (404); give the address of the SPARQL endpoint itself",
             206: "sends only a part of the result (206), because it limits rows",
         }
@@ -351,8 +335,9 @@ def _credentials(
     headers = {name: resolve_secret(value) for name, value in settings.headers.items()}
     if settings.token is not None:
         return headers | {"Authorization": f"Bearer {resolve_secret(settings.token)}"}
-    if settings.user is not None and settings.password is not None:
-        login = f"{settings.user}:{resolve_secret(settings.password)}"
+    if settings.login is not None:
+        login = resolve_secret(settings.login)
+        register_secret(login.partition(":")[2])  # the password alone, too
     elif user is not None:
         login = f"{unquote(user)}:{register_secret(unquote(password or ''))}"
     else:

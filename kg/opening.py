@@ -38,8 +38,8 @@ class EndpointSettings(Value):
     sent only to the endpoint's own origin.
 
     Attributes:
-        user: User name for basic authentication.
-        password: Where the password is (``env:NAME`` or ``file:PATH``).
+        login: Where the login for basic authentication is, as ``user:password`` (``env:NAME`` or
+            ``file:PATH``).
         token: Where a bearer token is.
         headers: Additional headers, each with the place of its value.
         deadline_s: Seconds per query, including up to four attempts and the pauses between them. An
@@ -47,26 +47,21 @@ class EndpointSettings(Value):
         user_agent: Wikidata requires tool name and contact.
         cache: File of the shared query cache, which keeps results for a day; ``none`` disables it,
             ``default`` is ``kg-guardrail/sparql.sqlite`` in the user's cache folder.
-        per_second: Maximum queries per second.
         text_search: Also find names in other capitalisation through the server's text index.
     """
 
-    user: str | None = None
-    password: SecretRef | None = None
+    login: SecretRef | None = None
     token: SecretRef | None = None
     headers: Mapping[str, SecretRef] = Field(default_factory=dict)
     deadline_s: Seconds = 90.0
     user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
     cache: Path | Literal["default"] | None = "default"
-    per_second: float | None = Field(default=None, gt=0)
     text_search: bool = False
 
     @model_validator(mode="after")
     def _one_login(self) -> Self:
-        if (self.user is None) != (self.password is None):
-            raise ValueError("a basic login needs both user and password")
-        if self.user is not None and self.token is not None:
-            raise ValueError("give either user and password or token")
+        if self.login is not None and self.token is not None:
+            raise ValueError("give either login or token")
         return self
 
     @field_validator("cache", mode="before")

@@ -31,7 +31,6 @@ from kg import endpoint
 
 __all__ = ["GATEWAY_S", "Ways", "config_of"]
 
-KEY = "FAULTS_KEY"
 REPLY_BYTES = 1 << 20
 GATEWAY_S = DEADLINE_S + 0.5
 """Seconds for one exchange of the gateway: a little more than for the verdict alone."""
@@ -44,15 +43,14 @@ def config_of(url: str, **fields: object) -> GuardrailConfig:
         url: Address of the stand-in server.
         fields: Other settings.
     """
-    os.environ.setdefault(KEY, "none")
+    os.environ |= {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{url}/v1"}
     # Faults come faster here than in use, and no endpoint is paused for them.
     endpoint.BACKOFF_S, endpoint.CONNECTIONS = 0.05, 16
     endpoint.FAILURES, endpoint.MAX_BYTES = sys.maxsize, REPLY_BYTES
     endpoint.ATTEMPTS = 2
     limits: dict[str, object] = {"deadline_s": 1.8, "cache": None}
     graph = {"location": f"{url}/sparql", "profile": "wikidata-mirror", "endpoint": limits}
-    model = {"name": "openai:faults", "base_url": f"{url}/v1", "api_key_env": KEY}
-    settings: dict[str, object] = {"graph": graph, "model": model}
+    settings: dict[str, object] = {"graph": graph, "model": "openai:faults"}
     settings |= {"judge": "benchmarks.faults.judge:FaultyJudge", "limits": {"concurrency": 250}}
     settings["policy"] = STRICT.changed(deadline_s=DEADLINE_S)
     return GuardrailConfig().changed(**{**settings, **fields})

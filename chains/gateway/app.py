@@ -15,7 +15,6 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -92,16 +91,9 @@ def create_app(
         on_loaded: Called once, when the guardrail is loaded, such as ``freeze_loaded``.
     """
     gateway = _Gateway(guard, settings or GatewaySettings.from_env(), client, on_loaded)
-    settings = gateway.settings
-    middleware = [Middleware(AzurePathMiddleware), Middleware(_ApiMiddleware, gateway=gateway)]
-    if settings.trusted_hosts:
-        hosts = list(settings.trusted_hosts)
-        middleware.append(
-            Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
-        )
     app = _App(
         routes=gateway.routes(),
-        middleware=middleware,
+        middleware=[Middleware(AzurePathMiddleware), Middleware(_ApiMiddleware, gateway=gateway)],
         exception_handlers={GuardrailError: gateway.failed, HTTPException: _not_served},
         lifespan=gateway.lifespan,
     )

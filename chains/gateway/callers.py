@@ -151,10 +151,10 @@ class CallSettings:
             mode=settings.stream_mode,
             inject=settings.inject,
             evidence=settings.evidence,
-            reasons=settings.reasons,
+            reasons=settings.caller.reasons,
             rights=settings.caller,
         )
-        common = _override(common, Override(dry_run=settings.dry_run or policy.dry_run))
+        common = _override(common, Override(dry_run=policy.dry_run))
         # Computed once for each pair, since validating a policy takes longer than a look-up.
         self._by_pair = {
             (id(route), id(tenant)): _override(common, route, tenant)
@@ -178,5 +178,6 @@ def _override(options: GuardSettings, *overrides: Override | None) -> GuardSetti
         checks = checks.changed(dry_run=policy.dry_run)
         options = replace(options, policy=policy, checks_policy=checks)
         if isinstance(override, Tenant) and override.caller is not None:
-            options = replace(options, rights=override.caller)
+            rights = override.caller
+            options = replace(options, rights=rights, reasons=rights.reasons)
     return options

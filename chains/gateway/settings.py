@@ -25,6 +25,7 @@ from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
 from chains.options import Inject, MarkerStyle, StreamMode
 from guardrail import STRICT, Policy
+from guardrail.config import REMOVED
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import did_you_mean, in_short, plainly
 from guardrail.core.secrets import RedactedRepr, register_secret
@@ -51,7 +52,6 @@ REPEATED = {
     "protocols": "protocol",
     "routes": "route",
     "tenants": "tenant",
-    "trusted_hosts": "trusted-host",
 }
 """Lists, each with the option that may be given several times."""
 PROTOCOL_PATHS = {
@@ -101,8 +101,9 @@ def _routes(value: object) -> object:
     found: dict[str, dict[str, str]] = {}
     for item in map(str, items):
         pattern, _, policy = (part.strip() for part in item.rpartition("="))
-        calls = "paths" if pattern.startswith("/") else "models"
-        found[pattern] = {calls: pattern, "policy": policy}
+        if not pattern:
+            raise ValueError("a route is MODEL=POLICY or /PATH=POLICY")
+        found[pattern] = {"calls": pattern, "policy": policy}
     return found
 
 
@@ -114,8 +115,6 @@ def _no_empty_key(keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
 """A list of names, which may be written as one text with commas."""
-Host = Annotated[str, Field(pattern=r"^(\*\.)?[^*/:]+$")]
-Hosts = Annotated[tuple[Host, ...], BeforeValidator(_split)]
 Protocols = Annotated[
     tuple[Literal["litellm", "portkey", "truefoundry", "fms"], ...], BeforeValidator(_split)
 ]
@@ -187,24 +186,20 @@ class Route(Override):
     """Calls by path or model.
 
     Attributes:
-        paths: Paths such as ``/v1/responses``; empty for any.
-        models: Models as requests name them, with ``*`` and ``?``; empty for any.
+        calls: Paths such as ``/v1/responses``, and models as requests name them, with ``*`` and
+            ``?``.
     """
 
-    paths: Words = ()
-    models: Words = ()
-
-    @model_validator(mode="after")
-    def _some_calls(self) -> Self:
-        if not self.paths and not self.models:
-            raise ValueError("name the calls that it is for, with paths or models")
-        return self
+    calls: Words = Field(min_length=1)
 
     def matches(self, path: str, model: object) -> bool:
         """Whether a call with this path and model takes the route."""
-        by_model = isinstance(model, str) and any(fnmatchcase(model, like) for like in self.models)
-        by_path = path.rstrip("/") in {known.rstrip("/") for known in self.paths}
-        return (by_model or not self.models) and (by_path or not self.paths)
+        return any(
+            call.rstrip("/") == path.rstrip("/")
+            if call.startswith("/")
+            else isinstance(model, str) and fnmatchcase(model, call)
+            for call in self.calls
+        )
 
     def problem(self, protocols: tuple[str, ...]) -> str | None:
         """Why the route has no effect where these protocols are served; None if it has one."""
@@ -212,14 +207,12 @@ class Route(Override):
         texts = ("/v1/checks", "/v1/rank", PROTOCOL_PATHS["fms"])
         judged = {"/v1/chat/completions", "/v1/responses", "/v1/checks", "/v1/rank"}
         judged.update(PROTOCOL_PATHS[name] for name in protocols)
-        for path in (known.rstrip("/") for known in self.paths):
+        for path in (call.rstrip("/") for call in self.calls if call.startswith("/")):
             if path not in judged:
                 near = did_you_mean(path, sorted(judged))
                 return f"nothing is judged at {in_short(path)}; {near}"
             if path in texts and self.policy is not None:
                 return f"callers of {path} choose the policy; set strictness or dry_run alone"
-            if path in texts and self.models:
-                return f"calls of {path} name no model"
         return None
 
 
@@ -241,11 +234,9 @@ class GatewaySettings(RedactedRepr, Value):
         tenants: Named callers: tables ``[gateway.tenants.NAME]`` with ``keys`` and, optionally,
             ``policy``, ``strictness``, ``dry_run``, ``caller``, ``per_minute``, ``concurrency``;
             or ``NAME=KEY``.
-        routes: Policies by path or model: tables ``[gateway.routes.NAME]`` with ``paths`` or
-            ``models`` and ``policy``, ``strictness`` or ``dry_run``; or ``MODEL=POLICY``,
-            ``/PATH=POLICY``. The first match applies; tenants override it.
-        trusted_hosts: Accepted ``Host`` names: ``api.example.com``, ``*.example.com``; empty for
-            any.
+        routes: Policies by path or model: tables ``[gateway.routes.NAME]`` with ``calls`` and
+            ``policy``, ``strictness`` or ``dry_run``; or ``MODEL=POLICY``, ``/PATH=POLICY``. The
+            first match applies; tenants override it.
         style: Style of markers: ``footnotes``, ``kalma`` or ``none``.
         stream_mode: Release streamed text per ``sentence`` or ``buffer`` it.
         inject: Evidence shown to the model: ``off``, ``facts``, or ``prompt`` with KaLMA's
@@ -254,12 +245,10 @@ class GatewaySettings(RedactedRepr, Value):
             ignored (``graph``).
         evidence_marks: Delimiters of evidence in messages, separated by a space: ``<context>
             </context>``.
-        dry_run: Return answers unchanged, but judge and record them; tenants and routes override
-            it.
         caller: Rights of callers: ``free`` for all, ``strict`` for none, or a list of ``policy``
-            (choose policy and strictness), ``evidence`` (bring it), ``tools`` (offer them) and
-            ``structured_output`` (request JSON).
-        reasons: Give reasons for refused and filtered answers.
+            (choose policy and strictness), ``evidence`` (bring it), ``tools`` (offer them),
+            ``structured_output`` (request JSON) and ``reasons`` (see those of refused and filtered
+            answers).
         protocols: Protocols of other gateways to serve.
         max_body_bytes: Maximum request size.
         timeout_s: Seconds per exchange, including streams.
@@ -276,15 +265,12 @@ class GatewaySettings(RedactedRepr, Value):
     keys: Keys = ()
     tenants: Annotated[Mapping[TenantName, Tenant], BeforeValidator(_tenants)] = Field(default={})
     routes: Annotated[Mapping[str, Route], BeforeValidator(_routes)] = Field(default={})
-    trusted_hosts: Hosts = ()
     style: MarkerStyle = MarkerStyle.FOOTNOTES
     stream_mode: StreamMode = StreamMode.SENTENCE
     inject: Inject = Inject.OFF
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN
     evidence_marks: Marks | None = None
-    dry_run: bool = False
     caller: Rights = Field(default="free", validate_default=True)
-    reasons: bool = True
     protocols: Protocols = ()
     max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)
     timeout_s: Seconds = 600.0
@@ -383,7 +369,10 @@ class GatewaySettings(RedactedRepr, Value):
                     option_of if name in options else variable_of if name in given else _in_file
                 )
                 why = plainly(item)
-                if item["type"] == "extra_forbidden" and len(item["loc"]) == 1:
+                place = ".".join(map(str, ("gateway", name, *item["loc"][2:])))
+                if place in REMOVED:
+                    why = f"this setting is gone; {REMOVED[place]}"
+                elif item["type"] == "extra_forbidden" and len(item["loc"]) == 1:
                     near = get_close_matches(name, cls.model_fields, n=1)
                     hint = f"did you mean {spelled(near[0])!r}?" if near else None
                     why = f"unknown setting; {hint or 'see guardrail serve --help'}"

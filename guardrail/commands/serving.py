@@ -37,7 +37,6 @@ def _option(name: str, field: FieldInfo, text: str) -> tuple[str, object, object
         "upstream_key": "KEY",
         "tenants": "NAME=KEY",
         "routes": "CALLS=POLICY",
-        "trusted_hosts": "NAME",
         "evidence_marks": "'OPEN CLOSE'",
         "protocols": "NAME",
     }
@@ -63,6 +62,9 @@ def serve(
     gateway: GatewayOptions,
     judging: Judging,
     log: Annotated[Path | None, opt("", "Score log that /dashboard shows.", "FILE")] = None,
+    dry_run: Annotated[
+        bool, opt("--dry-run", "Return answers unchanged, judged and logged.")
+    ] = False,
 ) -> None:
     """Serve an OpenAI-compatible gateway that guards every answer.
 
@@ -70,18 +72,21 @@ def serve(
     settings, else strict. Without --upstream only what judges and shows is served: /v1/checks,
     /v1/rank, a page to try (/), the score log (/dashboard), /metrics, /healthz and /readyz.
 
-    Settings of the gateway, all but --kg, --evidence, --config, --judge, --policy, --strictness
-    and --log, can be set in the section [gateway] of the settings file and in the environment as
-    GUARDRAIL_GATEWAY__… as well, lists (…KEYS, …PROTOCOLS, …ROUTES, …TENANTS, …TRUSTED_HOSTS) with
-    commas between. The option wins over the environment, and that
-    over the file. On another address than this machine's own and without a key, the gateway warns
-    and keeps /dashboard and /metrics closed.
+    Settings of the gateway, all but --kg, --evidence, --config, --judge, --policy, --strictness,
+    --log and --dry-run, can be set in the section [gateway] of the settings file and in the
+    environment as GUARDRAIL_GATEWAY__… as well, lists (…KEYS, …PROTOCOLS, …ROUTES, …TENANTS) with
+    commas between. The option wins over the environment, and that over the file. On another
+    address than this machine's own and without a key, the gateway warns and keeps /dashboard and
+    /metrics closed.
     """
     settings = strict_unless_named(judging.settings())
     try:
         from chains.gateway import run
     except ImportError as error:
         raise MissingExtraError(getattr(error, "name", None) or "starlette", "server") from error
+    if dry_run:
+        policy = settings.policy.changed(dry_run=True)
+        settings = settings.model_copy(update={"policy": policy})
     if log is not None:
         settings = settings.model_copy(update={"log": LogConfig(path=log)})
     options = {name: value for name, value in vars(gateway).items() if value not in (None, [])}

@@ -8,6 +8,7 @@ from openai import OpenAI
 
 from chains import guard_openai
 from guardrail import ANNOTATE, STRICT, Guardrail, GuardrailConfig, Passage, Triple
+from guardrail.models import open_model
 from guardrail.models.prompts import answer_prompt
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.chains.scripted import ScriptedJudge
@@ -44,9 +45,9 @@ CASES = [(kind, text) for kind in ("value", "passage") for text in INSTRUCTIONS]
 
 def guarding(url, items, **options):
     """A guardrail that retrieves the facts, and a client whose model is shown them."""
-    model = {"name": "openai:m", "base_url": url, "generation": {"max_tokens": 60}}
-    config = GuardrailConfig(graph="none", model=model)
-    guard = Guardrail(config, retriever=lambda _: items, **options)
+    config = GuardrailConfig(graph="none", model={"generation": {"max_tokens": 60}})
+    model = open_model("openai:m", base_url=url)
+    guard = Guardrail(config, model=model, retriever=lambda _: items, **options)
     plain = OpenAI(base_url=url, api_key="k", timeout=3_600, max_retries=0)
     return guard, guard_openai(plain, guard, inject="facts", policy=ANNOTATE, style="none")
 

@@ -247,7 +247,8 @@ def bench(tmp_path, request, monkeypatch):
     policy = POLICIES[request.param]
     config = GuardrailConfig(policy=policy, log=tmp_path / "scores.sqlite")
     with served(server.app) as url:
-        config = config.changed(model={"name": "openai:candidates", "base_url": f"{url}/v1"})
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+        config = config.changed(model="openai:candidates")
         with scripted_guard(config=config, retriever=lambda question: FACTS) as guard:
             yield Bench(guard, url, policy, server)
 

@@ -119,14 +119,16 @@ def test_how_to_talk_to_an_endpoint(tmp_path: Path) -> None:
     path = tmp_path / "guardrail.toml"
     path.write_text(
         '[graph]\nlocation = "https://shop.example/sparql"\n'
-        '[graph.endpoint]\nper_second = 2.5\ncache = "none"\ntext_search = true\n'
+        '[graph.endpoint]\ncache = "none"\ntext_search = true\n'
     )
     config = GuardrailConfig.from_toml(path, environ={"GUARDRAIL_GRAPH__ENDPOINT__DEADLINE_S": "2"})
     settings = config.graph.endpoint
-    assert settings == EndpointSettings(per_second=2.5, cache=None, text_search=True, deadline_s=2)
+    assert settings == EndpointSettings(cache=None, text_search=True, deadline_s=2)
     assert config.changed(judge="onnx").graph.endpoint == settings
-    with pytest.raises(ConfigError, match="did you mean 'per_second'"):
-        GuardrailConfig.from_env({"GUARDRAIL_GRAPH__ENDPOINT__PER_SECONDS": "2"})
+    with pytest.raises(ConfigError, match="did you mean 'deadline_s'"):
+        GuardrailConfig.from_env({"GUARDRAIL_GRAPH__ENDPOINT__DEADLINE": "2"})
+    with pytest.raises(ConfigError, match="user': this setting is gone; set login"):
+        GuardrailConfig.from_env({"GUARDRAIL_GRAPH__ENDPOINT__USER": "ada"})
 
 
 def durations(kind: type[BaseModel], *above: str) -> Iterator[tuple[str, ...]]:

@@ -185,12 +185,12 @@ def test_other_content_is_refused(body):
 
 
 def test_a_login_comes_from_settings_or_address_and_shows_in_no_error(tmp_path, monkeypatch):
-    (tmp_path / "password").write_text("p@ss/word\n")
+    (tmp_path / "login").write_text("ada:p@ss/word\n")
     monkeypatch.setenv("SPARQL_KEY", "key-of-the-tenant")
     basic = "Basic " + base64.b64encode(b"ada:p@ss/word").decode()
     with serving(reply(500)) as server:
-        login = {"user": "ada", "password": f"file:{tmp_path / 'password'}"}
-        logins = settings(**login, headers={"X-Api-Key": "env:SPARQL_KEY"}, deadline_s=0.3)
+        login = f"file:{tmp_path / 'login'}"
+        logins = settings(login=login, headers={"X-Api-Key": "env:SPARQL_KEY"}, deadline_s=0.3)
         in_address = server.url.replace("://", "://ada:p%40ss%2Fword@")
         for endpoint_ in (Endpoint(server.url, logins), Endpoint(in_address, ONCE)):
             with pytest.raises(KnowledgeGraphError) as caught:
@@ -204,9 +204,8 @@ def test_a_login_comes_from_settings_or_address_and_shows_in_no_error(tmp_path, 
 @pytest.mark.parametrize(
     "logins",
     [
-        {"user": "ada"},
-        {"password": "env:X"},
-        {"user": "ada", "password": "env:X", "token": "env:X"},
+        {"login": "ada:a literal secret"},
+        {"login": "env:X", "token": "env:X"},
         {"token": "a literal secret"},
         {"headers": {"X-Api-Key": "a literal secret"}},
     ],
@@ -344,19 +343,6 @@ def test_a_query_that_fails_in_all_its_attempts_counts_once(clock, monkeypatch):
         for _ in range(2):
             with pytest.raises(KnowledgeGraphError, match=f"tried {FAILURES} times"):
                 failing.select(QUERY)
-
-
-def test_the_rate_is_limited_and_opens_no_breaker(clock):
-    with serving(reply()) as server:
-        quick = Endpoint(server.url, settings(per_second=5))
-        for _ in range(10):
-            quick.fetch(QUERY)
-        assert sum(clock.slept) == pytest.approx(1.0)  # one second's worth goes at once
-        slow = Endpoint(server.url, settings(per_second=0.1, deadline_s=1))
-        slow.fetch(QUERY)
-        for _ in range(FAILURES + 1):
-            with pytest.raises(KnowledgeGraphError, match=r"0\.1 queries a second"):
-                slow.fetch(QUERY)
 
 
 def test_the_settings_reach_the_endpoint_from_file_and_environment():

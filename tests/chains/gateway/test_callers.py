@@ -157,10 +157,10 @@ def test_tenants_in_one_variable():
 # --- routes -----------------------------------------------------------------------------------
 
 ROUTES = {
-    "drafts": {"models": "false-*", "policy": {"base": "annotate", "name": "drafts"}},
-    "answers": {"paths": ["/v1/responses"], "policy": "annotate"},
-    "sure": {"paths": "/v1/checks", "strictness": {"support": 0.9}},
-    "high": {"models": "plain", "policy": {"thresholds": {"overall": 0.99}, "below": "refuse"}},
+    "drafts": {"calls": "false-*", "policy": {"base": "annotate", "name": "drafts"}},
+    "answers": {"calls": ["/v1/responses"], "policy": "annotate"},
+    "sure": {"calls": "/v1/checks", "strictness": {"support": 0.9}},
+    "high": {"calls": "plain", "policy": {"thresholds": {"overall": 0.99}, "below": "refuse"}},
 }
 ITEMS = [{"triple": [fact.subject, fact.property, fact.value]} for fact in FACTS]
 
@@ -220,14 +220,15 @@ async def test_calls_of_other_gateways_are_routed_by_their_model(routed, model, 
 
 def test_the_first_matching_route_applies():
     routes = {
-        "both": Route(paths=("/v1/chat/completions/",), models=("gpt-4o*",)),
-        "model": Route(models=("gpt-*",)),
+        "both": Route(calls=("/v1/chat/completions/", "gpt-4o*")),
+        "model": Route(calls=("gpt-*",)),
     }
     for path, model, name in (
         ("/v1/chat/completions", "gpt-4o-mini", "both"),
-        ("/v1/responses", "gpt-4o-mini", "model"),
-        ("/v1/chat/completions", "gpt-5", "model"),
-        ("/v1/chat/completions", "claude", None),
+        ("/v1/responses", "gpt-4o-mini", "both"),
+        ("/v1/responses", "gpt-5", "model"),
+        ("/v1/chat/completions", "claude", "both"),
+        ("/v1/responses", "claude", None),
         ("/v1/checks", None, None),
     ):
         assert route_of(routes, path, model) is routes.get(name), (path, model)
@@ -255,15 +256,14 @@ def test_routes_in_one_variable():
         ({"tenants": {"a": {"keys": [""]}}}, "empty"),
         ({"tenants": "a"}, "empty"),
         ({"keys": [["s3cret"]]}, "valid string"),
-        ({"routes": {"a": {"policy": "strict"}}}, "with paths or models"),
-        ({"routes": {"a": {"models": "x", "policy": {"treshold": 1}}}}, "thresholds"),
-        ({"routes": {"a": {"models": "x", "threshold": 1}}}, "routes"),
-        ({"routes": {"a": {"paths": "/v1/checks", "policy": "strict"}}}, "choose the policy"),
-        ({"routes": {"a": {"paths": "/v1/rank/", "models": "x"}}}, "name no model"),
-        ({"routes": {"a": {"paths": "/v1/chat/completion"}}}, "'/v1/chat/completions'"),
-        ({"routes": {"a": {"paths": "/v1/embeddings"}}}, "nothing is judged at '/v1/embeddings'"),
-        ({"routes": {"a": {"paths": "/portkey/webhook"}}}, "nothing is judged at"),
-        ({"routes": "gpt-4o*"}, "strict"),
+        ({"routes": {"a": {"policy": "strict"}}}, "Field required"),
+        ({"routes": {"a": {"calls": "x", "policy": {"treshold": 1}}}}, "thresholds"),
+        ({"routes": {"a": {"calls": "x", "threshold": 1}}}, "routes"),
+        ({"routes": {"a": {"calls": "/v1/checks", "policy": "strict"}}}, "choose the policy"),
+        ({"routes": {"a": {"calls": "/v1/chat/completion"}}}, "'/v1/chat/completions'"),
+        ({"routes": {"a": {"calls": "/v1/embeddings"}}}, "nothing is judged at '/v1/embeddings'"),
+        ({"routes": {"a": {"calls": "/portkey/webhook"}}}, "nothing is judged at"),
+        ({"routes": "gpt-4o*"}, "MODEL=POLICY"),
         ({"caller": "tool"}, "did you mean 'tools'"),
     ],
 )

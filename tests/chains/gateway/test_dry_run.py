@@ -21,8 +21,8 @@ def dry(gateway, guarded):
 
     def make(policy=STRICT, *, path=None, retriever=None, **settings):
         options = {"retriever": retriever} if retriever else {}
-        settings = {"dry_run": True, "protocols": "litellm,fms"} | settings
-        return gateway(guarded(policy, path=path, **options), **settings)
+        guard = guarded(policy.changed(dry_run=True), path=path, **options)
+        return gateway(guard, **{"protocols": "litellm,fms"} | settings)
 
     return make
 
@@ -122,7 +122,8 @@ async def test_other_gateways_get_the_action_pass(dry):
         ({"policy": {"dry_run": True}}, False, True),
     ],
 )
-async def test_a_tenant_may_go_live_on_its_own(gateway, tenant, dry_run, unchanged):
-    client = gateway(key="k", tenants={"a": {"keys": "k"} | tenant}, dry_run=dry_run)
+async def test_a_tenant_may_go_live_on_its_own(gateway, guarded, tenant, dry_run, unchanged):
+    guard = guarded(STRICT.changed(dry_run=dry_run))
+    client = gateway(guard, key="k", tenants={"a": {"keys": "k"} | tenant})
     reply = await client.post("/v1/chat/completions", json=CHAT)
     assert (CANARY in reply.json()["choices"][0]["message"]["content"]) is unchanged

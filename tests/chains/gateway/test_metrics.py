@@ -32,22 +32,22 @@ DOWN = {"retriever": fails}
 
 
 @pytest.mark.parametrize(
-    ("changes", "options", "settings", "body", "error_type", "result"),
+    ("changes", "options", "body", "error_type", "result"),
     [
-        ({}, {}, {}, {}, "", "filtered"),
-        ({}, {}, {"dry_run": True}, {}, "", "would_block"),
-        ({"contradicted": "annotate"}, {}, {}, {}, "", "annotated"),
-        ({}, {}, {}, JSON_MODE, "", "bypassed"),
-        ({}, DOWN, {}, {}, "kg", "refused"),
-        ({}, DOWN, {"dry_run": True}, {}, "kg", "would_block"),
-        ({"unavailable": "return_unverified"}, DOWN, {}, {}, "kg", "unverified"),
-        ({"unavailable": "raise"}, DOWN, {}, {}, "kg", "error"),
+        ({}, {}, {}, "", "filtered"),
+        ({"dry_run": True}, {}, {}, "", "would_block"),
+        ({"contradicted": "annotate"}, {}, {}, "", "annotated"),
+        ({}, {}, JSON_MODE, "", "bypassed"),
+        ({}, DOWN, {}, "kg", "refused"),
+        ({"dry_run": True}, DOWN, {}, "kg", "would_block"),
+        ({"unavailable": "return_unverified"}, DOWN, {}, "kg", "unverified"),
+        ({"unavailable": "raise"}, DOWN, {}, "kg", "error"),
     ],
 )
 async def test_each_answer_is_counted_by_its_result(
-    gateway, guarded, changes, options, settings, body, error_type, result
+    gateway, guarded, changes, options, body, error_type, result
 ):
-    client = gateway(guarded(STRICT.changed(**changes), **options), **settings)
+    client = gateway(guarded(STRICT.changed(**changes), **options))
     for stream in (False, True):
         await client.post("/v1/chat/completions", json=CHAT | body | {"stream": stream})
     assert await numbers(client, "requests_total") == {

@@ -372,7 +372,8 @@ async def test_truefoundry_cites_title_and_url(host, stream):
 async def test_truefoundry_gets_a_refusal_as_a_verdict(gateway, guarded):
     guard = guarded(retriever=lambda question: [])
     for reasons in (True, False):
-        client = gateway(guard, protocols="truefoundry", reasons=reasons)
+        caller = "free" if reasons else "evidence"
+        client = gateway(guard, protocols="truefoundry", caller=caller)
         reply = (await client.post(TRUEFOUNDRY, json=truefoundry(WRONG))).json()
         assert reply["verdict"] is False
         assert reply["message"].startswith(STRICT.refusal)
@@ -381,10 +382,10 @@ async def test_truefoundry_gets_a_refusal_as_a_verdict(gateway, guarded):
 
 
 @pytest.mark.parametrize("config", [None, {}, {"operation": "validate"}, "mutate"])
-async def test_truefoundrys_validating_guardrail_lets_nothing_out(gateway, config):
+async def test_truefoundrys_validating_guardrail_lets_nothing_out(gateway, guarded, config):
     """The host would leave the reply as it is, with what was removed from it."""
     for dry_run in (True, False):
-        client = gateway(protocols="truefoundry", dry_run=dry_run)
+        client = gateway(guarded(STRICT.changed(dry_run=dry_run)), protocols="truefoundry")
         reply = (await client.post(TRUEFOUNDRY, json=truefoundry(config=config))).json()
         assert reply["verdict"] is dry_run
         assert dry_run or "Operation to Mutate" in reply["message"]

@@ -122,8 +122,8 @@ def endpoint() -> Iterator[Endpoint]:
 @pytest.fixture
 def asking(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guardrail]:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    model = {"name": "openai:m", "base_url": endpoint.url}
-    with Guardrail(GuardrailConfig(model=model)) as own:
+    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+    with Guardrail(GuardrailConfig(model="openai:m")) as own:
         yield own
 
 

@@ -216,14 +216,14 @@ CASES = {
     "password on a web page": lambda c: c.login("/html"),
     "password in a redirect": lambda c: c.endpoint(f"{c.server}/redirect"),
     "password from the environment": lambda c: (
-        c.env(SPARQL_LOGIN=SECRET),
-        c.sparql(user="ann", password="env:SPARQL_LOGIN"),
+        c.env(SPARQL_LOGIN=f"ann:{SECRET}"),
+        c.sparql(login="env:SPARQL_LOGIN"),
     ),
-    "password from a file": lambda c: c.sparql(user="ann", password=f"file:{c.file(SECRET)}"),
+    "password from a file": lambda c: c.sparql(login=f"file:{c.file(f'ann:{SECRET}')}"),
     "token from a file": lambda c: c.endpoint(f"{c.server}/html", token=f"file:{c.file(SECRET)}"),
     "header from a file": lambda c: c.sparql(headers={"X-Tenant": f"file:{c.file(SECRET)}"}),
     "secret of two lines": lambda c: c.sparql(token=f"file:{c.file(f'x{chr(10)}{SECRET}')}"),
-    "literal password": lambda c: c.endpoint(f"http://{DOWN}/", user="ann", password=SECRET),
+    "literal password": lambda c: c.endpoint(f"http://{DOWN}/", login=f"ann:{SECRET}"),
     "literal token": lambda c: c.endpoint(f"http://{DOWN}/", token=SECRET),
     "literal header": lambda c: c.endpoint(f"http://{DOWN}/", headers={"X-Key": SECRET}),
     # files of settings

@@ -6,7 +6,7 @@ import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
 from guardrail import Action, Guardrail, GuardrailConfig, Triple
-from guardrail.config import GraphConfig, ModelConfig
+from guardrail.config import GraphConfig
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.log.records import SQLiteLog
 from guardrail.policy import BEST_OF_N, STRICT
@@ -57,8 +57,8 @@ def test_an_ask_with_regeneration(telemetry, monkeypatch):
             return reply(path, request)
 
         endpoint.reply = scripted
-        model = ModelConfig(name="openai:scripted", base_url=endpoint.url)
-        with Guardrail(GuardrailConfig(judge="none", model=model)) as guard:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        with Guardrail(GuardrailConfig(judge="none", model="openai:scripted")) as guard:
             answer = guard.ask(question=QUESTION, evidence=facts, policy=policy)
     assert (answer.text, answer.attempts) == ("Mozart was born in Salzburg.", 2)
     attempt = [
