@@ -24,8 +24,6 @@ from chains.guarded_run import GuardFields, ModelOptions
 from chains.runnable import GuardrailRunnable
 from guardrail import Guardrail
 
-__all__ = ["GuardedChatModel"]
-
 
 class GuardedChatModel(BaseChatModel, GuardFields):
     """A chat model whose answers are judged before they leave; see ``GuardrailRunnable``.
@@ -94,27 +92,16 @@ class GuardedChatModel(BaseChatModel, GuardFields):
         return GuardrailRunnable(self._guard, bound, **cast("ModelOptions", fields))
 
     def stream(
-        self,
-        input: LanguageModelInput,
-        config: RunnableConfig | None = None,
-        *,
-        stop: list[str] | None = None,
-        **kwargs: object,
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[AIMessageChunk]:
         """Stream the answer, each piece judged before it leaves."""
-        yield from super().stream(input, config, stop=stop, **kwargs, **_field(config))
+        yield from super().stream(input, config, **kwargs, **_field(config))
 
     async def astream(
-        self,
-        input: LanguageModelInput,
-        config: RunnableConfig | None = None,
-        *,
-        stop: list[str] | None = None,
-        **kwargs: object,
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[AIMessageChunk]:
         """``stream`` as an asynchronous iterator."""
-        pieces = super().astream(input, config, stop=stop, **kwargs, **_field(config))
-        async for piece in pieces:
+        async for piece in super().astream(input, config, **kwargs, **_field(config)):
             yield piece
 
     def _generate(

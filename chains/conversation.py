@@ -19,8 +19,6 @@ from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.values import find_values
 from guardrail.core.text.words import plain
 
-__all__ = ["Turn", "standalone_question"]
-
 NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+")
 """A capitalised word that does not open a sentence."""
 
@@ -33,14 +31,9 @@ class Turn(NamedTuple):
 
 
 def standalone_question(turns: Sequence[Turn], *, max_words: int = 160) -> str:
-    """The last user turn, with the turns it leans on before it.
+    """The last user turn, with the turns it leans on before it; empty if no user turn has text.
 
-    Args:
-        turns: The conversation, oldest first; system turns are passed over.
-        max_words: Budget for the whole, later turns first; the last turn itself is never cut.
-
-    Returns:
-        The question, empty if no user turn has text; without values from the assistant only.
+    Turns are oldest first. Later ones come first into ``max_words``; the last itself is never cut.
     """
     messages = [turn for turn in turns if turn.role in ("user", "assistant") and turn.text.strip()]
     last = next((i for i in reversed(range(len(messages))) if messages[i].role == "user"), None)

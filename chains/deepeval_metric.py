@@ -19,8 +19,6 @@ from guardrail.evaluation import Requirement, ajudge_answer, assess
 if TYPE_CHECKING:
     from deepeval.test_case import LLMTestCase
 
-__all__ = ["GroundednessMetric"]
-
 
 class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no types here
     """Share of the output's claims that its context supports.

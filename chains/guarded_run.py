@@ -29,19 +29,6 @@ from guardrail.candidates import Attempt, best_answers
 from guardrail.core.workers import Workers
 from guardrail.policy import policy_named
 
-__all__ = [
-    "NO_STREAM_TAG",
-    "GuardFields",
-    "GuardOptions",
-    "GuardedRun",
-    "ModelOptions",
-    "RunnableOptions",
-    "hidden",
-    "in_own_thread",
-    "run_guarded",
-    "trace_checks",
-]
-
 NO_STREAM_TAG = "nostream"
 """LangGraph does not stream the tokens of a model that runs under this tag."""
 
@@ -106,12 +93,9 @@ class RunnableOptions(ModelOptions, total=False):
 
 
 class GuardedRun(NamedTuple, Generic[Output]):
-    """The outcome of a guarded run.
+    """The outcome of a run: the output with the best answer, its verdict, and the evidence of that.
 
-    Attributes:
-        output: The model's output with the best answer; its first output if none has text.
-        answer: The verdict on the text; None if there is none.
-        case: The evidence of the verdict; None if nothing was judged.
+    Without an answer it is the first output alone.
     """
 
     output: Output
@@ -131,17 +115,8 @@ async def run_guarded(
     """Sample outputs, judge their texts, and return the best one with its recorded verdict.
 
     A model that calls tools or returns data is in the middle of its work: it is not sampled again.
-    Text next to a tool call is judged once.
-
-    Args:
-        guard: The guardrail.
-        call: Calls the model for an attempt; returns up to as many outputs as requested.
-        answer_of: The message, text or data in an output.
-        case_of: Question and evidence for all outputs so far.
-        policy: Bounds candidates, attempts and time.
-        config: Its callbacks see each check as a run. None of them may stream to a consumer,
-            since the answers are not judged yet.
-        first: Outputs of the first attempt that exist already.
+    Text next to a tool call is judged once. ``first`` are outputs of the first attempt that exist
+    already. No callback of the config may stream to a consumer: the answers are not judged yet.
 
     Raises:
         GuardrailError: A part cannot be used and the policy says ``raise``.
@@ -185,14 +160,7 @@ async def trace_checks(
 ) -> Sequence[GuardedAnswer]:
     """Await the checks of n texts, each under a run ``guardrail_check`` in the config's callbacks.
 
-    Args:
-        config: Its callbacks must not stream to a consumer.
-        case: Question and evidence.
-        texts: The n texts as the model wrote them.
-        checks: The verdicts, each with the place of its text as ``index``.
-
-    Raises:
-        GuardrailError: The checks raised it; the runs end with it.
+    None of these may stream to a consumer. Each verdict names its text by ``index``.
     """
     manager = config.get("callbacks")
     runs: list[CallbackManagerForChainRun | AsyncCallbackManagerForChainRun] = []
@@ -228,10 +196,6 @@ def hidden(config: RunnableConfig, callbacks: BaseCallbackManager | None = None)
     """The config without handlers that stream tokens to a consumer: they are not judged yet.
 
     All other callbacks stay. The ``nostream`` tag asks the same of stream modes that read tags.
-
-    Args:
-        config: The config of a run.
-        callbacks: Replace the callbacks of the config.
     """
     found = callbacks or config.get("callbacks")
     if not isinstance(found, BaseCallbackManager):

@@ -27,8 +27,6 @@ from guardrail.core.errors import GuardrailError
 from guardrail.core.incoming import read_clean_json
 from guardrail.core.types import Action, Category, Correction, Sentence, SpanKind, Triple, Value
 
-__all__ = ["mcp_server", "serve_stdio"]
-
 
 class _Part(Value):
     """A part of a reply, read from the attributes of a result."""

@@ -24,18 +24,6 @@ from guardrail import Guardrail, Policy
 from guardrail.core.errors import GuardrailError
 from guardrail.core.types import Action, GuardedAnswer
 
-__all__ = [
-    "Chunks",
-    "WithheldError",
-    "as_chunk",
-    "documents_in",
-    "guarded_message",
-    "guarded_output",
-    "has_data",
-    "message_with",
-    "with_judged_data",
-]
-
 
 class WithheldError(GuardrailError):
     """A Runnable returned data that the policy withholds, or that cannot be judged."""
@@ -171,11 +159,7 @@ def message_with(
 ) -> AIMessage:
     """The message with the verdicts on its calls, or without its calls if one is withheld.
 
-    Args:
-        message: Its text is judged already.
-        verdicts: The verdicts on its documents.
-        policy: Its refusal is the text of a message in which nothing is left.
-        text: The text of a message without its calls; None for the message's own text.
+    Then ``text`` replaces its own text, and the policy's refusal a text that is empty.
     """
     if not (listed := verdicts.report()):
         return message
@@ -236,12 +220,6 @@ def _plain(value: object) -> object:
 
 class Chunks:
     """The chunks of a stream: their text, and everything else in them.
-
-    Args:
-        key: Key of the answer in a mapping, as the user named it.
-        guess: Whether the usual keys are tried.
-        reasons: Whether refused and filtered answers carry their reasons.
-        most_bytes: Most bytes of the whole stream that are read.
 
     Attributes:
         whole: All chunks together; the last one if they cannot be added.
@@ -308,11 +286,7 @@ class Chunks:
         return self._wrap(AIMessageChunk(content=release.text, id=self.answer.id))
 
     def rest(self, judged: object) -> object:
-        """Everything but the text: tool calls, usage, metadata and the verdict.
-
-        Args:
-            judged: The answer, with its calls or data judged.
-        """
+        """Everything but the text: tool calls, usage, metadata and the verdict."""
         others = None
         if self._key is not None:
             fields = {key: value for key, value in self.whole.items() if key != self._key}

@@ -33,8 +33,6 @@ from guardrail import GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt
 from guardrail.core.workers import run_sync
 
-__all__ = ["GuardrailMiddleware", "GuardrailState"]
-
 Request: TypeAlias = ModelRequest[Any]
 Response: TypeAlias = ModelResponse[Any]
 AsyncHandler = Callable[[Request], Awaitable[Response]]

@@ -41,8 +41,6 @@ from guardrail.core.incoming import without_reasoning
 if TYPE_CHECKING:
     from chains.openai_request import GuardedRequest
 
-__all__ = ["ChatStream", "CompletionCandidates", "completion_events"]
-
 
 class CompletionCandidates:
     """The choices of all completions of one request, as candidates.
@@ -76,12 +74,7 @@ class CompletionCandidates:
         return texts
 
     async def outcome(self, answers: Sequence[GuardedAnswer], count: int) -> Outcome:
-        """The completion to return.
-
-        Args:
-            answers: The verdicts, best first.
-            count: Choices to return.
-        """
+        """The completion to return, of ``count`` choices; the verdicts come best first."""
         chosen: list[tuple[JSON, GuardedAnswer | None]] = [
             (self._answers[answer.index], answer) for answer in answers
         ]

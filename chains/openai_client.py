@@ -15,7 +15,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chains.evidence.base import EvidenceSettings
-from chains.openai_exchange import Exchange, GuardedReply, ReplyStream
+from chains.openai_exchange import Exchange, GuardedReply
+from chains.openai_reply import ReplyStream
 from chains.openai_request import GuardSettings
 from chains.openai_wire import (
     EVENT_STREAM,
@@ -39,8 +40,6 @@ from guardrail.policy import policy_named
 if TYPE_CHECKING:
     # Newer clients use httpx2, whose classes have the same names and methods.
     import httpx
-
-__all__ = ["guard_openai"]
 
 Client = TypeVar("Client")
 

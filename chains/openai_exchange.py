@@ -26,16 +26,11 @@ from chains.openai_wire import (
 from guardrail import GuardedAnswer, Policy
 from guardrail.candidates import Attempt, best_answers
 
-__all__ = ["Exchange", "GuardedReply", "ReplyStream"]
-
 
 class GuardedReply(NamedTuple):
-    """A reply that may leave.
+    """A reply that may leave: JSON, or the events of a stream if one was requested.
 
-    Attributes:
-        reply: Status and headers of the server, with the guarded body: JSON, or the events of a
-            stream if one was requested.
-        answers: The verdicts; empty for errors and replies without an answer.
+    Errors, and replies without an answer, have no verdicts.
     """
 
     reply: Reply
@@ -78,11 +73,7 @@ class Exchange(GuardedRequest):
     async def whole(self, send: Send) -> GuardedReply:
         """Sample, judge and rank, again with feedback if the policy says so.
 
-        Args:
-            send: Sends a request's body to the server; ``stream`` is never set in it.
-
-        Returns:
-            The guarded reply; the error of the first request that failed.
+        ``send`` never gets a body with ``stream``. If a request fails, its error is the reply.
 
         Raises:
             UnreadableReplyError: The server's reply does not follow the protocol.

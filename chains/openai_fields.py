@@ -30,28 +30,6 @@ from pydantic import BaseModel
 from chains.evidence.openai import text_of
 from chains.openai_wire import JSON, clean_error
 
-__all__ = [
-    "clean_calls",
-    "clean_choice",
-    "clean_completion",
-    "clean_message",
-    "clean_message_item",
-    "clean_reasoning_item",
-    "clean_response",
-    "clean_tool_event",
-    "clean_tool_item",
-    "handed_over",
-    "identifier",
-    "is_call",
-    "is_tool_event",
-    "is_tool_item",
-    "scalar",
-    "sealed",
-    "text",
-    "tree",
-    "unspaced",
-]
-
 Kind = Callable[[object], object]
 """Gives what may be returned of a value; None if nothing may."""
 Table = Mapping[str, Kind]
@@ -131,9 +109,7 @@ def fitting(body: JSON, table: Table) -> JSON:
 def kinds_of(*models: object, nested: str = "") -> dict[str, Kind]:
     """The kinds of the fields of models; fields that may hold prose or lists of it have none.
 
-    Args:
-        models: Models of the protocol, or unions of them.
-        nested: Names of the fields whose objects are returned, ``*`` for all.
+    ``nested`` names the fields whose objects are returned, ``*`` all.
     """
     identifiers = {
         "container_id", "id", "model", "name", "namespace", "object", "previous_response_id",

@@ -28,17 +28,6 @@ from guardrail.log.records import tagged
 if TYPE_CHECKING:
     from chains.openai_request import GuardedRequest
 
-__all__ = [
-    "Outcome",
-    "ReplyStream",
-    "annotation",
-    "gate_of",
-    "judge_data",
-    "judged_refusal",
-    "left_out",
-    "write_answer",
-]
-
 BROKEN_OFF = Problem(
     part="model",
     message="the model's server broke off before the end of its answer; its last sentence is not "
@@ -56,15 +45,7 @@ class Outcome(NamedTuple):
 async def write_answer(
     request: GuardedRequest, part: JSON, name: str, answer: GuardedAnswer, *, calls: bool
 ) -> None:
-    """Write a judged text, its citations and its verdict into a part of a whole reply.
-
-    Args:
-        request: The request.
-        part: A message of a chat, or a part of a response.
-        name: The field of its text.
-        answer: The verdict.
-        calls: Whether the reply calls tools.
-    """
+    """Write a judged text, its citations and its verdict into a part of a whole reply."""
     options = request.options
     rendered = await asyncio.to_thread(render, answer, options.style)
     if not answer.dry_run:

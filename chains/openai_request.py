@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from chains.caller import CallerRights, wants_json
 from chains.conversation import standalone_question
 from chains.evidence.base import (
     FIELD,
@@ -26,23 +25,20 @@ from chains.evidence.earlier import (
 from chains.evidence.openai import plain_body, request_evidence, request_turns
 from chains.openai_fields import clean_calls
 from chains.openai_wire import JSON, MOST_REPLY_BYTES, Endpoint, is_json_document
-from chains.options import Inject, MarkerStyle, StreamMode, injected_prompt
+from chains.options import (
+    CallerRights,
+    Inject,
+    MarkerStyle,
+    StreamMode,
+    injected_prompt,
+    wants_json,
+)
 from chains.structured import Document, call_name
 from guardrail import ANNOTATE, STRICT, Guardrail, Policy
 from guardrail.candidates import Attempt
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import GuardedAnswer, Problem
 from guardrail.evidence.retrieval import bounded
-
-__all__ = [
-    "CALLS",
-    "MOST_CANDIDATES",
-    "AllowedTools",
-    "GuardSettings",
-    "GuardedRequest",
-    "calls_in",
-    "documents_of_calls",
-]
 
 MOST_CANDIDATES = 64
 """Choices that one request may ask for: as many as are ranked, and as a policy samples."""
@@ -99,13 +95,8 @@ class GuardSettings:
 class GuardedRequest:
     """One request.
 
-    Args:
-        options: How replies are guarded; the request may name another policy.
-        endpoint: The kind of request.
-        request: The body as the caller sent it.
-
     Attributes:
-        options: How this request's replies are guarded.
+        options: How its replies are guarded; it may name another policy.
         body: The body as the model's server gets it: without the ``guardrail`` field, and with
             the content parts of other gateways as plain text.
         count: Choices to return.
@@ -249,10 +240,6 @@ def _items(value: object) -> list[object]:
 class AllowedTools:
     """The tools that a reply may call.
 
-    Args:
-        request: The body as the caller sent it.
-        allowed: Whether its caller may have tools.
-
     Attributes:
         any: Whether the reply may call any: its caller may have them, named some, and did not ask
             for an answer without them.
@@ -286,11 +273,9 @@ class AllowedTools:
     def of_message(
         self, message: JSON, allows: Callable[[object, object], bool] | None = None
     ) -> JSON:
-        """A message, or a piece of one, without calls of other tools.
+        """A message, or a piece of one, from ``calls_in``, without calls of other tools.
 
-        Args:
-            message: Its calls are as from ``calls_in``.
-            allows: Decides by the place and the name of a call; by default by the name alone.
+        ``allows`` decides by the place and the name of a call, by default by the name alone.
         """
         allows = allows or (lambda place, name: self.has(name))
         found = {name: held for name, held in message.items() if name not in CALLS}

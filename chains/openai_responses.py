@@ -48,8 +48,6 @@ from guardrail.core.text.sentences import split_sentences
 if TYPE_CHECKING:
     from chains.openai_request import GuardedRequest
 
-__all__ = ["ResponseCandidates", "ResponseStream", "response_events"]
-
 TEXTS = {"output_text": "text", "refusal": "refusal"}
 """Types of parts, and the field of their text."""
 
@@ -92,13 +90,9 @@ class ResponseCandidates:
 async def _guard(
     request: GuardedRequest, response: JSON, answer: GuardedAnswer | None = None
 ) -> Outcome:
-    """Guard one response.
+    """Guard one response from ``_clean_reply``, which is changed.
 
-    Args:
-        request: The request.
-        response: As from ``_clean_reply``; it is changed.
-        answer: The verdict on all of its text. It is that of the part if there is only one;
-            several parts are judged each on its own.
+    ``answer`` is the verdict on all of its text; several parts are judged each on its own.
     """
     case, options = await request.case(), request.options
     parts = _parts(response)

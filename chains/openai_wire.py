@@ -19,33 +19,6 @@ from guardrail.core.errors import ConfigError, GuardrailError, InputError, Model
 from guardrail.core.incoming import finite_json
 from guardrail.core.secrets import redact
 
-__all__ = [
-    "DONE",
-    "EVENT_STREAM",
-    "JSON",
-    "LONG_BYTES",
-    "MAX_PARTS",
-    "MESSAGE_CHARACTERS",
-    "MOST_REPLY_BYTES",
-    "Endpoint",
-    "Event",
-    "EventDecoder",
-    "Reply",
-    "UnreadableReplyError",
-    "clean_error",
-    "endpoint_of",
-    "error_body",
-    "error_in",
-    "failed_reply",
-    "few_enough_bytes",
-    "is_json_document",
-    "is_unguarded",
-    "reply_body",
-    "request_body",
-    "safe_headers",
-    "status_of",
-]
-
 JSON = dict[str, Any]
 """An object of the OpenAI protocol."""
 
@@ -168,25 +141,24 @@ def _no_json(constant: str) -> None:
 
 # --- headers -----------------------------------------------------------------------------
 
-SAFE_HEADER = re.compile(
-    r"(?i:cache-control):(?:(?:no-(?:cache|store|transform)|must-revalidate|private|public|"
-    r"max-age=\d{1,9})(?:, ?|$))*|"
-    r"(?i:content-disposition):(?:inline|attachment)(?:; ?filename\*?=[!-~]{1,200})?|"
-    r"(?i:content-type):[\w.+-]{1,80}/[\w.+-]{1,80}(?:; ?\w{1,20}=[!-:<-~]{1,80}){0,2}|"
-    r"(?i:retry-after):(?:\d{1,9}(?:\.\d{1,9})?|"
-    r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT)|"
-    r"(?i:request-id|retry-after-ms|traceparent|tracestate|x-request-id|x-should-retry|"
-    r"(?:openai|x-ratelimit|x-ms|apim|azureml|anthropic)-[!-9;-~]{0,180}):[!-~]{0,200}",
-    re.ASCII,
-)
-"""Headers of a reply that the caller gets, as ``name:value``: types, and ids, limits and codes
-without white space, so no prose. Others concern the server's own connection, lead a client
-elsewhere, tell a browser who may read the reply, or are unjudged text."""
-
 
 def safe_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The headers of a reply that the caller gets; their values cannot be prose."""
-    return tuple(pair for pair in headers if SAFE_HEADER.fullmatch(":".join(pair)))
+    """The headers of a reply that the caller gets: types, and ids, limits and codes.
+
+    Their values have no white space, so no prose. Others concern the server's own connection, lead
+    a client elsewhere, tell a browser who may read the reply, or are unjudged text.
+    """
+    safe = (
+        r"(?i:cache-control):(?:(?:no-(?:cache|store|transform)|must-revalidate|private|public|"
+        r"max-age=\d{1,9})(?:, ?|$))*|"
+        r"(?i:content-disposition):(?:inline|attachment)(?:; ?filename\*?=[!-~]{1,200})?|"
+        r"(?i:content-type):[\w.+-]{1,80}/[\w.+-]{1,80}(?:; ?\w{1,20}=[!-:<-~]{1,80}){0,2}|"
+        r"(?i:retry-after):(?:\d{1,9}(?:\.\d{1,9})?|"
+        r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT)|"
+        r"(?i:request-id|retry-after-ms|traceparent|tracestate|x-request-id|x-should-retry|"
+        r"(?:openai|x-ratelimit|x-ms|apim|azureml|anthropic)-[!-9;-~]{0,180}):[!-~]{0,200}"
+    )
+    return tuple(pair for pair in headers if re.fullmatch(safe, ":".join(pair), re.ASCII))
 
 
 # --- server-sent events ------------------------------------------------------------------
@@ -280,14 +252,7 @@ def error_in(body: JSON) -> object:
 def clean_error(error: object, status: int | None = None) -> JSON:
     """The protocol's error object, bounded and without the text that some servers add.
 
-    Args:
-        error: The server's: an object with a ``message``; or the message itself, which counts only
-            with the status of an error, since it may be the model's text otherwise.
-        status: HTTP status of the reply; None in a stream that began well.
-
-    Returns:
-        ``message``, up to ``MESSAGE_CHARACTERS``; ``type``, ``param`` and ``code``: texts of up to
-        200 characters without white space, numbers or None.
+    A bare text is the message only with the status of an error: it may be the model's otherwise.
     """
     found = error if isinstance(error, dict) else {}
     message = found.get("message")

@@ -21,38 +21,15 @@ from guardrail.candidates import Attempt
 from guardrail.core.errors import InputError
 from guardrail.core.incoming import without_reasoning
 
-__all__ = [
-    "Path",
-    "answer_at",
-    "answer_path",
-    "calls_tools",
-    "has_text",
-    "is_answer",
-    "named_path",
-    "output_text",
-    "question_of",
-    "with_answer",
-    "with_retry",
-    "with_system",
-    "with_system_message",
-]
-
 Messages = list[BaseMessage]
 
 
 def question_of(
     value: object, key: str | None = None, places: EvidenceSettings | None = None
 ) -> str:
-    """The question in a chain's input.
+    """The question in a chain's input: a text, messages, a prompt, or a mapping with one of these.
 
-    Args:
-        value: A string, a prompt value, messages, or a mapping that holds one of these.
-        key: The question's key in the mapping; None to try the usual keys.
-        places: Marks of evidence in messages, which is no part of the question.
-
-    Returns:
-        The question, made to stand on its own if it ends a conversation; empty for messages
-        without one.
+    It stands on its own if it ends a conversation, and is empty for messages without one.
 
     Raises:
         InputError: A mapping has several texts, and none under a usual key.
@@ -65,13 +42,7 @@ def question_of(
 
 
 def with_system(value: object, text: str, key: str | None) -> object:
-    """The input with a text for the model: in its system message, else before the question.
-
-    Args:
-        value: See ``question_of``.
-        text: The text to add; the input is unchanged if it is empty.
-        key: See ``question_of``.
-    """
+    """The input with a text for the model: in its system message, else before the question."""
     if not text:
         return value
     return _change(
@@ -158,17 +129,10 @@ Path = tuple[str | int, ...]
 
 
 def answer_path(output: object, key: str | None, *, guess: bool, data: bool = False) -> Path:
-    """The position of the answer in an output.
+    """The position of the answer in an output; empty for an answer or data itself.
 
-    Args:
-        output: A message, a text, messages, an agent's state, another mapping, or data.
-        key: The key or dotted path that the user named; None to look for it.
-        guess: Whether the usual keys of a mapping are tried.
-        data: Whether there may be data at the named key.
-
-    Returns:
-        The path; empty for an output that is an answer or data itself. In a list of messages, and
-        in an agent's state, the answer is the last message of the assistant.
+    In a list of messages, and in an agent's state, it is the last message of the assistant.
+    ``guess`` tries the usual keys of a mapping; ``data`` allows data at the named key.
 
     Raises:
         InputError: There is nothing to judge at the named key.

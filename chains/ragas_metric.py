@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ragas.dataset_schema import SingleTurnSample
     from ragas.run_config import RunConfig
 
-__all__ = ["Groundedness"]
-
 
 class Groundedness(SingleTurnMetric):  # type: ignore[misc]  # Ragas has no types here
     """Share of the response's claims that its retrieved contexts support, in [0, 1].

@@ -20,18 +20,6 @@ from guardrail.core.types import (
 from guardrail.markers.grammar import Marker, render_marker
 from guardrail.markers.rendering import markers_of
 
-__all__ = [
-    "MarkerStyle",
-    "Notes",
-    "PlacedCitation",
-    "Rendering",
-    "cited",
-    "details",
-    "render",
-    "render_sentences",
-    "safe_reasons",
-]
-
 
 class PlacedCitation(NamedTuple):
     """A citation with the span of the returned text that it supports.
@@ -122,15 +110,9 @@ def render_sentences(
     start: int = 0,
     end: int | None = None,
 ) -> Rendering:
-    """Render a part of an answer.
+    """Render the part of an answer between two offsets, with the markers of some sentences.
 
-    Args:
-        answer: The answer.
-        sentences: Its sentences whose markers are written.
-        style: How markers look.
-        notes: Numbers given so far; new ones are added.
-        start: Offset of the part in the answer's text.
-        end: Offset past it; None for the end of the text.
+    ``notes`` has the numbers given so far; new ones are added.
     """
     evidence = _Evidence(answer)
     at_end = style is MarkerStyle.FOOTNOTES

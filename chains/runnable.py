@@ -51,8 +51,6 @@ from guardrail import GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt
 from guardrail.core.workers import run_sync
 
-__all__ = ["GuardrailRunnable"]
-
 
 @dataclass(frozen=True)
 class _Run:

@@ -24,8 +24,6 @@ from guardrail.core.workers import run_sync
 if TYPE_CHECKING:
     from guardrail import CheckSession, Guardrail
 
-__all__ = ["Release", "SentenceGate", "StreamMode", "guard_stream", "guard_stream_sync"]
-
 
 class Release(NamedTuple):
     """Judged text, and at the end the whole verdict.
@@ -42,15 +40,7 @@ class Release(NamedTuple):
 
 
 async def guard_stream(gate: SentenceGate, pieces: AsyncIterable[str]) -> AsyncIterator[Release]:
-    """Judge a streamed answer and release it as the gate's mode allows.
-
-    Args:
-        gate: Made for this one answer.
-        pieces: The model's text, in pieces of any size.
-
-    Yields:
-        Releases in order; the last one carries the guarded answer.
-    """
+    """Judge a streamed answer, released as the gate allows; the last release has the verdict."""
     async for piece in pieces:
         release = await gate.feed(piece)
         if release.text:

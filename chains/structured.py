@@ -19,8 +19,6 @@ from guardrail.core.types import Action, GuardedAnswer, name_in_words
 if TYPE_CHECKING:
     from guardrail import Guardrail, Policy
 
-__all__ = ["Document", "Judged", "Verdicts", "call_name", "judge_documents", "named_unjudged"]
-
 log = get_logger(__name__)
 
 
@@ -124,13 +122,7 @@ class Verdicts(NamedTuple):
 async def judge_documents(
     guard: Guardrail, policy: Policy, case: Case | None, documents: Iterable[Document]
 ) -> Verdicts:
-    """Judge documents if the policy says ``structured``.
-
-    Args:
-        guard: The guardrail.
-        policy: Decides on them.
-        case: Question and evidence; None if nothing is to be judged.
-        documents: The documents of one reply.
+    """Judge the documents of one reply if the policy says ``structured``.
 
     Raises:
         UnreadableReplyError: Together they hold more values than ``limits.sentences``, or one is
@@ -155,11 +147,7 @@ async def judge_documents(
 
 
 def named_unjudged(names: Iterable[str]) -> list[str]:
-    """Log the names of what leaves without a verdict; returns them without duplicates.
-
-    Args:
-        names: ``content``, ``output 0, content 1``, ``tool call NAME``.
-    """
+    """Log the names of what leaves without a verdict; returns them without duplicates."""
     unjudged = list(dict.fromkeys(names))
     if unjudged:
         log.info("left without a verdict: %r", unjudged)

@@ -12,10 +12,6 @@ from pydantic import Field
 
 from guardrail.core.types import Entity, Mention, Subgraph, Triple, Value
 
-__all__ = [
-    "GraphStats", "KnowledgeGraph", "MentionIndex", "PlaceIndex", "QueryResult", "Term", "holders",
-]  # fmt: skip
-
 STEPS: Final = 8
 """Maximum steps from a place to one that contains it: quarter, borough, city, county, country."""
 MOST: Final = 30
@@ -132,14 +128,9 @@ class GraphStats(Value):
 
 
 def holders(place: str, above: Callable[[str], Iterable[str]]) -> list[str]:
-    """The places that contain a place, nearest first, each once.
+    """The places that contain a place, nearest first, each once, without the place itself.
 
-    Args:
-        place: The place.
-        above: Returns the places that directly contain a place, best first; may have cycles.
-
-    Returns:
-        At most ``MOST`` places, at most ``STEPS`` steps away, without the place itself.
+    They are at most ``MOST``, and at most ``STEPS`` steps away; ``above`` may have cycles.
     """
     seen = {place: None}
     frontier = [place]

@@ -13,8 +13,6 @@ from pathlib import Path
 from guardrail.core.errors import ConfigError
 from guardrail.core.secrets import get_logger
 
-__all__ = ["CACHE_S", "QueryCache", "default_cache_path"]
-
 CACHE_S = 86_400.0
 """Seconds until a cached result expires."""
 _LOG = get_logger(__name__)
@@ -27,18 +25,10 @@ def default_cache_path() -> Path:
 
 
 class QueryCache:
-    """Query results by endpoint and query text, in SQLite.
+    """The newest ``most`` query results by endpoint and query text, in SQLite.
 
     If the file cannot be read or written while it is in use, the lookup counts as a miss and a
     warning is logged.
-
-    Args:
-        path: The database file; created with its folders if missing.
-        most: Entries that are kept.
-
-    Attributes:
-        hits: Look-ups that found something, in this process.
-        misses: Those that did not.
 
     Raises:
         ConfigError: If the file cannot be created or is no such database.

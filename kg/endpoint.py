@@ -29,8 +29,6 @@ from kg.opening import EndpointSettings
 from kg.queries import dialect_of
 from kg.terms import XSD, is_blank
 
-__all__ = ["Endpoint", "QueryRejectedError", "SparqlResult"]
-
 BACKOFF_S = 0.5
 """Seconds before the second attempt, doubled for each further one; ``Retry-After`` overrides it."""
 CONNECTIONS = 4
@@ -109,11 +107,6 @@ class Endpoint:
     After ``FAILURES`` queries in a row that failed in all their attempts, none is sent for ten
     seconds.
 
-    Args:
-        url: Its address.
-        settings: Time limits, login, cache.
-        dialect: The dialect in the profile; the address takes precedence.
-
     Raises:
         ConfigError: If the address, the dialect or the cache cannot be used.
     """
@@ -189,11 +182,7 @@ class Endpoint:
             ) from error
 
     def fetch(self, query: str, *, graph: bool = False) -> bytes:
-        """Run a query, past the cache, and return the body of the answer as UTF-8.
-
-        Args:
-            query: The query.
-            graph: Request Turtle (CONSTRUCT, DESCRIBE) instead of SPARQL JSON.
+        """Run a query, past the cache; return SPARQL JSON, or Turtle for ``graph``, as UTF-8.
 
         Raises:
             GraphUnavailableError: If the endpoint does not answer in the time allowed, or has

@@ -13,11 +13,6 @@ from guardrail.core.types import Entity, Subgraph, Triple
 from kg.profiles import Profile, local_name
 from kg.terms import WIKIBASE, XSD, is_blank, readable, render_literal
 
-__all__ = [
-    "Name", "Row", "StructuredValues", "choose_names", "fallback_label", "is_fallback", "order",
-    "property_fallback", "triples", "unknown",
-]  # fmt: skip
-
 Node = NamedNode | BlankNode
 Quads = Callable[[Node], Iterator[Quad]]
 Label = Callable[[str], str]
@@ -68,12 +63,7 @@ def triples(
     """Turn rows into triples, in a stable order, without repeats.
 
     Where a property of a subject has texts in a readable language, those in others are left out.
-
-    Args:
-        rows: The facts.
-        profile: The graph's vocabulary.
-        label: Gives the name of a node.
-        property_label: Gives the name of a predicate; None for one that states no facts.
+    A predicate without ``property_label`` states no facts.
     """
     rows = list(rows)
     rank = profile.language_rank
@@ -120,12 +110,8 @@ def order(triple: Triple) -> tuple[str, str, str, str, str]:
 def choose_names(names: Sequence[Name], labels: int) -> tuple[str | None, tuple[str, ...]]:
     """Choose the label of a node; the other readable names are its aliases.
 
-    A name in a readable language beats any other; among these a label beats an alias, then
-    the better language, then the better predicate, then the alphabet.
-
-    Args:
-        names: All names that were read.
-        labels: Number of predicates of the profile that are labels; the rest are aliases.
+    A name in a readable language beats any other; among these a label (of the first ``labels``
+    predicates) beats an alias, then the better language, the better predicate, the alphabet.
     """
     if not names:
         return None, ()
@@ -171,12 +157,6 @@ class StructuredValues:
     an offer reads *offers price: 2490*. The items of a list or container are values of the
     property. A statement of Wikidata reads with its qualifiers: *position held: mayor (start
     time: 2017)*.
-
-    Args:
-        quads: The quads of a node.
-        profile: The graph's vocabulary.
-        label: The name of a node.
-        fact_label: The name of a property; None for one that states no facts.
     """
 
     def __init__(self, quads: Quads, profile: Profile, label: Label, fact_label: FactLabel) -> None:

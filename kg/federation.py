@@ -12,8 +12,6 @@ from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
 from kg.facts import is_fallback, order
 from kg.nodes import ranked
 
-__all__ = ["FederatedGraph"]
-
 T = TypeVar("T")
 
 

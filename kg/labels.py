@@ -25,8 +25,6 @@ from guardrail.core.types import Mention
 from kg.profiles import Profile
 from kg.terms import is_blank
 
-__all__ = ["NAMES", "LabelIndex", "key_of", "names_in", "names_in_lines", "spot"]
-
 NAMES: Final = "names.sqlite"
 """File in the folder of a graph that holds the index."""
 # A word keeps its combining accents, so that decomposed text has the same words as composed text.
@@ -140,21 +138,13 @@ class _Place(NamedTuple):
 
 
 def spot(text: str, index: LabelIndex, names: Names) -> list[Mention]:
-    """Find the names of the index in running text.
+    """Find the names of the index in running text: the longest matches, in linear time.
 
     A span matches when its words equal those of a name at word boundaries; a possessive
     ending stays outside. Capitals count: a word that the name writes with a capital needs one
     in the text too ("rose" is not Rose). Exceptions are particles ("of", "van"), the first of a
     name of otherwise small words ("skin check" is Skin check), and a text without any capitals,
     where names of two words and more match in any case.
-
-    Args:
-        text: Any text; the time taken is linear in its length.
-        index: The names.
-        names: The written forms of the names of nodes, to compare capitals.
-
-    Returns:
-        Every match that is not inside a longer one, in order of the text.
     """
     bearers: dict[str, list[str]] = {}
     places = list(_places(text, index, bearers))

@@ -53,10 +53,7 @@ from kg.terms import readable
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-__all__ = ["EntityLinker"]
-
 _KEPT_CANDIDATES: Final = 10
-_NUMERAL: Final = re.compile(r"[IVXLC]+")
 
 
 @dataclass
@@ -321,7 +318,7 @@ def _may_be_part(mention: Mention) -> bool:
     if mention.ner not in (None, "PERSON", "ORG", "GPE") or len(mention.text) < 3:
         return False
     calendar = lexicon_set("calendar", "months") | lexicon_set("calendar", "weekdays")
-    return not _NUMERAL.fullmatch(mention.text) and mention.text.lower() not in calendar
+    return not re.fullmatch("[IVXLC]+", mention.text) and mention.text.lower() not in calendar
 
 
 @cache
@@ -358,7 +355,7 @@ def _convincing(part: str, candidates: Sequence[Candidate]) -> bool:
     best = candidates[0]
     label, folded = fold(best.entity.label), fold(part)
     rest = label.removeprefix(folded).strip().upper()
-    if not label.endswith(folded) and not _NUMERAL.fullmatch(rest):
+    if not label.endswith(folded) and not re.fullmatch("[IVXLC]+", rest):
         return False
     if len(candidates) == 1 or best.score >= candidates[1].score + 0.25:
         return best.score >= 0.5

@@ -40,8 +40,6 @@ from kg.tables import (
     triples_of_table,
 )
 
-__all__ = ["LoadReport", "Progress", "load_graph", "peak_mb", "read_graph"]
-
 _SEGMENT: Final = 16 * 2**20
 """Bytes of text that are loaded at once."""
 _LINES: Final = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)

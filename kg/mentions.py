@@ -21,20 +21,9 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-__all__ = [
-    "ListedName", "bare_name", "capitalised_spans", "classes_of", "compatible", "completions",
-    "fold", "join_mentions", "listed_names", "load_tagger", "name_forms", "persons", "taggable",
-    "tagged_mentions",
-]  # fmt: skip
-
 
 class ListedName(NamedTuple):
-    """A name put together from a list whose members share a part of it.
-
-    Attributes:
-        mention: The words in the text, ``Elizabeth``.
-        full: The whole name they stand for, ``Elizabeth Blackwell``.
-    """
+    """A name from a list whose members share a part: *Elizabeth* for *Elizabeth Blackwell*."""
 
     mention: Mention
     full: str
@@ -53,9 +42,6 @@ def tagged_mentions(doc: Doc) -> list[Mention]:
     """The names in a parsed text, without articles, quotes and possessive endings, in order.
 
     Of OntoNotes' types these are the ones that name things; DATE, CARDINAL and so on do not.
-
-    Args:
-        doc: A text that a spaCy pipeline with an entity recogniser has read.
     """
     text = doc.text  # joined anew from its tokens each time
     naming = (
@@ -116,15 +102,6 @@ def join_mentions(
 
     The label index is trusted first, since it finds names that the graph really has; a tagger's
     entity over the same words lends it its type. Of the rest the longer stretch wins.
-
-    Args:
-        text: The text all offsets index.
-        spotted: From the label index of the graph; empty where it has none.
-        tagged: From ``tagged_mentions``.
-        spans: From ``capitalised_spans``.
-
-    Returns:
-        Mentions that do not overlap, in order of the text.
     """
     kept: list[Mention] = []
     taken = bytearray(len(text) + 1)
@@ -224,11 +201,6 @@ def compatible(
 
     A small tagger takes persons for organisations or places, so the filter only chooses: where
     no candidate's class fits, or the type or the classes are unknown, all candidates stay.
-
-    Args:
-        candidates: Nodes with the mention's label.
-        ner: The tagger's type, ``PERSON`` and so on; None if it found nothing.
-        classes: Class ids by entity type, from ``classes_of``.
     """
     wanted = set(classes.get(ner or "", ()))
     return [entity for entity in candidates if wanted & set(entity.types)] or list(candidates)

@@ -20,15 +20,9 @@ from kg.nodes import ranked
 from kg.store import OxigraphGraph, graph_read
 from kg.terms import holds_surrogates, is_blank
 
-__all__ = ["NameParts", "without_middle"]
-
 
 class NameParts:
-    """Look-ups in the embedded store; the index of words is built at the first of them.
-
-    Args:
-        graph: An open graph. Changes made to it later are not seen.
-    """
+    """Look-ups in the embedded store as it is at the first, which builds the index of words."""
 
     def __init__(self, graph: OxigraphGraph) -> None:
         self._graph = graph
@@ -118,12 +112,7 @@ class NameParts:
 
 
 def without_middle(part: str, bearers: Sequence[Entity]) -> bool:
-    """Whether words leave out the middle of the name of the only one they can stand for.
-
-    Args:
-        part: The words: *Percy Shelley*.
-        bearers: The entities with a name that begins or ends with them, or goes round them.
-    """
+    """True if words (*Percy Shelley*) leave out the middle of the name of their only bearer."""
     return len(bearers) == 1 and any(
         _leaves_out_middle(fold(part), fold(name))
         for name in (bearers[0].label, *bearers[0].aliases)

@@ -29,8 +29,6 @@ from kg.profiles import Profile
 from kg.queries import QueryWriter
 from kg.terms import XSD, is_blank
 
-__all__ = ["BATCH", "Facts", "GraphReader", "Memory", "Solution", "batches", "ranked"]
-
 BATCH: Final = 50
 """Ids or labels per query."""
 # Facts of one entity come in one UNION each: a few entities a query keep servers' planners fast.
@@ -332,12 +330,7 @@ class GraphReader(ABC):
     # --- labels ------------------------------------------------------------------------------
 
     def _labels_of(self, rows: Iterable[Row], others: Sequence[str] = ()) -> dict[str, str | None]:
-        """The labels of all nodes and properties of the rows; None where there is none.
-
-        Args:
-            rows: The rows.
-            others: Nodes whose entities are read at the same time.
-        """
+        """Labels, or None, of the nodes and properties of rows; reads others at the same time."""
         nodes: dict[str, None] = {}
         for row in rows:
             nodes[row.subject] = nodes[self.profile.property_node(row.predicate)] = None

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from kg.sparql import SparqlGraph
     from kg.store import OxigraphGraph
 
-__all__ = ["SEPARATOR", "EndpointSettings", "open_graph", "open_graphs", "open_people_graph"]
-
 SEPARATOR: Final = " + "
 """Separator of the locations of graphs that are opened as one."""
 

@@ -26,8 +26,6 @@ from guardrail.core.fields import read_toml
 from guardrail.core.types import Value
 from kg.terms import check_iri
 
-__all__ = ["Profile", "load_profile", "store_profile", "stored_profile"]
-
 _SHIPPED = Path(__file__).parent / "data" / "profiles"
 _SHORT_ID = re.compile(r"[\w.,()'!*~&=+$@%\-]+")
 

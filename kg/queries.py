@@ -29,8 +29,6 @@ from guardrail.core.types import Value
 from kg.profiles import Profile
 from kg.terms import WIKIBASE, quote_iri, quote_literal, values
 
-__all__ = ["DIALECTS", "NAMESAKES", "Dialect", "QueryWriter", "dialect_of"]
-
 NAMESAKES = 100
 """Namesakes that are read for one label; more than a person could tell apart."""
 _BLAZEGRAPH = "http://www.bigdata.com/rdf"
@@ -137,10 +135,6 @@ DIALECTS: Final = {
 def dialect_of(url: str, profiled: str | None) -> Dialect:
     """The dialect of an endpoint, by its address, else its profile.
 
-    Args:
-        url: Its address; well-known hosts and paths have a dialect.
-        profiled: The dialect in the profile.
-
     Raises:
         ConfigError: No dialect has that name.
     """
@@ -155,13 +149,7 @@ def dialect_of(url: str, profiled: str | None) -> Dialect:
 
 
 class QueryWriter:
-    """Writes the queries of one profile; every name and id in them is escaped or checked.
-
-    Args:
-        profile: The vocabulary.
-        dialect: The server's.
-        text_search: Also look names up through the server's text index.
-    """
+    """Writes the queries of one profile; every name and id in them is escaped or checked."""
 
     def __init__(
         self,

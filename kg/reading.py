@@ -22,8 +22,6 @@ from guardrail.core.fields import in_short
 from guardrail.core.rows import TABLE_FILES, unpacked
 from guardrail.core.types import Value
 
-__all__ = ["Progress", "Selection", "chunks", "format_of", "reading", "suffix_of"]
-
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes of the whole file, as it lies on disk."""
 
@@ -244,11 +242,7 @@ class Selection(Value):
         return not (self.languages or self.properties or self.classes)
 
     def keep(self, lines: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the lines to keep, those of an entity in one piece.
-
-        Args:
-            lines: Lines of N-Triples with their line ends.
-        """
+        """Yield the lines of N-Triples to keep, those of an entity in one piece."""
         direct = b"http://www.wikidata.org/prop/direct/"
         entity = b"<http://www.wikidata.org/entity/"
         triple = re.compile(rb"[ \t]*(\S+)[ \t]+<([^>\n]*)>[ \t]+")

@@ -20,11 +20,6 @@ from kg.base import KnowledgeGraph
 from kg.mentions import fold
 from kg.names import NameParts
 
-__all__ = [
-    "Asked", "Neighbourhoods", "RelationWord", "Source", "between_persons", "family_names",
-    "follow_relations", "genders", "literal_key", "relation_words",
-]  # fmt: skip
-
 
 class _Hop(NamedTuple):
     """One step from an entity: properties followed forwards and backwards, by their labels."""
@@ -62,12 +57,7 @@ class RelationWord(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where a relation starts.
-
-    Attributes:
-        mention: The words of the text.
-        key: The id of the node, or ``literal_key`` of a name that only stands as a value.
-    """
+    """Where a relation starts: words of the text, and a node's id or a ``literal_key``."""
 
     mention: Mention
     key: str
@@ -82,13 +72,7 @@ class Asked(NamedTuple):
 
 
 class Neighbourhoods:
-    """The one-hop subgraphs read while one batch is linked, each once.
-
-    Args:
-        graph: The graph.
-        names: Its look-up by written values, where it has one.
-        limit: Maximum triples each way of one node.
-    """
+    """The one-hop subgraphs read while one batch is linked, each once."""
 
     def __init__(self, graph: KnowledgeGraph, names: NameParts | None, limit: int) -> None:
         self._graph, self._names, self._limit = graph, names, limit
@@ -160,16 +144,7 @@ def follow_relations(
     """Follow the relations that texts name from their linked entities, all texts step by step.
 
     Only neighbours that the graph itself states facts about are kept: the others are described by
-    the triple that leads there.
-
-    Args:
-        texts: Questions or sentences.
-        words: For each text its ``relation_words``.
-        sources: For each text where relations may start.
-        around: The subgraphs; those of the sources are fetched already.
-
-    Returns:
-        For each text the entities reached, those of the most specific words first.
+    the triple that leads there. Those of the most specific words come first.
     """
     walks: list[_Walk] = []
     for number, (text, named, starts) in enumerate(zip(texts, words, sources, strict=True)):
@@ -213,16 +188,6 @@ def family_names(
 
     A person counts who bears the family name of a source, lived at the same time, and, where the
     graph describes the source, shares at least one of its other values.
-
-    Args:
-        words: The relation words of the question.
-        sources: Its linked entities, and names that only stand as values.
-        asked: What was reached over stated relations.
-        names: The graph's look-up by parts of names.
-        around: The subgraphs.
-
-    Returns:
-        The persons found, with ``family name: …`` as how they were found.
     """
     kinship = [word for word in words if word.relation.kinship]
     broad = [word for word in kinship if word.relation.broad]

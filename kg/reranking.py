@@ -11,17 +11,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.words import remembered
 from guardrail.core.types import Candidate, Entity, Subgraph, Triple
 from kg.mentions import fold
 from kg.relations import genders
-
-__all__ = ["TextIndex", "rerank"]
-
-_WORDS: Final = re.compile(r"\w+")
 
 
 class TextIndex:
@@ -31,7 +26,7 @@ class TextIndex:
     """
 
     def __init__(self, text: str) -> None:
-        words = _WORDS.findall(fold(text))[:20_000]
+        words = re.findall(r"\w+", fold(text))[:20_000]
         self.words = frozenset(words)
         self._stems = frozenset(word[:5] for word in words if len(word) >= 5)
         self._grams = frozenset(
@@ -60,17 +55,11 @@ def rerank(
     *,
     plain: bool = False,
 ) -> list[list[Candidate]]:
-    """Order the candidates of every mention of one text (KaLMA 3.2).
+    """Order the candidates of every mention of one text, best first (KaLMA 3.2).
 
-    Args:
-        groups: For each mention its candidate nodes.
-        index: The text of the mentions.
-        subgraphs: One-hop subgraphs by id; candidates without one count as having no facts.
-        links: Direct triples between the candidates, and from them to nodes settled already.
-        plain: Count exact matches only, each as 1, as the paper does.
-
-    Returns:
-        For each mention its candidates, best first; ties by prominence, then id.
+    Ties are broken by prominence, then id. Candidates without a subgraph count as having no facts;
+    ``links`` are triples between candidates, and from them to nodes settled already. ``plain``
+    counts exact matches only, each as 1, as the paper does.
     """
     frequency = _frequencies(groups, subgraphs)
     group_of = {entity.id: number for number, group in enumerate(groups) for entity in group}
@@ -167,4 +156,4 @@ def _neighbour_labels(subgraph: Subgraph) -> dict[str, None]:
 
 @remembered(1 << 16)
 def _words(label: str) -> tuple[str, ...]:
-    return tuple(_WORDS.findall(fold(label)))
+    return tuple(re.findall(r"\w+", fold(label)))

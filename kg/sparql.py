@@ -25,8 +25,6 @@ from kg.queries import NAMESAKES, QueryWriter
 from kg.store import read_solutions
 from kg.terms import writable
 
-__all__ = ["SparqlGraph"]
-
 
 class SparqlGraph(GraphReader):
     """A knowledge graph behind a SPARQL 1.1 endpoint.

@@ -36,8 +36,6 @@ from kg.profiles import Profile, load_profile, stored_profile
 from kg.queries import QueryWriter
 from kg.terms import WIKIBASE, is_blank
 
-__all__ = ["VOCABULARIES", "OxigraphGraph", "graph_read", "read_solutions", "snapshot_of"]
-
 SNAPSHOT = "snapshot"
 """File next to the store that names its state."""
 VOCABULARIES: Final = {

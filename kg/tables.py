@@ -24,10 +24,6 @@ from guardrail.core.types import Value
 from kg.reading import suffix_of
 from kg.terms import XSD
 
-__all__ = [
-    "TableColumns", "column_property", "remove_replaced", "table_name", "triples_of_table",
-]  # fmt: skip
-
 _LABEL: Final = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _TYPES: Final = (
     # Only as XML Schema's canonical form has them: 007, +49351 and version 2.10 are no numbers, and

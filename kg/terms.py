@@ -12,17 +12,10 @@ from typing import Final
 
 from guardrail.core.errors import InputError
 
-__all__ = [
-    "WIKIBASE", "XSD", "check_iri", "holds_surrogates", "is_blank", "quote_iri", "quote_literal",
-    "readable", "render_literal", "values", "writable",
-]  # fmt: skip
-
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 WIKIBASE: Final = "http://wikiba.se/ontology#"
 _CONTROLS: Final = r"\x00-\x1f\x7f"
 _SURROGATES: Final = r"\ud800-\udfff"
-# RFC 3987 as SPARQL's IRIREF grammar states it: none of these characters, no white space.
-_IRI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:[^{_CONTROLS}{_SURROGATES}\x80-\x9f <>\"{{}}|^`\\]*")
 _NUMBERS = frozenset(
     XSD + name
     for name in (
@@ -34,12 +27,7 @@ _NUMBERS = frozenset(
 
 
 def quote_literal(text: str, language: str = "") -> str:
-    """Write a string literal, e.g. ``"Ada Lovelace"@en``.
-
-    Args:
-        text: Any text; lone surrogates, which no server can receive, become U+FFFD.
-        language: Language tag; empty for none.
-    """
+    """Write a string literal, e.g. ``"Ada Lovelace"@en``; lone surrogates become U+FFFD."""
     escapes = {
         "\\": "\\\\",
         '"': '\\"',
@@ -81,7 +69,9 @@ def check_iri(iri: str) -> str:
     Raises:
         InputError: If it has no scheme or holds a character that IRIs forbid.
     """
-    if not _IRI.fullmatch(iri):
+    # RFC 3987 as SPARQL's IRIREF grammar states it: none of these characters, no white space.
+    forbidden = rf"{_CONTROLS}{_SURROGATES}\x80-\x9f <>\"{{}}|^`\\"
+    if not re.fullmatch(rf"[A-Za-z][A-Za-z0-9+.\-]*:[^{forbidden}]*", iri):
         raise InputError(
             f"{iri[:80]!r} is not the id of an entity: "
             "give a short id (Q7259) or a full IRI (http://…)"
@@ -118,10 +108,6 @@ def render_literal(value: str, datatype: str | None = None) -> str:
 
     Dates stay in ISO form (``1593-07-08``), without the midnight and the time zone that
     Wikidata adds; numbers lose a leading plus; points become "latitude, longitude".
-
-    Args:
-        value: The literal's lexical form.
-        datatype: IRI of its datatype; None for a plain string.
     """
     text = " ".join(value.split())
     if datatype in (XSD + "dateTime", XSD + "date"):

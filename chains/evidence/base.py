@@ -20,20 +20,6 @@ from guardrail.sources.items import evidence_items
 if TYPE_CHECKING:
     from guardrail import CheckSession, Guardrail
 
-__all__ = [
-    "FIELD",
-    "Case",
-    "EvidenceMode",
-    "EvidenceSettings",
-    "Found",
-    "HandedOver",
-    "Marks",
-    "RequestField",
-    "Source",
-    "case_of",
-    "request_field",
-]
-
 BY_THE_SHIPPED_GRAPH = Problem(
     part="evidence",
     message="no evidence came with the answer and no graph is configured, so it was judged by the "
@@ -225,12 +211,6 @@ class Case(NamedTuple):
 async def case_of(guard: Guardrail, question: str, found: Found, mode: EvidenceMode) -> Case:
     """Settle the evidence that an answer is judged against.
 
-    Args:
-        guard: Its graph or retriever is asked if the mode needs it.
-        question: The question, unless a content part names one.
-        found: The evidence of the request.
-        mode: Whether that replaces the graph, is added to it, or is ignored.
-
     Raises:
         KnowledgeGraphError: The graph cannot be used.
     """
@@ -332,11 +312,7 @@ class RequestField(Value):
 
 
 def request_field(value: object) -> RequestField:
-    """Read the ``guardrail`` field of a request.
-
-    Args:
-        value: ``{"evidence": [...], "policy": "strict", "strictness": "lenient"}``; None for a
-            request without it.
+    """Read the ``guardrail`` field of a request; None stands for a request without it.
 
     Raises:
         InputError: It has an unknown key, or an item that is not evidence.

@@ -19,8 +19,6 @@ from guardrail import GuardedAnswer
 from guardrail.core.types import Category, Evidence, Passage
 from guardrail.markers.grammar import parse
 
-__all__ = ["EarlierAnswers", "grounds_of", "keys_of_answer", "keys_of_turns", "reply_key"]
-
 
 class EarlierAnswers:
     """A bounded, thread-safe memory of the evidence of returned answers.

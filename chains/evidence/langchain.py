@@ -21,8 +21,6 @@ from guardrail.core.errors import InputError
 from guardrail.core.types import Evidence
 from guardrail.sources.items import evidence_items, evidence_of_item
 
-__all__ = ["EvidencePlace", "StepsSeen", "chain_evidence", "config_field", "value_at"]
-
 EvidencePlace = str | Callable[[Any], object]
 """Where to find a chain's evidence: a key or path (``context``, ``retrieved.documents``) of its
 input, output or steps, or a function of its input."""
@@ -95,14 +93,7 @@ def chain_evidence(
 ) -> Found:
     """The evidence of one run of a chain, the most trusted first.
 
-    Args:
-        place: The place that the application named.
-        value: The chain's input.
-        output: The chain's output, if there is one already.
-        field: The guardrail's part of the run's config.
-        settings: Places to look at.
-        steps: The steps inside the chain. Its retrievers' documents count if nothing else was
-            given or named.
+    Documents of the chain's retrievers count if nothing else was given or named.
 
     Raises:
         InputError: There is nothing at the named place, or something that is not evidence.

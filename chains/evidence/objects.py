@@ -5,11 +5,16 @@ Each object has a subject of its own: its name or identifier, or the tool's name
 
 from __future__ import annotations
 
+import ast
+import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import NamedTuple, TypeGuard, TypeVar, cast
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
-from chains.evidence.literals import data_of_text
 from guardrail import Table
 from guardrail.core.errors import InputError
 from guardrail.core.objects import (
@@ -27,18 +32,12 @@ from guardrail.core.rows import cell_text
 from guardrail.core.types import Evidence, Passage, TableRow, Triple
 from guardrail.sources.tables import row_size
 
-__all__ = ["Limit", "Piece", "facts_of", "pieces_of"]
-
-TEXT_KEYS = ("text", "content", "page_content", "snippet", "body")
-"""Keys of a document's text; the other keys of an object with one are its fields and facts."""
 FIELD_KEYS = {
     "id": ("id", "file_id", "document_id", "doc_id"),
     "title": ("title", "filename", "name"),
     "url": ("url", "source", "link", "uri"),
 }
 """Keys of the other fields of a passage."""
-LIST_KEYS = ("results", "documents", "items", "data", "hits")
-"""Keys of a reply that hold a list of results."""
 OWN_SUBJECT = "subject of the row"
 """Column for the subjects of rows that no column of theirs tells apart."""
 DEEPEST = 4
@@ -151,7 +150,9 @@ def _parts(content: object) -> list[object]:
 
 
 def _data(text: str) -> object:
-    data = data_of_text(text)
+    """The object, list or rows in a text; the text itself if it is any other."""
+    data = _json(text)
+    data = _rows(text) if data is None else data
     return text if data is None else data
 
 
@@ -206,7 +207,7 @@ def _object(piece: Piece, depth: int, limit: Limit) -> Iterator[Evidence]:
         value = _only(value)
         if _is_cell(value):
             cells[key] = value
-        elif key in LIST_KEYS:
+        elif key in ("results", "documents", "items", "data", "hits"):
             inner.append(_facts(Piece(value, piece.kind, about), depth + 1, limit))
         elif (table := _table(value, str(key), limit)) is not None:
             inner.append(iter(table))
@@ -322,9 +323,8 @@ class _Rows:
 
 def _documents(data: Mapping[str, object]) -> tuple[list[Passage], Mapping[str, object]]:
     """The texts of an object as passages, and the rest of the object."""
-    texts = {
-        key: text for key in TEXT_KEYS if isinstance(text := data.get(key), str) and text.strip()
-    }
+    keys = ("text", "content", "page_content", "snippet", "body")
+    texts = {key: text for key in keys if isinstance(text := data.get(key), str) and text.strip()}
     if not texts:
         return [], data
     rest: dict[str, object] = {}
@@ -411,3 +411,62 @@ def _part_text(part: object) -> str | None:
     if isinstance(part, Mapping) and part.get("type") in ("text", "input_text", "output_text"):
         part = part.get("text")
     return part if isinstance(part, str) else None
+
+
+# --- data in a text ---------------------------------------------------------------------
+
+
+def _rows(text: str) -> Sequence[object] | None:
+    """The rows in a text as Markdown or Python prints them; None for any other text."""
+    text = text.strip()
+    # Python's parser takes a hundred times as much memory as the text; a Markdown table of that
+    # length would be cut in any case.
+    if not text.startswith(("|", "[(", "[{")) or len(text) > 200_000:
+        return None
+    if text.startswith("|"):
+        return Table.rows_of_markdown(text)
+    try:
+        rows = _literal(ast.parse(text, mode="eval").body)
+    except (
+        SyntaxError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError,
+        MemoryError, OSError,
+    ):  # fmt: skip
+        return None
+    return rows if isinstance(rows, list) else None
+
+
+def _literal(node: ast.AST) -> object:
+    """The value of a literal as Python prints it: ``[('Fjell 3', Decimal('2490.00'))]``.
+
+    Raises:
+        ValueError: It is something else.
+        LookupError: It calls an unknown type.
+    """
+    match node:
+        case ast.List():
+            return [*map(_literal, node.elts)]
+        case ast.Tuple():
+            return tuple(map(_literal, node.elts))
+        case ast.Dict():
+            keys = [ast.literal_eval(key) for key in node.keys if key is not None]
+            return dict(zip(keys, map(_literal, node.values), strict=True))
+        case ast.Attribute(attr="utc" | "UTC"):
+            return UTC
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            types = (Decimal, UUID, date, datetime, timedelta, timezone, ZoneInfo)
+            kind: Callable[..., object] = {one.__name__: one for one in types}[name]
+            named = {word.arg or "": _literal(word.value) for word in node.keywords}
+            return kind(*map(_literal, node.args), **named)
+        case ast.expr():
+            return ast.literal_eval(node)
+    raise ValueError("not a literal")
+
+
+def _json(text: str) -> object | None:
+    """The object or list in a text; None for any other text."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return cast("object", json.loads(text))
+    except (ValueError, RecursionError):
+        return None

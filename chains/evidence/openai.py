@@ -20,17 +20,6 @@ from chains.openai_wire import JSON
 from guardrail.core.types import Evidence, Passage
 from guardrail.sources.tables import few_enough
 
-__all__ = [
-    "marked_evidence",
-    "parts_of_messages",
-    "plain_body",
-    "request_evidence",
-    "request_turns",
-    "text_of",
-    "visible_parts",
-    "without_marked",
-]
-
 
 def request_turns(
     request: JSON, settings: EvidenceSettings, *, responses: bool = False
@@ -48,14 +37,7 @@ def request_turns(
 def request_evidence(
     request: JSON, field: RequestField, settings: EvidenceSettings, *, responses: bool = False
 ) -> Found:
-    """The evidence in a request, the most trusted first.
-
-    Args:
-        request: The body, without the ``guardrail`` field.
-        field: The contents of that field.
-        settings: Where to look.
-        responses: True for a request of the responses endpoint.
-    """
+    """The evidence in a request and in its ``guardrail`` field, the most trusted first."""
     items = _items(request, responses)
     messages = _messages(items, responses)
     names = dict(name for item in items for name in _calls_of(item))

@@ -14,8 +14,6 @@ from guardrail.core.workers import stop_if_given_up
 from guardrail.evidence.retrieval import MOST_CHARS, too_long
 from guardrail.sources.tables import MOST_CELLS
 
-__all__ = ["ToolResult", "evidence_of_tools"]
-
 MOST_RESULTS = 16
 """Tool results of one request that are read, newest first."""
 MOST_RESULT_CHARS = 100_000
@@ -39,14 +37,8 @@ class ToolResult(NamedTuple):
 def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings) -> Found:
     """Read the newest ``MOST_RESULTS`` results of tools, up to ``MOST_RESULT_CHARS`` characters.
 
-    Args:
-        results: In the order of the conversation. Texts and documents become passages, rows and
-            other objects facts.
-        settings: Whether to read them.
-
-    Returns:
-        Their evidence, or nothing. A text that is too long is cut after a paragraph, a line or a
-        sentence; everything that was not read is reported as a problem.
+    Texts and documents become passages, rows and other objects facts. A text that is too long is
+    cut after a paragraph, a line or a sentence; what was not read is reported as a problem.
     """
     if not settings.tools:
         return Found()

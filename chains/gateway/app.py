@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import httpx
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -20,7 +20,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from chains.gateway.azure import AzurePathMiddleware
 from chains.gateway.callers import AuthMiddleware, CallSettings, caller_of
 from chains.gateway.limits import LimitsMiddleware
 from chains.gateway.metrics import Judging, Metrics, MetricsMiddleware, start_judging
@@ -29,12 +28,14 @@ from chains.gateway.requests import (
     JSON_TYPE,
     PREFIX,
     ApiRoute,
+    AzurePathMiddleware,
     BrokenOffError,
     ChatBody,
     CheckBody,
     RankBody,
     RejectedError,
     ResponsesBody,
+    T,
     error_response,
     in_reader_thread,
     local_path,
@@ -51,7 +52,8 @@ from chains.gateway.upstream import (
     chunks_of,
     response_of,
 )
-from chains.openai_exchange import Exchange, GuardedReply, ReplyStream
+from chains.openai_exchange import Exchange, GuardedReply
+from chains.openai_reply import ReplyStream
 from chains.openai_wire import EVENT_STREAM, JSON, Endpoint, Event, Reply, error_body
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError, KnowledgeGraphError
@@ -61,11 +63,7 @@ from guardrail.log.records import Feedback
 if TYPE_CHECKING:
     from chains.gateway.protocols import Protocol
 
-__all__ = ["DRAIN_S", "create_app", "freeze_loaded", "sharing"]
-
 log = get_logger("chains.gateway")
-
-T = TypeVar("T")
 
 DRAIN_S = 30.0
 """Seconds for running exchanges when the gateway stops."""

@@ -24,16 +24,6 @@ from guardrail.core.http_clients import TokenBucket
 from guardrail.core.secrets import hiding
 from guardrail.log.records import tagged
 
-__all__ = [
-    "AuthMiddleware",
-    "CallSettings",
-    "Caller",
-    "RateLimits",
-    "caller_of",
-    "identify",
-    "key_of",
-]
-
 
 class Caller(NamedTuple):
     """Who calls.
@@ -115,10 +105,9 @@ class AuthMiddleware:
 
 
 class RateLimits:
-    """Requests per minute, for each name on its own; a minute's worth may come at once.
+    """Requests per minute by name; a minute's worth may come at once.
 
-    Args:
-        most_names: Names that are remembered; the one unseen for longest is dropped.
+    Of more than ``most_names`` names the one unseen for longest is dropped.
     """
 
     def __init__(self, most_names: int = 10_000) -> None:

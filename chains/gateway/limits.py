@@ -19,8 +19,6 @@ from chains.gateway.settings import GatewaySettings
 if TYPE_CHECKING:
     from chains.gateway.callers import Caller
 
-__all__ = ["LimitsMiddleware", "gunzip"]
-
 
 class LimitsMiddleware:
     """Reads bodies and bounds concurrent requests.

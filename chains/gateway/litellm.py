@@ -28,8 +28,6 @@ from guardrail import Action, GuardedAnswer
 from guardrail.core.errors import GuardrailError, InputError
 from guardrail.core.types import Problem
 
-__all__ = ["STORE_VARIABLE", "LiteLLMGuardrail", "PendingRequests", "protocol"]
-
 
 class LiteLLMGuardrail:
     """Answers the calls of LiteLLM's proxy.
@@ -38,10 +36,6 @@ class LiteLLMGuardrail:
     stored by ``litellm_call_id``, for all workers of a gateway. A growing response is sent again
     and again: with ``streaming_transform_mode: incremental_diff`` only judged text leaves the
     proxy.
-
-    Args:
-        pending: Where requests wait for their response; by default the file that the workers of
-            this gateway share, or the memory of a single process.
     """
 
     def __init__(self, pending: PendingRequests | None = None) -> None:
@@ -205,11 +199,6 @@ STORE_VARIABLE = "KG_WORKER_REQUESTS"
 
 class PendingRequests:
     """The newest requests, bounded in number and bytes, in memory or in a shared file.
-
-    Args:
-        path: File to share; None for the memory of this process.
-        most: Maximum number of requests.
-        most_bytes: Maximum size of all requests.
 
     Raises:
         GuardrailError: The file cannot be opened.

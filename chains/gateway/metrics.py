@@ -45,14 +45,6 @@ from guardrail.core.errors import (
 )
 from guardrail.core.types import CacheUse, Usage
 
-__all__ = [
-    "MULTIPROCESS",
-    "Judging",
-    "Metrics",
-    "MetricsMiddleware",
-    "start_judging",
-]
-
 M = TypeVar("M", bound=MetricWrapperBase)
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"

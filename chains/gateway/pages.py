@@ -22,8 +22,6 @@ from guardrail.core.secrets import get_logger
 from guardrail.log.records import Feedback, open_log
 from guardrail.report import dashboard_html, read_feedback
 
-__all__ = ["Dashboard", "docs_page", "start_page"]
-
 log = get_logger("chains.gateway")
 
 
@@ -89,10 +87,6 @@ class Dashboard:
 
     Records hold questions and answers, so pages ask for a key of the gateway, if it has any, as
     the password of HTTP basic authentication.
-
-    Args:
-        config: The guardrail's settings; ``log`` names the file.
-        settings: The gateway's keys and limits.
     """
 
     def __init__(self, config: GuardrailConfig, settings: GatewaySettings) -> None:

@@ -17,8 +17,6 @@ from guardrail import Action, GuardedAnswer
 from guardrail.core.errors import InputError
 from guardrail.core.types import Category, Passage
 
-__all__ = ["PROTOCOLS", "Protocol", "ProtocolReply", "object_at", "refusal_text"]
-
 ProtocolReply = tuple[object, tuple[GuardedAnswer, ...]]
 """The reply as JSON, and the verdicts behind it."""
 

@@ -1,25 +1,27 @@
-"""Requests of the gateway: errors, bodies, and the OpenAPI description of the calls."""
+"""Requests of the gateway: errors, addresses, bodies, and the OpenAPI description of the calls."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from inspect import getdoc
 from ipaddress import IPv6Address, ip_address
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeVar, TypeVarTuple
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from chains.caller import NotAllowedError
 from chains.evidence.base import Case, Found, HandedOver, RequestField, Source, case_of
 from chains.openai_wire import JSON, LONG_BYTES, error_body, request_body, status_of
+from chains.options import NotAllowedError
 from guardrail import GuardedAnswer, Policy
 from guardrail.core.errors import (
     GuardrailError,
@@ -36,30 +38,6 @@ from guardrail.sources.tables import few_enough
 if TYPE_CHECKING:
     from chains.openai_request import GuardSettings
 
-__all__ = [
-    "JSON_TYPE",
-    "PREFIX",
-    "ApiRoute",
-    "BrokenOffError",
-    "CallerGoneError",
-    "ChatBody",
-    "CheckBody",
-    "RankBody",
-    "RejectedError",
-    "ResponsesBody",
-    "UpstreamUnreachableError",
-    "address_of",
-    "error_response",
-    "in_reader_thread",
-    "local_path",
-    "openapi",
-    "read_json",
-    "read_model",
-    "require_json",
-    "too_many",
-    "unless_gone",
-]
-
 Model = TypeVar("Model", bound=BaseModel)
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -74,14 +52,7 @@ READERS: Final = Workers(concurrency=32, stuck=64)
 
 
 class RejectedError(GuardrailError):
-    """A request that cannot be served.
-
-    Args:
-        status: HTTP status.
-        message: What to do about it.
-        code: For programs.
-        headers: Headers of the reply.
-    """
+    """A request that cannot be served; the message says what to do, ``code`` is for programs."""
 
     def __init__(
         self, status: int, message: str, code: str, headers: Mapping[str, str] | None = None
@@ -224,6 +195,34 @@ async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
                     await item
 
 
+class Deployment(NamedTuple):
+    """The model in an address of Azure's kind, and the query, which names the API's version."""
+
+    name: str | None
+    query: str
+
+
+class AzurePathMiddleware:
+    """Serves ``/openai/deployments/NAME/…`` and ``/openai/v1/…`` as ``/v1/…``.
+
+    Source: https://learn.microsoft.com/azure/ai-foundry/openai/reference
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        address = r"/openai(?:/deployments/(?P<deployment>(?!\.{1,2}/)[^/]+)|/v1)?(?P<call>/[^/].*)"
+        if scope["type"] == "http" and (found := re.fullmatch(address, local_path(scope))):
+            azure = Deployment(found["deployment"], scope["query_string"].decode("latin-1"))
+            path = scope.get("root_path", "") + PREFIX + found["call"]
+            state = scope.get("state", {}) | {"azure": azure}
+            raw = quote(path).encode("ascii")
+            scope = {**scope, "path": path, "raw_path": raw, "query_string": b"", "state": state}
+        await self.app(scope, receive, send)
+
+
 class _UpstreamBody(BaseModel):
     """A call of the OpenAI protocol; further fields are the protocol's own."""
 
@@ -347,14 +346,7 @@ class RankBody(_TextBody):
 
 
 class ApiRoute(Route):
-    """A documented call.
-
-    Args:
-        verb: HTTP method.
-        path: As in Starlette.
-        endpoint: Serves it; its docstring is the description.
-        body: Model of the body; None for an object of another protocol.
-    """
+    """A documented call, described by the docstring of its endpoint; ``body`` is its model."""
 
     def __init__(
         self,

@@ -26,8 +26,6 @@ from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.errors import GraphUnavailableError
 from guardrail.core.secrets import get_logger, public_url
 
-__all__ = ["HeadTimeoutProtocol", "run", "worker_app"]
-
 log = get_logger("chains.gateway")
 for server in ("uvicorn.access", "uvicorn.error"):  # addresses of requests, and tracebacks
     get_logger(server)

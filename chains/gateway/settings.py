@@ -21,9 +21,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
-from chains.options import Inject, MarkerStyle, StreamMode
+from chains.options import CallerRights, Inject, MarkerStyle, StreamMode
 from guardrail import STRICT, Policy
 from guardrail.config import REMOVED
 from guardrail.core.errors import ConfigError
@@ -31,19 +30,6 @@ from guardrail.core.fields import did_you_mean, in_short, plainly
 from guardrail.core.secrets import RedactedRepr, register_secret
 from guardrail.core.types import OwnStrictness, Seconds, Value
 from guardrail.policy import policy_named
-
-__all__ = [
-    "ENV_PREFIX",
-    "PROTOCOL_PATHS",
-    "REPEATED",
-    "GatewaySettings",
-    "Override",
-    "Route",
-    "Tenant",
-    "option_of",
-    "route_of",
-    "variable_of",
-]
 
 ENV_PREFIX = "GUARDRAIL_GATEWAY__"
 """``GUARDRAIL_GATEWAY__KEYS=a,b`` and so on, one variable for each field."""

@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from typing import TypeVar
 from urllib.parse import quote
 
 import anyio
@@ -22,6 +21,7 @@ from chains.gateway.requests import (
     PREFIX,
     BrokenOffError,
     RejectedError,
+    T,
     UpstreamUnreachableError,
     local_path,
     require_json,
@@ -42,17 +42,6 @@ from chains.openai_wire import (
 )
 from guardrail.core.errors import GuardrailError
 from guardrail.core.http_clients import reading_environment
-
-__all__ = [
-    "BackgroundTasks",
-    "JudgedStream",
-    "Upstream",
-    "chunks_of",
-    "opened",
-    "response_of",
-]
-
-T = TypeVar("T")
 
 
 class Upstream:
@@ -286,17 +275,10 @@ class BackgroundTasks:
 
 
 class JudgedStream(StreamingResponse):
-    """A stream of judged bytes.
+    """A stream of judged bytes, of ``seconds`` at most; ``closed`` is called at its end.
 
-    If the upstream breaks off, the connection is closed without the end that the protocol asks
-    for, as the caller would see it without the gateway.
-
-    Args:
-        pieces: The bytes; raises ``BrokenOffError`` where the upstream breaks off.
-        response: The upstream's, for status and headers.
-        headers: Further headers.
-        seconds: Most time for the whole stream.
-        closed: Called at the end in any case.
+    If the upstream breaks off (``BrokenOffError``), the connection is closed without the end that
+    the protocol asks for, as the caller would see it without the gateway.
     """
 
     def __init__(

@@ -20,7 +20,8 @@ def demo() -> None:
     from rich.panel import Panel
     from rich.text import Text
 
-    from chains.rendering import MarkerStyle, render
+    from chains.options import MarkerStyle
+    from chains.rendering import render
     from guardrail.commands.render import show_answer, show_ranking
     from guardrail.company import QUESTION, company_graph, handbook, recorded_answers
     from guardrail.core.types import Triple

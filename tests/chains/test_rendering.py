@@ -8,7 +8,8 @@ from openai import AsyncOpenAI
 
 from chains import EvidenceMode, EvidenceSettings, GuardrailRunnable, guard_openai
 from chains.gateway import GatewaySettings, create_app
-from chains.rendering import MarkerStyle, details, render
+from chains.options import MarkerStyle
+from chains.rendering import details, render
 from guardrail import STRICT, GuardrailConfig, Passage
 from tests.chains import fake_openai
 from tests.chains.conftest import ANSWER, CANARY, QUESTION, scripted_guard

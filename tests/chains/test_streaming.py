@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from chains.rendering import MarkerStyle
-from chains.streaming import SentenceGate, StreamMode, guard_stream, guard_stream_sync
+from chains.options import MarkerStyle, StreamMode
+from chains.streaming import SentenceGate, guard_stream, guard_stream_sync
 from guardrail import STRICT, Action
 from tests.chains.conftest import ANSWER, CANARY, FALSE_MIDDLE, QUESTION, TRUE_END, TRUE_START
 

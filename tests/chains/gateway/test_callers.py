@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from chains.caller import CallerRights
 from chains.gateway import GatewaySettings
 from chains.gateway.callers import identify
 from chains.gateway.settings import Route, route_of
+from chains.options import CallerRights
 from guardrail import ConfigError, Guardrail, GuardrailConfig
 from guardrail.core.types import Grounding
 from guardrail.log.records import RecordFilter, open_log

@@ -9,13 +9,13 @@ import json
 import pytest
 
 from benchmarks.fuzz.bodies import HOSTS
-from chains.caller import CallerRights
 from chains.evidence import EvidenceSettings, Source
 from chains.evidence.base import Found
 from chains.gateway.litellm import LiteLLMGuardrail, PendingRequests
 from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.settings import PROTOCOL_PATHS
 from chains.openai_request import GuardSettings
+from chains.options import CallerRights
 from guardrail import ANNOTATE, BEST_OF_N, STRICT, Action, KnowledgeGraphError, Passage, Triple
 from guardrail.core.errors import GuardrailError
 from guardrail.core.types import Problem

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from benchmarks.fuzz.inputs import ANY_TEXT
-from chains.rendering import MarkerStyle, render
+from chains.options import MarkerStyle
+from chains.rendering import render
 from guardrail import ANNOTATE, GuardedAnswer, Passage, Triple
 from guardrail.core.incoming import (
     ReasoningFilter,

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from chains.rendering import MarkerStyle, details, render
+from chains.options import MarkerStyle
+from chains.rendering import details, render
 from chains.streaming import SentenceGate, guard_stream_sync
 from guardrail import (
     STRICT_CORRECT,
