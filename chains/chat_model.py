@@ -149,7 +149,7 @@ class GuardedChatModel(BaseChatModel, GuardFields):
             yield ChatGenerationChunk(message=chunk)
 
 
-def _field(config: RunnableConfig | None) -> dict[str, object]:
+def _field(config: RunnableConfig | None) -> dict[str, Any]:
     """The guardrail's part of a config, which LangChain does not pass from ``stream`` on."""
     metadata = (config or {}).get("metadata") or {}
     return {FIELD: metadata[FIELD]} if FIELD in metadata else {}

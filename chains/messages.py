@@ -142,11 +142,7 @@ def has_data(output: object, policy: Policy) -> bool:
 
 
 def documents_in(output: object, policy: Policy, name: str = "output") -> list[Document]:
-    """The arguments of an output's tool calls, or its data.
-
-    Raises:
-        WithheldError: The policy judges data, and these cannot be read.
-    """
+    """The arguments of an output's tool calls, or its data; else WithheldError."""
     if isinstance(output, AIMessage):
         return _calls(output)
     if output is None or isinstance(output, str | BaseMessage):
@@ -237,11 +233,7 @@ class Chunks:
         self._citations: list[dict[str, object]] = []
 
     def take(self, chunk: object) -> str:
-        """Take a chunk and return its text.
-
-        Raises:
-            UnreadableReplyError: The stream has more bytes than ``most_bytes``.
-        """
+        """Take a chunk and return its text; raises UnreadableReplyError after ``most_bytes``."""
         try:
             self.whole = chunk if self.whole is None else self.whole + chunk
             self._bytes += _size(chunk)

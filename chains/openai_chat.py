@@ -56,12 +56,7 @@ class CompletionCandidates:
         self._others: list[JSON] = []
 
     def add(self, bodies: Sequence[JSON]) -> list[str]:
-        """Take the completions of one attempt; return the texts of their answers.
-
-        Raises:
-            UnreadableReplyError: A reply is not a chat completion, or has more than
-                ``MAX_PARTS`` choices.
-        """
+        """Take the completions of one attempt; return the texts of their answers."""
         self._bodies += bodies
         texts = []
         for choice in (choice for body in bodies for choice in _choices(body, self._request)):

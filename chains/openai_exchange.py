@@ -151,11 +151,7 @@ class Exchange(GuardedRequest):
 
 
 def _read(replies: Sequence[Reply]) -> list[JSON]:
-    """The bodies of replies.
-
-    Raises:
-        _FailedReplyError: One of them is an error.
-    """
+    """The bodies of replies; raises _FailedReplyError if one is an error."""
     for reply in replies:
         if (failure := failed_reply(reply)) is not None:
             raise _FailedReplyError(failure)

@@ -127,12 +127,7 @@ class ReplyStream(ABC):
         self.answers: list[GuardedAnswer] = []
 
     async def feed(self, chunk: bytes) -> bytes:
-        """Take any number of bytes; return what may be sent now.
-
-        Raises:
-            UnreadableReplyError: The stream has more bytes than ``max_reply_bytes``, or text after
-                its end.
-        """
+        """Take any number of bytes; return what may be sent now."""
         self._bytes += len(chunk)
         few_enough_bytes(self._bytes, self._request.options.max_reply_bytes)
         return await self._process(self._decoder.feed(chunk))

@@ -61,11 +61,7 @@ class ResponseCandidates:
         self._answers: list[JSON] = []
 
     def add(self, bodies: Sequence[JSON]) -> list[str]:
-        """Take the responses of one attempt; return the texts of their answers.
-
-        Raises:
-            UnreadableReplyError: A reply is not a response, or has more parts than ``MAX_PARTS``.
-        """
+        """Take the responses of one attempt; return the texts of their answers."""
         texts = []
         for body in bodies:
             if not isinstance(body.get("output"), list):
@@ -151,11 +147,7 @@ def _call_name(item: JSON) -> str:
 
 
 def _clean_reply(body: JSON, request: GuardedRequest) -> JSON:
-    """A response with only fields of the protocol and allowed calls; its texts are unjudged.
-
-    Raises:
-        UnreadableReplyError: Its messages have more parts than ``MAX_PARTS``.
-    """
+    """A response with only fields of the protocol and allowed calls; its texts are unjudged."""
     output = body.get("output")
     items = [_clean_item(item, request) for item in (output if isinstance(output, list) else [])]
     response = clean_response(body, request.body) | {"output": [item for item in items if item]}

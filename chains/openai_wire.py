@@ -85,11 +85,7 @@ def is_unguarded(path: str) -> bool:
 
 
 def request_body(content: bytes) -> JSON:
-    """Read the body of a request.
-
-    Raises:
-        InputError: It is not a JSON object, or holds text that UTF-8 cannot encode.
-    """
+    """Read the body of a request, a JSON object; else InputError."""
     try:
         body = finite_json(content)
         if b"\\ud" in content.lower():  # lone surrogates can only be written as escapes
@@ -104,11 +100,7 @@ def request_body(content: bytes) -> JSON:
 
 
 def reply_body(reply: Reply) -> JSON:
-    """Read the body of a reply.
-
-    Raises:
-        UnreadableReplyError: It is not a JSON object.
-    """
+    """Read the body of a reply, a JSON object; else UnreadableReplyError."""
     try:
         body = finite_json(reply.body)
     except (ValueError, RecursionError) as error:

@@ -121,11 +121,7 @@ class CallerRights(Value):
         return settings if self.tools else settings.model_copy(update={"tools": False})
 
     def require(self, request: Mapping[str, object]) -> None:
-        """Refuse a request of the OpenAI protocol that asks for tools or JSON without the right.
-
-        Raises:
-            NotAllowedError: It does; the message names the field.
-        """
+        """Refuse (NotAllowedError) a request for tools or JSON without the right."""
         if not self.tools:
             for name in ("tools", "functions", "web_search_options"):
                 if request.get(name):

@@ -6,16 +6,11 @@ All methods are synchronous and take and return batches.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from pydantic import Field
 
 from guardrail.core.types import Entity, Mention, Subgraph, Triple, Value
-
-STEPS: Final = 8
-"""Maximum steps from a place to one that contains it: quarter, borough, city, county, country."""
-MOST: Final = 30
-"""Maximum number of places that contain one; a town may have belonged to several countries."""
 
 
 @runtime_checkable
@@ -75,7 +70,7 @@ class PlaceIndex(Protocol):
     def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
         """For each of n ids, the wider places that contain it, nearest first.
 
-        At most ``STEPS`` steps away and ``MOST`` in number; empty lists where none is known.
+        They are bounded as by ``holders``; empty lists where none is known.
 
         Raises:
             KnowledgeGraphError: If the graph cannot answer.
@@ -127,17 +122,20 @@ class GraphStats(Value):
     properties: int = Field(ge=0)
 
 
-def holders(place: str, above: Callable[[str], Iterable[str]]) -> list[str]:
+def holders(
+    place: str, above: Callable[[str], Iterable[str]], *, steps: int = 8, most: int = 30
+) -> list[str]:
     """The places that contain a place, nearest first, each once, without the place itself.
 
-    They are at most ``MOST``, and at most ``STEPS`` steps away; ``above`` may have cycles.
+    A town may have belonged to several countries; ``above``, from a place to those that directly
+    contain it, may have cycles.
     """
     seen = {place: None}
     frontier = [place]
-    for _ in range(STEPS):
+    for _ in range(steps):
         found = dict.fromkeys(wider for item in frontier for wider in above(item))
         frontier = [item for item in found if item not in seen]
         seen.update(dict.fromkeys(frontier))
-        if not frontier or len(seen) > MOST:
+        if not frontier or len(seen) > most:
             break
-    return list(seen)[1 : MOST + 1]
+    return list(seen)[1 : most + 1]

@@ -166,11 +166,7 @@ class Endpoint:
         return self._parse(self.fetch(query))
 
     def solutions(self, result: SparqlResult) -> list[dict[str, Term]]:
-        """Read the solutions of a SPARQL JSON result.
-
-        Raises:
-            KnowledgeGraphError: If it does not have the standard's shape.
-        """
+        """Read the solutions of a SPARQL JSON result."""
         try:
             return [
                 {name: _term(term) for name, term in solution.items()}
@@ -337,10 +333,7 @@ def _credentials(
 
 
 def _as_utf8(body: bytes, charset: str | None) -> bytes:
-    """The body as UTF-8 without byte order mark.
-
-    UTF-8 is tried first: many servers announce a default charset that they do not use.
-    """
+    """The body as UTF-8, tried first: many servers announce a charset that they do not use."""
     for encoding in ("utf-8-sig", charset or "utf-8"):
         try:
             return body.decode(encoding).encode()

@@ -187,16 +187,14 @@ class StructuredValues:
             if predicate.startswith(namespaces.value):
                 value = found
             elif predicate.startswith(namespaces.qualifier) and _readable(found):
-                name = self._direct(predicate.removeprefix(namespaces.qualifier))
+                direct = predicate.removeprefix(namespaces.qualifier)
+                name = self._fact_label(f"{self._profile.property_prefix}{direct}")
                 qualifiers.append((name, self._text(found)))
         if not _readable(value) or not qualifiers:
             return
         predicate = f"{self._profile.property_prefix}{claim.removeprefix(namespaces.claim)}"
         text = f"{self._text(value)} ({_details(qualifiers)})"
         yield Row(subject, predicate, text, f"{XSD}string")
-
-    def _direct(self, property_id: str) -> str | None:
-        return self._fact_label(f"{self._profile.property_prefix}{property_id}")
 
     def _parts(self, node: Node, depth: int) -> Iterator[tuple[str, NamedNode | Literal | str]]:
         """Names (in words, empty for the value itself) and values that a blank node holds.

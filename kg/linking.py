@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from guardrail.core.errors import InputError
 from guardrail.core.text.lexicon import lexicon, lexicon_set
@@ -53,8 +53,6 @@ from kg.terms import readable
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-_KEPT_CANDIDATES: Final = 10
-
 
 @dataclass
 class _Text:
@@ -80,7 +78,7 @@ class _Text:
         """Link the first candidate, unless it is linked already."""
         entity = candidates[0].entity
         if all(entity.id != link.entity.id for link in self.linked):
-            kept = tuple(candidates[:_KEPT_CANDIDATES])
+            kept = tuple(candidates[:10])
             self.linked.append(
                 LinkedEntity(mention=mention, entity=entity, matched=matched, candidates=kept)
             )
@@ -198,11 +196,7 @@ class EntityLinker:
                     taken.update(_range(name.mention))
 
     def _link_values(self, states: Sequence[_Text], around: Neighbourhoods) -> None:
-        """Link the persons whose facts contain a name that is no node itself.
-
-        Their facts are all that the graph knows of it: "Toby Jones" leads to "Freddie Jones,
-        child: Toby Jones".
-        """
+        """Link the persons whose facts have a name that is no node: "child: Toby Jones"."""
         around.fetch(literal_key(m.text) for state in states for m in state.open)
         for state in states:
             for mention in list(state.open):
@@ -228,13 +222,13 @@ class EntityLinker:
             if mention not in state.values and _may_be_part(mention)
         ]
         groups = self._names.named([part for _, _, part, _ in wanted])
-        people = [persons(group, classes_of(self._graph)) for group in groups]
-        around.fetch(entity.id for group in people for entity in group[:_KEPT_CANDIDATES])
+        people = [persons(group, classes_of(self._graph))[:10] for group in groups]
+        around.fetch(entity.id for group in people for entity in group)
         for (state, mention, part, apart), group in zip(wanted, people, strict=True):
             # With Mary Shelley linked, "Percy Shelley" is another name and "Shelley" is not.
             if not group or not (apart or without_middle(part, group)):
                 continue
-            [candidates] = self._rank(state, [group[:_KEPT_CANDIDATES]], around)
+            [candidates] = self._rank(state, [group], around)
             if same := [c for c in candidates if fold(part) == fold(c.entity.label)]:
                 # The index compares accents; this look-up does not.
                 state.settle(mention, same, "label")

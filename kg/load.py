@@ -185,12 +185,7 @@ def read_graph(source: str | Path, *, profile: str | Path | Profile | None = Non
 
 
 def _format(source: Path, table: TableColumns | None, selection: Selection | None) -> RdfFormat:
-    """The RDF format that is loaded.
-
-    Raises:
-        KnowledgeGraphError: There is no file, or its format is unknown.
-        InputError: Table or selection do not fit the file.
-    """
+    """The RDF format that is loaded, which table and selection must fit."""
     format_ = format_of(source)
     if not source.is_file():
         raise KnowledgeGraphError(f"there is no file {source}")
@@ -269,11 +264,7 @@ def _load_lines(
 
 
 def _segments(stream: BinaryIO) -> Iterator[bytes]:
-    """Whole lines of a stream, some megabytes (about 130,000 triples) at once.
-
-    Raises:
-        SyntaxError: A line is longer than a segment.
-    """
+    """Whole lines of a stream, some megabytes (about 130,000 triples) at once."""
     lines = 0
     while block := stream.read(_SEGMENT):
         block += stream.readline(_SEGMENT)
@@ -303,11 +294,7 @@ def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _replacement(target: Path) -> Iterator[Path]:
-    """A copy of a graph in a hidden folder next to it, which replaces the graph at the end.
-
-    Raises:
-        KnowledgeGraphError: The target is something else or is being written.
-    """
+    """A copy of a graph in a hidden folder next to it, which replaces the graph at the end."""
     old, folder = (target.parent / f".{target.name}.{kind}" for kind in ("old", "loading"))
     if old.exists() and not target.exists():
         old.rename(target)  # a load was killed between the two renames below

@@ -171,19 +171,14 @@ def listed_names(text: str, spans: Sequence[Mention]) -> list[ListedName]:
 
 
 def load_tagger() -> Language:
-    """Load the first installed pipeline with its entity recogniser only.
-
-    Raises:
-        ConfigError: If no pipeline is installed.
-    """
+    """Load the first installed pipeline with its entity recogniser only."""
     return load_english("tagger", "parser", "attribute_ruler", "lemmatizer")
 
 
 def taggable(text: str) -> str:
     """The first 100,000 characters of a text, which take some 3 s on one core.
 
-    spaCy's tokenizer takes time quadratic in a run without white space: long ones, which are no
-    names, are blanked out.
+    Runs without white space, for which spaCy's tokenizer takes quadratic time, are blanked out.
     """
     return re.sub(r"\S{200,}", lambda run: " " * len(run.group()), text[:100_000])
 

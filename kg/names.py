@@ -51,8 +51,10 @@ class NameParts:
                     for entity in self._graph.entities(list(ids))
                     if entity is not None
                     and any(
-                        _edge(fold(name), folded) or _leaves_out_middle(folded, fold(name))
-                        for name in (entity.label, *entity.aliases)
+                        f" {name}".endswith(f" {folded}")
+                        or f"{name} ".startswith(f"{folded} ")
+                        or _leaves_out_middle(folded, name)
+                        for name in map(fold, (entity.label, *entity.aliases))
                     )
                 )
             )
@@ -95,10 +97,7 @@ class NameParts:
         return list(ids)
 
     def _index(self) -> dict[str, list[str]]:
-        """Ids by the first and last word of their names, about 100 bytes each.
-
-        Empty for a graph of more than 300,000 names.
-        """
+        """Ids by the first and last word of their names; empty for more than 300,000 names."""
         with self._lock:
             if self._edges is None:
                 profile, small = self._graph.profile, len(self._graph.labels) <= 300_000
@@ -120,16 +119,9 @@ def without_middle(part: str, bearers: Sequence[Entity]) -> bool:
 
 
 def _leaves_out_middle(part: str, name: str) -> bool:
-    """Whether words are the first and last of a longer name, those between in order.
-
-    So *Percy Shelley* stands for *Percy Bysshe Shelley*; both arguments are folded.
-    """
+    """True for the first and last of a longer name's words, those between in order; all folded."""
     words, whole = part.split(), name.split()
     if not 2 <= len(words) < len(whole) or (words[0], words[-1]) != (whole[0], whole[-1]):
         return False
     rest = iter(whole)
     return all(word in rest for word in words)
-
-
-def _edge(name: str, part: str) -> bool:
-    return f" {name}".endswith(f" {part}") or f"{name} ".startswith(f"{part} ")

@@ -204,11 +204,7 @@ def store_profile(graph: Path, profile: Profile) -> None:
 
 
 def stored_profile(graph: Path) -> Profile | None:
-    """The profile that a graph was loaded with; None where none was named.
-
-    Raises:
-        ConfigError: If the file next to the graph is not a profile.
-    """
+    """The profile that a graph was loaded with; None where none was named."""
     path = graph / STORED_PROFILE
     if not path.is_file():
         return None

@@ -133,11 +133,7 @@ DIALECTS: Final = {
 
 
 def dialect_of(url: str, profiled: str | None) -> Dialect:
-    """The dialect of an endpoint, by its address, else its profile.
-
-    Raises:
-        ConfigError: No dialect has that name.
-    """
+    """The dialect of an endpoint, by its address, else its profile; raises ConfigError."""
     parts = urlsplit(url)
     dialects = DIALECTS.values()
     by_host = [d.name for d in dialects if parts.hostname in d.hosts]

@@ -49,11 +49,7 @@ def suffix_of(source: Path) -> str:
 
 
 def format_of(source: Path) -> RdfFormat | None:
-    """The RDF format that the file's name says; None for tables and JSON lines.
-
-    Raises:
-        KnowledgeGraphError: The name says no format that is known.
-    """
+    """The RDF format that the file's name says; None for tables and JSON lines."""
     suffix = suffix_of(source)
     if suffix in TABLE_FILES:
         return None
@@ -95,7 +91,9 @@ def reading(source: Path, progress: Progress | None) -> Iterator[BinaryIO]:
         number = error.lineno or ((m := re.search(r"\bline (\d+)", str(error))) and int(m.group(1)))
         line = f", line {number}" if number else ""
         message = f"{error.msg or error}{_quoted(source, error)}"
-        raise KnowledgeGraphError(f"{source}{line}: not {_name(source)}: {message}") from error
+        format_ = format_of(source)
+        name = "a table or JSON lines" if format_ is None else format_.name
+        raise KnowledgeGraphError(f"{source}{line}: not {name}: {message}") from error
     except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise KnowledgeGraphError(f"{source} is damaged or cut short: {error}") from error
     except OSError as error:
@@ -113,11 +111,6 @@ def _quoted(source: Path, error: SyntaxError) -> str:
         line = next(islice(stream, error.lineno - 1, None), b"")
     wrong = line.decode("utf-8", "replace")[first - 1 : last - 1].strip()
     return f" in {in_short(wrong)}; guardrail kg load --skip-invalid loads the rest"
-
-
-def _name(source: Path) -> str:
-    format_ = format_of(source)
-    return "a table or JSON lines" if format_ is None else format_.name
 
 
 def chunks(pieces: Iterator[bytes]) -> BinaryIO:

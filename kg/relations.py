@@ -253,10 +253,7 @@ def _property_words(text: str, subgraph: Subgraph) -> list[RelationWord]:
 
 
 def _near(source: Source, words: Iterable[RelationWord]) -> Iterator[RelationWord]:
-    """Yield the words that may concern a source, the first for each relation.
-
-    They are at most 400 characters, the length of a long question, away from it.
-    """
+    """The words that may concern a source, at most 400 characters away, the first per relation."""
     seen = set()
     for word in words:
         near = abs(word.mention.start - source.mention.start) <= 400

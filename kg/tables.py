@@ -54,12 +54,7 @@ class TableColumns(Value):
 
 
 def triples_of_table(stream: BinaryIO, source: Path, table: TableColumns) -> Iterator[bytes]:
-    """Yield the N-Triples of a table, many rows at a time; ``source`` names its file.
-
-    Raises:
-        KnowledgeGraphError: A row has no id; names the line.
-        InputError: A row is no row of the table, or the table has no such column.
-    """
+    """Yield the N-Triples of a table, many rows at a time; ``source`` names its file in errors."""
     properties: dict[str, str] = {}
     lines: list[str] = []
     for number, row in enumerate(_rows(stream, source, table), start=1):
@@ -83,10 +78,6 @@ def remove_replaced(store: Store, stream: BinaryIO, source: Path, table: TableCo
     """Remove values of a graph that a table has replaced in its rows and columns.
 
     What JSON lines leave out stays, since another file of the same table may hold it.
-
-    Raises:
-        KnowledgeGraphError: A row has no id; names the line.
-        InputError: A row is no row of the table, or the table has no such column.
     """
     for row in _rows(stream, source, table):
         now = {str(column_property(column)): values for column, values in row.values.items()}

@@ -50,11 +50,7 @@ def quote_literal(text: str, language: str = "") -> str:
 
 
 def quote_iri(iri: str) -> str:
-    """Write an IRI, e.g. ``<http://www.wikidata.org/entity/Q7259>``.
-
-    Raises:
-        InputError: If it is not a valid IRI.
-    """
+    """Write an IRI, e.g. ``<http://www.wikidata.org/entity/Q7259>``; raises InputError."""
     return f"<{check_iri(iri)}>"
 
 
@@ -64,11 +60,7 @@ def values(variable: str, iris: Iterable[str]) -> str:
 
 
 def check_iri(iri: str) -> str:
-    """Return the IRI unchanged if it can stand between ``<`` and ``>`` in SPARQL.
-
-    Raises:
-        InputError: If it has no scheme or holds a character that IRIs forbid.
-    """
+    """Return the IRI if it can stand between ``<`` and ``>`` in SPARQL; else InputError."""
     # RFC 3987 as SPARQL's IRIREF grammar states it: none of these characters, no white space.
     forbidden = rf"{_CONTROLS}{_SURROGATES}\x80-\x9f <>\"{{}}|^`\\"
     if not re.fullmatch(rf"[A-Za-z][A-Za-z0-9+.\-]*:[^{forbidden}]*", iri):

@@ -209,11 +209,7 @@ class Case(NamedTuple):
 
 
 async def case_of(guard: Guardrail, question: str, found: Found, mode: EvidenceMode) -> Case:
-    """Settle the evidence that an answer is judged against.
-
-    Raises:
-        KnowledgeGraphError: The graph cannot be used.
-    """
+    """Settle the evidence that an answer is judged against, for which the graph may be asked."""
     question = found.question or question
     if mode is EvidenceMode.GRAPH:
         return Case(question)

@@ -27,11 +27,7 @@ input, output or steps, or a function of its input."""
 
 
 def config_field(config: RunnableConfig | None) -> RequestField:
-    """Read ``config["metadata"]["guardrail"]`` of a run.
-
-    Raises:
-        InputError: It holds an unknown key, or an item that is not evidence.
-    """
+    """Read ``config["metadata"]["guardrail"]`` of a run; see ``request_field``."""
     return request_field(((config or {}).get("metadata") or {}).get(FIELD))
 
 

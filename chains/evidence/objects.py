@@ -436,12 +436,7 @@ def _rows(text: str) -> Sequence[object] | None:
 
 
 def _literal(node: ast.AST) -> object:
-    """The value of a literal as Python prints it: ``[('Fjell 3', Decimal('2490.00'))]``.
-
-    Raises:
-        ValueError: It is something else.
-        LookupError: It calls an unknown type.
-    """
+    """The value of ``[('Fjell 3', Decimal('2490.00'))]``; raises ValueError or LookupError."""
     match node:
         case ast.List():
             return [*map(_literal, node.elts)]

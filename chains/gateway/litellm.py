@@ -48,12 +48,7 @@ class LiteLLMGuardrail:
         return stored[2] if stored else None
 
     async def __call__(self, body: JSON, options: GuardSettings) -> ProtocolReply:
-        """Answer a request or a response of the proxy.
-
-        Raises:
-            InputError: It is neither, or its evidence cannot be read.
-            GuardrailError: A part cannot be used, or the request cannot be stored.
-        """
+        """Answer a request or a response of the proxy."""
         call, model = _call(body, options.owner), body.get("model")
         known = object_at(body, "additional_provider_specific_params") or {}
         given = {key: known[key] for key in RequestField.model_fields if key in known}
@@ -226,11 +221,7 @@ class PendingRequests:
             """)
 
     def add(self, call: str, question: str, found: Found, model: str | None) -> None:
-        """Store a request with its model; the oldest are dropped when there is no room.
-
-        Raises:
-            GuardrailError: The file cannot be written.
-        """
+        """Store a request with its model; the oldest are dropped when there is no room."""
         # As ASCII, so that lone surrogates can be stored.
         request = json.dumps(self._requests.dump_python((question, found, model), mode="json"))
         row = (json.dumps(call), len(request), request)
@@ -246,11 +237,7 @@ class PendingRequests:
                 self._db.execute(oldest)
 
     def get(self, call: str) -> tuple[str, Found, str | None] | None:
-        """Question, evidence and model of a request; None if it is not stored.
-
-        Raises:
-            GuardrailError: The file cannot be read.
-        """
+        """Question, evidence and model of a request; None if it is not stored."""
         with self._locked():
             query = "SELECT request FROM pending WHERE call = ?"
             row = self._db.execute(query, (json.dumps(call),)).fetchone()

@@ -19,7 +19,7 @@ from chains.gateway.settings import GatewaySettings
 from guardrail import GuardedAnswer, GuardrailConfig
 from guardrail.core.errors import InputError, RecordError
 from guardrail.core.secrets import get_logger
-from guardrail.log.records import Feedback, open_log
+from guardrail.log.records import open_log
 from guardrail.report import dashboard_html, read_feedback
 
 log = get_logger("chains.gateway")
@@ -131,7 +131,14 @@ gateway with one:</p>
         body = await require_json(request)
         try:
             feedback = read_feedback(body).model_copy(update={"tenant": owner})
-            exists = await asyncio.to_thread(self._store, feedback)
+            if (path := self._path) is None:
+                raise RejectedError(404, "no score log is configured; set 'log'", "no_log")
+
+            def write() -> bool:
+                with open_log(path) as records:
+                    return records.write_feedback(feedback)
+
+            exists = await asyncio.to_thread(write)
         except InputError as error:
             raise RejectedError(400, str(error), "invalid_feedback") from error
         except RecordError as error:
@@ -142,18 +149,8 @@ gateway with one:</p>
         content = feedback.model_dump_json(exclude={"tenant"})
         return Response(content, 200 if exists else 202, media_type=JSON_TYPE)
 
-    def _store(self, feedback: Feedback) -> bool:
-        if self._path is None:
-            raise RejectedError(404, "no score log is configured; set 'log'", "no_log")
-        with open_log(self._path) as records:
-            return records.write_feedback(feedback)
-
     def admit_reader(self, request: Request) -> Caller:
-        """The caller that opens a page, by a key as its password.
-
-        Raises:
-            RejectedError: With status 401; 403 if the gateway is open to the network.
-        """
+        """The caller that opens a page, by a key as its password; else RejectedError (401, 403)."""
         if self._settings.open_to_network:
             raise RejectedError(
                 403,

@@ -64,14 +64,7 @@ async def _judge_exchange(
 ) -> tuple[JSON, tuple[GuardedAnswer, ...], GuardedAnswer | None]:
     """Judge a reply by the evidence in its request, as the gateway judges its upstream's.
 
-    Returns:
-        The guarded reply, its choices best first; the verdicts; and the first on which the policy
-        refused, or None.
-
-    Raises:
-        InputError: The request's field ``guardrail`` cannot be read.
-        UnreadableReplyError: The reply is not of the OpenAI protocol.
-        GuardrailError: A part cannot be used and the policy says ``raise``.
+    Returns the guarded reply, its choices best first; the verdicts; and the first refusal, if any.
     """
     responses = "output" in reply and "choices" not in reply
     choices = reply.get("choices")

@@ -123,12 +123,7 @@ def address_of(scope: Scope) -> str:
 
 
 async def in_reader_thread(work: Callable[[*Arguments], T], *args: *Arguments) -> T:
-    """Read evidence of a request in a thread for such work.
-
-    Raises:
-        InputError: It takes longer than ``READ_S``.
-        OverloadedError: Too many readings that took longer still run.
-    """
+    """Read evidence of a request in a thread for such work, within ``READ_S``."""
     try:
         async with asyncio.timeout(READ_S):
             return await READERS.run(work, *args)
@@ -172,10 +167,7 @@ async def read_model(request: Request, model: type[Model]) -> Model:
 
 
 async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
-    """Do the work, or cancel it and raise CallerGoneError when the caller goes away.
-
-    The body of the request must have been read.
-    """
+    """Do the work, or cancel it and raise CallerGoneError when the caller goes away."""
 
     async def gone() -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -362,10 +354,7 @@ class ApiRoute(Route):
 
 
 def openapi(routes: Sequence[BaseRoute]) -> dict[str, object]:
-    """The OpenAPI description of documented calls.
-
-    Source: https://spec.openapis.org/oas/v3.1.0
-    """
+    """The OpenAPI description (https://spec.openapis.org/oas/v3.1.0) of documented calls."""
     paths: dict[str, dict[str, object]] = {}
     schemas: dict[str, object] = {}
     reference = "#/components/schemas/{model}"

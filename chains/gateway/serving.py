@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import tempfile
@@ -30,10 +31,8 @@ log = get_logger("chains.gateway")
 for server in ("uvicorn.access", "uvicorn.error"):  # addresses of requests, and tracebacks
     get_logger(server)
 
-SETTINGS_VARIABLE = "KG_WORKER_SETTINGS"
-"""The gateway's settings for the workers, as JSON."""
-CONFIG_VARIABLE = "KG_WORKER_CONFIG"
-"""The guardrail's settings for the workers, as JSON; they hold no key."""
+WORKER_VARIABLE = "KG_WORKER"
+"""The guardrail's settings and the gateway's for the workers, both as JSON in a list."""
 
 
 def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
@@ -77,8 +76,7 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
         store = str(Path(folder, "requests.sqlite"))
         PendingRequests(store).close()  # created here, so that workers do not race for it
         given = {
-            CONFIG_VARIABLE: config.model_dump_json(),
-            SETTINGS_VARIABLE: settings.json_with_keys(),
+            WORKER_VARIABLE: json.dumps([config.model_dump_json(), settings.json_with_keys()]),
             MULTIPROCESS: os.environ.get(MULTIPROCESS, folder),
             STORE_VARIABLE: store,
         }
@@ -123,9 +121,12 @@ def _exit_on_sigterm() -> Iterator[None]:
 
 def worker_app() -> Starlette:
     """The application of one worker, from the environment that its parent prepared."""
-    config = GuardrailConfig.model_validate_json(os.environ[CONFIG_VARIABLE])
-    settings = GatewaySettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
-    return create_app(config, settings, on_loaded=freeze_loaded)
+    config, settings = json.loads(os.environ[WORKER_VARIABLE])
+    return create_app(
+        GuardrailConfig.model_validate_json(config),
+        GatewaySettings.model_validate_json(settings),
+        on_loaded=freeze_loaded,
+    )
 
 
 class HeadTimeoutProtocol(H11Protocol):

@@ -102,12 +102,7 @@ class Upstream:
     async def open(
         self, method: str, path: str, headers: Mapping[str, str], content: bytes
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request to a path and query; the reply's body is still to be read.
-
-        Raises:
-            UpstreamUnreachableError: There is no reply.
-            UnreadableReplyError: It redirects, or its status is not one of HTTP.
-        """
+        """Send a request to a path and query; the reply's body is still to be read."""
         url = f"{self._settings.upstream}{path}"
         forwarded = self._forwarded_headers(headers)
         request = self._client.build_request(method, url, headers=forwarded, content=content)

@@ -85,8 +85,7 @@ def test_every_process_freezes_what_it_has_loaded(started, monkeypatch):
 
     monkeypatch.setattr(serving, "create_app", create)
     started()
-    monkeypatch.setenv(serving.CONFIG_VARIABLE, CONFIG.model_dump_json())
-    monkeypatch.setenv(serving.SETTINGS_VARIABLE, "{}")
+    monkeypatch.setenv(serving.WORKER_VARIABLE, json.dumps([CONFIG.model_dump_json(), "{}"]))
     serving.worker_app()
     assert found == [serving.freeze_loaded] * 2
     before = gc.get_freeze_count()
@@ -325,8 +324,7 @@ else:
 def test_a_worker_that_is_gone_is_in_no_gauge_and_its_counts_stay(tmp_path):
     variables = os.environ | {
         "PROMETHEUS_MULTIPROC_DIR": str(tmp_path),
-        serving.CONFIG_VARIABLE: CONFIG.model_dump_json(),
-        serving.SETTINGS_VARIABLE: "{}",
+        serving.WORKER_VARIABLE: json.dumps([CONFIG.model_dump_json(), "{}"]),
     }
     for worker, status in (("first", -signal.SIGKILL), ("last", 0)):
         command = [sys.executable, "-c", WORKER, worker]
