@@ -45,7 +45,6 @@ class EndpointSettings(Value):
         user_agent: Wikidata requires tool name and contact.
         cache: File of the shared query cache, which keeps results for a day; ``none`` disables it,
             ``default`` is ``kg-guardrail/sparql.sqlite`` in the user's cache folder.
-        text_search: Also find names in other capitalisation through the server's text index.
     """
 
     login: SecretRef | None = None
@@ -54,7 +53,6 @@ class EndpointSettings(Value):
     deadline_s: Seconds = 90.0
     user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
     cache: Path | Literal["default"] | None = "default"
-    text_search: bool = False
 
     @model_validator(mode="after")
     def _one_login(self) -> Self:

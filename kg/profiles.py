@@ -70,6 +70,7 @@ class Profile(Value):
         prefixes: Namespaces by the prefixes that queries of an embedded graph need not declare.
         label_service: Whether Wikidata's label service is used, where the server has it.
         dialect: SPARQL dialect of the server (``kg.queries``); None for what its address tells.
+        text_search: Also find names in other capitalisation, through the server's text index.
         ner: Tagger's entity type to the ids of the classes it may be an instance of.
     """
 
@@ -93,6 +94,7 @@ class Profile(Value):
     prefixes: Mapping[str, str] = Field(default_factory=dict)
     label_service: bool = False
     dialect: str | None = None
+    text_search: bool = False
     ner: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
 
     def iri(self, identifier: str) -> str:

@@ -147,15 +147,8 @@ def dialect_of(url: str, profiled: str | None) -> Dialect:
 class QueryWriter:
     """Writes the queries of one profile; every name and id in them is escaped or checked."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        dialect: Dialect = DIALECTS["standard"],
-        *,
-        text_search: bool = False,
-    ) -> None:
+    def __init__(self, profile: Profile, dialect: Dialect = DIALECTS["standard"]) -> None:
         self._profile, self._dialect = profile, dialect
-        self._text_search = text_search
         classes = sorted({profile.iri(id_) for ids in profile.ner.values() for id_ in ids})
         named = classes and profile.type and profile.subclass
         self._classes = values("v", classes) if named else ""
@@ -182,7 +175,7 @@ class QueryWriter:
             f"{pattern} ?e {names} ?l . FILTER(LCASE(STR(?l)) = {quote_literal(label.lower())}) "
             f"{self._in_language('l')} BIND({number} AS ?q)"
             for number, label in enumerate(labels)
-            if self._text_search and (pattern := self._dialect.literals_with("l", label))
+            if self._profile.text_search and (pattern := self._dialect.literals_with("l", label))
         ]
         if searched:
             bearers = _union([bearers, *searched])

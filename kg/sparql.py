@@ -66,9 +66,7 @@ class SparqlGraph(GraphReader):
         self.profile = load_profile(known_hosts.get(host, "rdfs") if profile is None else profile)
         settings = settings or EndpointSettings()
         self._endpoint = Endpoint(endpoint, settings, dialect=self.profile.dialect)
-        self.queries = QueryWriter(
-            self.profile, self._endpoint.dialect, text_search=settings.text_search
-        )
+        self.queries = QueryWriter(self.profile, self._endpoint.dialect)
         self.name = name or host
 
     def find(self, labels: Sequence[str]) -> list[list[Entity]]:

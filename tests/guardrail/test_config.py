@@ -118,12 +118,11 @@ def test_a_misspelled_score_in_a_threshold_is_named(tmp_path: Path) -> None:
 def test_how_to_talk_to_an_endpoint(tmp_path: Path) -> None:
     path = tmp_path / "guardrail.toml"
     path.write_text(
-        '[graph]\nlocation = "https://shop.example/sparql"\n'
-        '[graph.endpoint]\ncache = "none"\ntext_search = true\n'
+        '[graph]\nlocation = "https://shop.example/sparql"\n[graph.endpoint]\ncache = "none"\n'
     )
     config = GuardrailConfig.from_toml(path, environ={"GUARDRAIL_GRAPH__ENDPOINT__DEADLINE_S": "2"})
     settings = config.graph.endpoint
-    assert settings == EndpointSettings(cache=None, text_search=True, deadline_s=2)
+    assert settings == EndpointSettings(cache=None, deadline_s=2)
     assert config.changed(judge="onnx").graph.endpoint == settings
     with pytest.raises(ConfigError, match="did you mean 'deadline_s'"):
         GuardrailConfig.from_env({"GUARDRAIL_GRAPH__ENDPOINT__DEADLINE": "2"})
