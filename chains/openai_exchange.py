@@ -128,13 +128,15 @@ class Exchange(GuardedRequest):
         if self.responses or count == 1:
             return list(await asyncio.gather(*(send(request) for _ in range(count))))
         reply = await send(request | {"n": count})
+        rest = {key: value for key, value in request.items() if key != "n"}
+        if reply.status == 400 and self.count == 1:  # llama.cpp takes no n above its slots
+            reply = await send(rest)
         # Many servers ignore n. They may ignore the caller's own, but not the policy's.
         missing = 0
         if reply.status < 300:
             choices = reply_body(reply).get("choices")
             there = len(choices) if isinstance(choices, list) else 0
             missing = self.policy.samples - there if there < count else 0
-        rest = {key: value for key, value in request.items() if key != "n"}
         return [reply, *await asyncio.gather(*(send(rest) for _ in range(missing)))]
 
     def _build_reply(self, reply: Reply, outcome: Outcome) -> GuardedReply:

@@ -76,7 +76,7 @@ class OpenAIModel:
             client.close()
 
     async def sample(self, request: SampleRequest) -> list[Completion]:
-        """Draw ``request.n`` samples, with further calls if the server returns fewer.
+        """Draw ``request.n`` samples, with further calls if the server returns fewer at once.
 
         Raises:
             ModelError: The endpoint failed, refused, or did not send a completion.
@@ -106,15 +106,24 @@ class OpenAIModel:
             return self._client
 
     def _call(self, request: SampleRequest) -> list[Completion]:
+        import openai
+
         client = self._open()
         options = self._options(request)
         reply: object
         with openai_errors(f"model {self._model!r}", ModelError):
-            if self._api == "chat":
-                messages: Any = [message.model_dump() for message in request.prompt.messages]
-                reply = client.chat.completions.create(messages=messages, **options)
-            else:
-                reply = client.completions.create(prompt=request.prompt.text, **options)
+            try:
+                if self._api == "chat":
+                    messages: Any = [message.model_dump() for message in request.prompt.messages]
+                    reply = client.chat.completions.create(messages=messages, **options)
+                else:
+                    reply = client.completions.create(prompt=request.prompt.text, **options)
+            except openai.BadRequestError:
+                if request.n == 1:
+                    raise
+                reply = None
+        if reply is None:  # llama.cpp refuses more choices than it has slots
+            return self._call(request.model_copy(update={"n": 1}))
         choices = getattr(reply, "choices", None)
         if not isinstance(choices, list):
             raise ModelError(f"the endpoint of model {self._model!r} sent no completion")

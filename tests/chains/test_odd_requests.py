@@ -72,6 +72,22 @@ async def test_what_is_asked_again_keeps_to_the_protocol(guard, endpoint):
         assert [item["role"] for item in sent[-1][key][-2:]] == ["assistant", "user"]
 
 
+async def test_a_server_that_refuses_several_choices_is_asked_for_each(guard):
+    sent = []
+
+    async def send(body):
+        sent.append(body.get("n"))
+        reply = as_reply(reply_of(Endpoint.CHAT, RIGHT))
+        return reply._replace(status=400) if body.get("n", 1) > 1 else reply
+
+    guarding = GuardSettings(guard=guard, policy=BEST_OF_N.changed(candidates=3), evidence=PLACES)
+    asked = {"role": "user", "content": "How many rooms?"}
+    body = {"model": "m", "messages": [asked], "guardrail": {"evidence": [RIGHT]}}
+    reply = await Exchange(guarding, Endpoint.CHAT, body).whole(send)
+    assert sent == [3, None, None, None]
+    assert len(reply.answers) == 3
+
+
 KEYS = keys_of([CHAT, RESPONSES])
 WORDS = ("tool", "user", "text", "tool_result", "function_call_output", "message")
 JSON_VALUES = json_values(KEYS, WORDS)

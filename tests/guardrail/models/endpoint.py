@@ -18,6 +18,7 @@ class Endpoint:
         self.requests: list[dict[str, Any]] = []
         self.text = "An answer [NA]."
         self.choices_at_most = 99
+        self.refuses_n = False
         self.status = 200
         self.body: bytes | None = None
         self.kind = "text/html"
@@ -45,6 +46,9 @@ def serve() -> Iterator[Endpoint]:
     def answer(path: str, body: bytes) -> Reply:
         endpoint.requests.append(json.loads(body))
         time.sleep(endpoint.delay_s)
+        if endpoint.refuses_n and endpoint.requests[-1].get("n", 1) > 1:
+            refusal = {"error": {"message": "Field 'n': Value must be between 1 and 1"}}
+            return Reply(json.dumps(refusal).encode(), 400)
         if endpoint.body:
             return Reply(endpoint.body, endpoint.status, endpoint.kind)
         reply = endpoint.reply(path, endpoint.requests[-1])

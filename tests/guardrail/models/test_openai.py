@@ -42,11 +42,15 @@ def test_chat_samples_from_any_event_loop(endpoint: Endpoint) -> None:
     chat.close()
 
 
-def test_a_server_that_ignores_n_is_asked_again(endpoint: Endpoint) -> None:
-    endpoint.choices_at_most = 1
+@pytest.mark.parametrize("refuses_n", [False, True])
+def test_a_server_that_ignores_or_refuses_n_is_asked_again(
+    endpoint: Endpoint, refuses_n: bool
+) -> None:
+    endpoint.choices_at_most, endpoint.refuses_n = 1, refuses_n
     samples = asyncio.run(model(endpoint, api="completion").sample(REQUEST))
     assert len(samples) == 3
-    assert sorted(request["seed"] for request in endpoint.requests) == [7, 8, 9]
+    answered = endpoint.requests[refuses_n:]
+    assert sorted(request["seed"] for request in answered) == [7, 8, 9]
     assert endpoint.requests[0]["stop"] == ["\n"]
 
 
