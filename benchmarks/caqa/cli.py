@@ -30,6 +30,8 @@ app = typer.Typer(
 )
 
 _CONTROL_TRAIN_ROWS = 20_000
+_SHOT_ROWS = 200
+"""Training rows that are built for demonstrations alone; the first of each category are shown."""
 _TEST_ROWS = 2_000
 _PEOPLE = "people"
 _STOPPED = 130
@@ -188,7 +190,7 @@ def run(
             if not test:
                 wanted += [("test", n), ("test_relations", n)]
             if to_train and train is None:
-                wanted.append(("train", _CONTROL_TRAIN_ROWS))
+                wanted.append(("train", _CONTROL_TRAIN_ROWS if controls else _SHOT_ROWS))
             if wanted:
                 built = _built(source or _PEOPLE, seed, wanted, tell)
                 training = training or built.pop("train", [])
