@@ -381,7 +381,7 @@ def test_rights_are_a_preset_or_a_list():
     assert GatewaySettings().caller == CallerRights()
     assert not any(GatewaySettings(caller="strict").caller.model_dump().values())
     listed = GatewaySettings(caller=["evidence", "tools"]).caller
-    assert listed == CallerRights(policy=False, structured_output=False)
+    assert listed == CallerRights(policy=False, structured_output=False, reasons=False)
 
 
 # --- strictness -------------------------------------------------------------------------------
