@@ -3,7 +3,8 @@
     python -m benchmarks.trace [--judge none] [--json]
 
 Counts what runs of guardrail, judges, kg and chains while one sentence is checked against two
-facts, and while three sentences are streamed; everything is loaded before. A *switch* is a call
+facts, and while three sentences are checked at once and as a stream, each by a new guardrail that
+records the answer; everything is loaded before. A *switch* is a call
 into another file than that of the call before it. A *form* is a type of ours among the arguments
 of a call that holds the answer or an item of the evidence.
 """
@@ -152,9 +153,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         one = tracer.count(
             lambda: guard.check(QUESTION, SENTENCES[0], evidence=FACTS, record=False), SENTENCES[0]
         )
-        whole = tracer.count(
-            lambda: guard.check(QUESTION, text, evidence=FACTS, record=False), text
-        )
+    with Guardrail(GuardrailConfig(graph=GraphConfig(location="none"), **more)) as guard:
+        _stream(guard, WARM, warm)
+        whole = tracer.count(lambda: guard.check(QUESTION, text, evidence=FACTS), text)
     with Guardrail(GuardrailConfig(graph=GraphConfig(location="none"), **more)) as guard:
         _stream(guard, WARM, warm)
         stream = tracer.count(lambda: _stream(guard, text, FACTS), text)

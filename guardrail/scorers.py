@@ -174,7 +174,8 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
 def score_card(sentences: Sequence[Sentence], further: Mapping[str, Score]) -> ScoreCard:
     """The scores that follow from the sentences, and further ones, which win."""
     scores = {**sentence_scores(sentences), **further}
-    return ScoreCard(overall=scores.pop("overall"), scores=scores)
+    # Each is valid: as fields of a new model they would be checked again
+    return ScoreCard.model_construct(overall=scores.pop("overall"), scores=scores)
 
 
 def _credit(sentence: Sentence) -> float:

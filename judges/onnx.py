@@ -104,8 +104,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
 
         If the evidence does not fit next to its sentence, the most important statements are read.
         """
-        wanted, inverse = distinct(items)
-        passes = self._passes
+        wanted, passes = list(dict.fromkeys(items)), self._passes
         started = [
             passes.start(wanted[first : first + CHUNK]) for first in range(0, len(wanted), CHUNK)
         ]
@@ -114,7 +113,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             for running, plans in started
             for outputs, plan in zip(running.rows(), plans, strict=True)
         ]
-        return [groundings[i] for i in inverse]
+        return list(map(dict(zip(wanted, groundings, strict=True)).__getitem__, items))
 
     @cached_property
     def _passes(self) -> GroundingPasses:

@@ -26,6 +26,8 @@ UNSEEN = re.compile(f"{NO_TEXT.pattern}|[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u
 
 def clean_text(text: str) -> str:
     """Remove what is no text, and unify line ends."""
+    if text.isascii() and text.isprintable():
+        return text
     return without_controls(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 

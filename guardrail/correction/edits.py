@@ -340,8 +340,9 @@ def _of_name(claim: Claim, evidence: Premises, against: int) -> list[Edit]:
     statement, fact = statements[against], statements[against].fact
     if fact is None or not evidence.speaks_of(statement) or not _is_name(statement):
         return []
-    values = {item.fact.value for _, item in evidence.indexed.facts if item.fact and
-              item.fact.property == fact.property and evidence.speaks_of(item)}  # fmt: skip
+    own = evidence.indexed.facts_of(evidence.subjects)
+    values = {item.fact.value for _, item in own if item.fact and
+              item.fact.property == fact.property}  # fmt: skip
     names = _unsupported_names(claim, evidence)
     if len(values) > 1 or len(names) != 1:
         return []

@@ -17,7 +17,7 @@ from guardrail.core.errors import (
     ModelError,
     OverloadedError,
 )
-from guardrail.core.text.tagging import in_english
+from guardrail.core.text.words import in_english
 from guardrail.core.types import (
     Action,
     AttributedAnswer,
@@ -78,10 +78,8 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
     if Action.REGENERATE in wanted:
         return Decision(Action.REGENERATE, tuple(reasons), answer)
     kept = without_sentences(answer, remove)
-    supported = any(
-        sentence.verdict is Verdict.SUPPORTED or sentence.partial for sentence in kept.sentences
-    )
-    claims = any(sentence.verdict is not Verdict.NO_CLAIM for sentence in answer.sentences)
+    claims = {sentence.verdict for sentence in answer.sentences} - {Verdict.NO_CLAIM}
+    supported = [one for one in kept.sentences if one.partial or one.verdict is Verdict.SUPPORTED]
     if (policy.needs_support and claims and not supported) or (remove and not kept.text.strip()):
         reasons.append("no sentence is left that the evidence supports")
         return _refuse(policy, reasons, answer)
@@ -259,7 +257,7 @@ def overlong(what: str, most: int) -> Problem:
 
 def behind_the_bound(sentences: Sequence[Sentence], limits: LimitsConfig) -> list[Problem]:
     """The problem of an answer with unjudged sentences, if any."""
-    left = sum(sentence.behind_the_bound for sentence in sentences)
+    left = [sentence.verdict for sentence in sentences].count(Verdict.NOT_CHECKED)
     message = (
         f"the last {left} sentences of the answer were not judged, beyond limits.sentences = "
         f"{limits.sentences}; check it in parts, or raise the limit"
@@ -294,10 +292,8 @@ def notices(
     if checked and not in_english(f"{row.request.question} {row.request.answer}"):
         message = "the text does not read like English; the verdicts may be wrong"
         yield Problem(part="language", message=message)
-    claims = checked is not None and any(
-        item.verdict is not Verdict.NO_CLAIM for item in checked.answer.sentences
-    )
-    if claims and not known.evidence and not failed:
+    found = {item.verdict for item in checked.answer.sentences} if checked else set()
+    if found - {Verdict.NO_CLAIM} and not known.evidence and not failed:
         message = "nothing to judge by: no evidence, and no entity of a graph named"
         yield Problem(part="evidence", message=message)
     if known.left_out:

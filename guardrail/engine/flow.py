@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 
     from guardrail.correction.edits import Proposal
     from guardrail.log.records import ScoreLog
+    from guardrail.verdict.claims import Claim
     from guardrail.verdict.grounder import Grounder
 
 
@@ -76,6 +77,7 @@ class Row(NamedTuple):
         place: Place among the candidates it is ranked with; 0 for an answer alone.
         since: Offset in the clean answer; what ends before it is context, and gets no verdict.
         most: Most sentences that are judged; None for the configured bound.
+        known: Claims of earlier states of the answer, in a session.
     """
 
     request: CheckRequest
@@ -83,6 +85,7 @@ class Row(NamedTuple):
     place: int = 0
     since: int = 0
     most: int | None = None
+    known: dict[object, Claim] | None = None
 
     def answering(self, text: str) -> Row:
         """The row with another answer."""
@@ -474,7 +477,7 @@ class Engine:
             pairs = [(r.request.question, a.clean) for r, a in zip(rows, answers, strict=True)]
             # Scorers read parsed texts; else the linker alone tags those it links.
             texts = dict.fromkeys(text for pair in pairs for text in pair) if tagged else {}
-            docs = dict(zip(texts, parse(list(texts)), strict=True))
+            docs = dict(zip(texts, parse(list(texts)), strict=True)) if texts else {}
         laps["parse"], last = time.perf_counter() - last, time.perf_counter()
         failed: list[Problem] = []
         unplaced: list[Problem] = []
@@ -510,6 +513,7 @@ class Engine:
                     thresholds,
                     self.config.limits.sentences if row.most is None else row.most,
                     correct,
+                    row.known,
                 )
                 for row, answer, some in zip(rows, answers, known, strict=True)
             ]
@@ -535,5 +539,7 @@ class Engine:
 
 def parse_answer(raw: str, evidence: Sequence[Evidence]) -> ParsedText:
     """An answer without its markers; numbers of the evidence that was given are markers, too."""
+    if "[" not in raw:
+        return ParsedText(clean=raw, marked=raw)
     triples = [item for item in evidence if isinstance(item, Triple)]
     return parse_markers(raw, triples, sources=len(evidence))

@@ -271,8 +271,11 @@ class Parts:
             "second_judge": "second_judge",
             "model": "model",
         }
-        made = [(key, self.all.get(name)) for name, key in keys.items()]
-        return {key: str(getattr(part, "name", "")) for key, part in made if part is not None}
+        return {
+            key: str(getattr(part, "name", ""))
+            for name, key in keys.items()
+            if (part := self.all.get(name)) is not None
+        }
 
     def in_use(self) -> Usage:
         """What those made so far are busy with."""

@@ -13,20 +13,21 @@ from functools import cache
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from guardrail.core.incoming import clean_text
-from guardrail.core.text.sentences import split_sentences
+from guardrail.core.incoming import clean_text, without_controls
+from guardrail.core.text.sentences import END, PIECE, split_sentences
 from guardrail.core.types import Action, CheckRequest, Evidence, GuardedAnswer
-from guardrail.core.workers import off_loop, synchronous
+from guardrail.core.workers import off_loop, run_sync, synchronous
 from guardrail.engine.decision import overlong
-from guardrail.engine.flow import parse_answer
+from guardrail.engine.flow import Row, parse_answer
 from guardrail.evidence.retrieval import Knowledge, given
 from guardrail.log.tracing import stage
 from guardrail.markers.brackets import open_bracket
-from guardrail.markers.rendering import marked_text, shifted
+from guardrail.markers.rendering import shifted
 from guardrail.policy import ANNOTATE, Policy, Unavailable
 
 if TYPE_CHECKING:
     from guardrail.engine.flow import Engine
+    from guardrail.verdict.claims import Claim
 
 
 class CheckSession:
@@ -61,7 +62,7 @@ class CheckSession:
         id: str | None,
     ) -> None:
         self._engine = engine
-        self._question = question
+        self._question = clean_text(question)
         self._knowledge = None if evidence is None else given(evidence, engine.config.limits)
         self._policy = policy
         names = ["unavailable", "deadline_s", "strictness", "correct_with", "dry_run"]
@@ -69,16 +70,18 @@ class CheckSession:
         if policy.contradicted is Action.CORRECT:
             look |= {"contradicted": Action.CORRECT, "uncorrected": Action.ANNOTATE}
         self._look = ANNOTATE.model_copy(update=look)
-        self._id = id or uuid4().hex
+        self._id = without_controls(id or "") or uuid4().hex
         self._raw = self._return = ""
         self._too_long = False
         self._behind: list[str] | None = None  # what is never judged; kept where it is given back
         if policy.dry_run or policy.unavailable is Unavailable.RETURN_UNVERIFIED:
             self._behind = []
         self._cuts = [0]
+        self._clean = (0, 0, 0)  # a stretch of the raw text, and its length without markers
         self._seen = self._look_at = 0
         self._left = engine.config.limits.sentences
         self._recall: dict[str, Knowledge] = {}
+        self._known: dict[object, Claim] = {}
         self._grounder = cache(engine.parts.remembering_grounder)
 
     async def aadd(self, text: str) -> GuardedAnswer | None:
@@ -94,24 +97,13 @@ class CheckSession:
         Raises:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        text = self._return + text
-        # The line feed that belongs to it may be in the next piece.
-        self._return = "\r" if text.endswith("\r") else ""
-        self._take(clean_text(text.removesuffix("\r")))
-        if self._too_long or len(self._raw) < self._look_at or not self._left:
-            return None
-        end = _complete(self._raw, self._cuts[-1])
-        # What waits for the end of its sentence is looked at again when it is longer by this part
-        # of it: anew with each piece, the work for a long rule or an open bracket would grow with
-        # its square
-        self._look_at = len(self._raw) + (len(self._raw) - self._cuts[-1]) // 32
-        if end <= self._seen:
-            return None
-        self._seen, self._look_at = end, 0
-        return await self._judged(end)
+        end = self._grown(text)
+        return None if end is None else await self._judged(end)
 
-    add = synchronous(aadd)
-    """``aadd`` for synchronous callers."""
+    def add(self, text: str) -> GuardedAnswer | None:
+        """``aadd`` for synchronous callers."""
+        end = self._grown(text)
+        return None if end is None else run_sync(self._judged(end))
 
     async def arest(self) -> GuardedAnswer | None:
         """Judge what is left at the end of the answer; None where nothing is.
@@ -140,6 +132,24 @@ class CheckSession:
     finish = synchronous(afinish)
     """``afinish`` for synchronous callers."""
 
+    def _grown(self, text: str) -> int | None:
+        """Take a piece; where the last sentence ends that it completes, None if there is none."""
+        text = self._return + text
+        # The line feed that belongs to it may be in the next piece.
+        self._return = "\r" if text.endswith("\r") else ""
+        self._take(clean_text(text.removesuffix("\r")))
+        if self._too_long or len(self._raw) < self._look_at or not self._left:
+            return None
+        end = _complete(self._raw, self._cuts[-1])
+        # What waits for the end of its sentence is looked at again when it is longer by this part
+        # of it: anew with each piece, the work for a long rule or an open bracket would grow with
+        # its square
+        self._look_at = len(self._raw) + (len(self._raw) - self._cuts[-1]) // 32
+        if end <= self._seen:
+            return None
+        self._seen, self._look_at = end, 0
+        return end
+
     def _take(self, text: str) -> None:
         """Keep what may be judged, and what lies behind where it is given back unjudged."""
         if not self._too_long:
@@ -163,59 +173,51 @@ class CheckSession:
         if begin == last and len(self._cuts) > 1:
             begin = self._cuts[-2]
         with stage("check", rows=1):
-            since = len(await off_loop(self._clean, self._raw[begin:last]))
+            if self._clean[:2] != (begin, last):
+                known = self._knowledge or self._recall.get(self._question, Knowledge())
+                raw = clean_text(self._raw[begin:last])
+                parsed = await off_loop(parse_answer, raw, known.evidence)
+                self._clean = begin, last, len(parsed.clean)
+            raw, since = self._raw[begin:end], self._clean[2]
             answer = await self._checked(
-                self._raw[begin:end], self._look, scored=False, since=since, most=self._left
+                raw, self._look, scored=False, since=since, most=self._left
             )
         # Behind the bound nothing is looked at before the end: it would be looked at ever again.
         bounded = any(problem.part == "sentences" for problem in answer.errors)
-        new = sum(sentence.end > since for sentence in answer.sentences)
-        self._left = 0 if bounded else max(0, self._left - new)
+        self._left = 0 if bounded else max(0, self._left - len(answer.sentences))
         if answer.action is Action.REFUSE:
             return answer
         self._cuts.append(end)
-        if answer.action is Action.UNVERIFIED:
-            raw = self._raw[last:end]
-            return answer.model_copy(
-                update={"text": raw, "marked": raw, "sentences": (), "original": raw}
-            )
-        return await off_loop(_since, answer, since, self._raw[last:end])
+        raw = self._raw[last:end]
+        found: dict[str, object] = {"text": raw, "marked": raw, "sentences": (), "original": raw}
+        if answer.action is not Action.UNVERIFIED:
+            if answer.action is not Action.CORRECT:
+                self._clean = begin, end, len(answer.text)
+            # Of a sentence that was looked at half; only what is new has verdicts and markers
+            since = min([since, *[item.start for item in answer.sentences]])
+            found["text"], found["marked"] = answer.text[since:], answer.marked[since:]
+            found["sentences"] = tuple([shifted(item, since) for item in answer.sentences])
+        return answer.model_copy(update=found)
 
     async def _checked(
         self, raw: str, policy: Policy, *, scored: bool, since: int = 0, most: int | None = None
     ) -> GuardedAnswer:
-        request = CheckRequest(id=self._id, question=self._question, answer=raw)
-        row = self._engine.row(request)
-        row = row._replace(knowledge=self._knowledge, since=since, most=most)
+        request = CheckRequest(id=self._id, question=self._question, answer=clean_text(raw))
+        row = Row(request, self._knowledge, 0, since, most, self._known)
         if self._too_long:
             problem = overlong("answer", self._engine.config.limits.answer_chars)
             return self._engine.unavailable(row, [problem], policy, 0.0)
         [answer] = await self._engine.guard(
-            [row],
-            policy,
-            grounder=self._grounder,
-            recall=self._recall,
-            scored=scored,
+            [row], policy, grounder=self._grounder, recall=self._recall, scored=scored
         )
         return answer
-
-    def _clean(self, raw: str) -> str:
-        found = self._knowledge or self._recall.get(clean_text(self._question), Knowledge())
-        return parse_answer(clean_text(raw), found.evidence).clean
-
-
-def _since(answer: GuardedAnswer, since: int, raw: str) -> GuardedAnswer:
-    """What is new in a verdict: the sentences that end behind ``since``, in a text of their own."""
-    fresh = [item for item in answer.sentences if item.end > since]
-    since = min([since, *(item.start for item in fresh)])  # of one that was looked at half
-    text, new = answer.text[since:], tuple(shifted(item, since) for item in fresh)
-    found = {"text": text, "marked": marked_text(text, new), "sentences": new, "original": raw}
-    return answer.model_copy(update=found)
 
 
 def _complete(raw: str, start: int) -> int:
     """Where the last complete sentence of a growing text ends, at or after ``start``."""
     tail = raw[start:]
+    if len(tail) <= PIECE and len(tail.splitlines()) < 2 and END.search(tail) is None:
+        return start
     opened = open_bracket(tail)
     stretches = split_sentences(tail if opened is None else tail[:opened])
     return start + stretches[-2].end if len(stretches) > 1 else start

@@ -11,7 +11,7 @@ import hashlib
 import math
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -161,24 +161,18 @@ class PreparedEvidence:
         """The values of facts, folded."""
         return frozenset(fold(item.fact.value) for item in self.statements if item.fact)
 
-    def texts_of(self, label: str) -> Sequence[str]:
-        """The different texts in a column of tables."""
-        return self._texts.get(label, ())
-
     @cached_property
-    def _texts(self) -> dict[str, tuple[str, ...]]:
+    def column_texts(self) -> dict[str, tuple[str, ...]]:
+        """The different texts in the columns of tables, by label."""
         found: dict[str, dict[str, None]] = defaultdict(dict)
         for item in self.statements:
             if item.triple is not None and item.triple.row is not None and not item.is_typed:
                 found[item.triple.property][item.triple.value] = None
         return {label: tuple(values) for label, values in found.items()}
 
-    def totals(self, kind: str) -> Iterable[float]:
-        """Sums of all amounts of a kind that a property has, in the first unit of the kind."""
-        return self._totals.get(kind, ())
-
     @cached_property
-    def _totals(self) -> dict[str, list[float]]:
+    def totals(self) -> dict[str, list[float]]:
+        """By kind, sums of all amounts of that kind that a property has, in its first unit."""
         columns: dict[tuple[str, str], list[float]] = defaultdict(list)
         for statement in self.statements:
             if statement.fact is None or not statement.is_typed:
@@ -199,16 +193,11 @@ class PreparedEvidence:
         return tuple(dict.fromkeys([item.subject for item in self.statements if item.subject]))
 
     @cached_property
-    def facts(self) -> tuple[tuple[int, Statement], ...]:
-        """The statements that are facts about a subject, each with its place."""
-        numbered = enumerate(self.statements)
-        return tuple([(number, item) for number, item in numbered if item.fact and item.subject])
-
-    @cached_property
     def _facts_by_subject(self) -> dict[str, list[tuple[int, Statement]]]:
         found: dict[str, list[tuple[int, Statement]]] = defaultdict(list)
-        for number, item in self.facts:
-            found[item.subject].append((number, item))
+        for number, item in enumerate(self.statements):
+            if item.fact and item.subject:
+                found[item.subject].append((number, item))
         return found
 
     def facts_of(self, subjects: Collection[str]) -> list[tuple[int, Statement]]:
@@ -256,9 +245,9 @@ class PreparedEvidence:
     def labels_in(self, tokens: Sequence[Token]) -> list[str]:
         """The subjects that a text may name in full: all words of a name are among its words."""
         words = {token.folded for token in tokens}
-        found = set(self._names.always)
-        for word in self._names.by_rarest.keys() & words:
-            for label, rest in self._names.by_rarest[word]:
+        found = set(self.name_index.always)
+        for word in self.name_index.by_rarest.keys() & words:
+            for label, rest in self.name_index.by_rarest[word]:
                 if rest <= words:
                     found.add(label)
         return [label for label in self.labels if label in found] if found else []
@@ -267,16 +256,13 @@ class PreparedEvidence:
         """The subjects with a word that a text writes with a capital."""
         words = {token.folded for token in tokens if token.text[:1].isupper()}
         found: set[str] = set()
-        for word in words & self._names.by_word.keys():
-            found.update(self._names.by_word[word])
+        for word in words & self.name_index.by_word.keys():
+            found.update(self.name_index.by_word[word])
         return [label for label in self.labels if label in found] if found else []
 
-    def labels_with(self, word: str) -> Sequence[str]:
-        """The subjects with a word, folded, in one of their names."""
-        return self._names.by_word.get(word, ())
-
     @cached_property
-    def _names(self) -> _NameIndex:
+    def name_index(self) -> _NameIndex:
+        """The subjects by the words of their names."""
         by_word: dict[str, list[str]] = defaultdict(list)
         names = [
             (label, words_of_label(name))

@@ -11,7 +11,7 @@ from guardrail.core.text.dates import Date, Validity, days_in_full, find_dates, 
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import NO_NAMES, find_names, label_in, part_of_name_in
 from guardrail.core.text.sentences import laid_out
-from guardrail.core.text.units import cues
+from guardrail.core.text.units import certain_cues, cues, property_name
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values, values_of
 from guardrail.core.text.words import (
     Token,
@@ -86,6 +86,31 @@ class Statement:
         words = {token.folded for token in tokenise(rest)} - {"t"}  # of a time stamp
         light = lexicon_set("function_words", "stop_words")
         return bool(self.fact and self.values) and words <= light
+
+    @cached_property
+    def cues(self) -> frozenset[str]:
+        """Stems of the words that may name a fact's property in a sentence."""
+        if self.fact is None:
+            return frozenset()
+        label = self.fact.property
+        known = cues(label) if self.is_typed else certain_cues(label)
+        return known | content_stems(property_words(label))
+
+    @cached_property
+    def kind(self) -> str:
+        """The stem of a property that only says what its value is: *room*, of *room: Sea View*."""
+        words = content_stems(property_name(self.fact.property)) if self.fact else ()
+        named = self.value_text[:1].isupper() and not self.values
+        return next(iter(words)) if named and len(words) == 1 else ""
+
+    @cached_property
+    def end(self) -> int:
+        """Which end of a span a fact with one value gives: -1 for *valid from*, 1, or 0."""
+        if self.fact is None or len(self.values) != 1 or not self.is_typed:
+            return 0
+        words = property_words(self.fact.property).split()
+        ends = {end_named(word, close=word == words[-1]) for word in words} - {0}
+        return ends.pop() if len(ends) == 1 else 0
 
     @cached_property
     def is_missing(self) -> bool:
@@ -174,6 +199,13 @@ class Statement:
     def head_values(self) -> tuple[TypedValue, ...]:
         """Values in the name of its property: *price of 10 visits*."""
         return () if self.fact is None else tuple(find_values(self.fact.property))
+
+
+def end_named(word: str, *, close: bool) -> int:
+    """Which end a word names: -1 the first, 1 the last, or 0; *from* and *to* only if ``close``."""
+    if word in lexicon_set("grammar", "first_end") or (close and word == "from"):
+        return -1
+    return int(word in lexicon_set("grammar", "last_end") or (close and word == "to"))
 
 
 def statements_of(

@@ -334,7 +334,8 @@ def _escape(part: str) -> str:
 
 def _escape_brackets(part: str) -> str:
     text = part.replace("\\", "\\\\").replace("\n", "\\n")
-    return text if _balanced(text) else text.replace("[", "\\[").replace("]", "\\]")
+    bare = "[" not in text and "]" not in text
+    return text if bare or _balanced(text) else text.replace("[", "\\[").replace("]", "\\]")
 
 
 def _balanced(text: str) -> bool:
@@ -352,7 +353,7 @@ def _balanced(text: str) -> bool:
 
 def _ambiguous(part: str) -> bool:
     """True when a comma or semicolon inside a name or value would be read as its end."""
-    pieces = _split(part)
+    pieces = _split(part) if ", " in part or "; " in part else []
     return len(pieces) > 1 and any(
         piece.colon > 0
         or piece.separator == "; "

@@ -24,7 +24,6 @@ from guardrail.core.types import (
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
-    from guardrail.markers.grammar import ParsedText
     from guardrail.verdict.checks.base import Premises
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.combination import Outcome
@@ -87,7 +86,8 @@ def citation_errors(claim: Claim, evidence: Premises, outcome: Outcome) -> tuple
         if not named:
             errors.append(f"{shown}: no such fact is given")
         elif outcome.verdict is Verdict.CONTRADICTED or not any(
-            number in outcome.carried or _states(claim, evidence, item) for number, item in named
+            number in outcome.carried or (claim.where(item) and evidence.speaks_of(item))
+            for number, item in named
         ):
             errors.append(f"{shown}: the sentence does not state it")
     carrying = {statements[number].place for number in outcome.carried}
@@ -96,12 +96,6 @@ def citation_errors(claim: Claim, evidence: Premises, outcome: Outcome) -> tuple
         if there and number - 1 not in carrying:
             errors.append(f"[{number}]: the source does not carry the sentence")
     return tuple(errors)
-
-
-def _states(claim: Claim, evidence: Premises, statement: Statement) -> bool:
-    """True if a sentence speaks of a fact's subject and has its value."""
-    spans = claim.where(statement)
-    return bool(spans) and evidence.speaks_of(statement)
 
 
 def _names(citation: Citation, triple: Triple) -> bool:
@@ -159,7 +153,6 @@ def note_of(
     claim: Claim,
     evidence: Premises,
     outcome: Outcome,
-    answer: ParsedText,
     cited: Sequence[Citation],
     *,
     verbatim: bool,
@@ -178,7 +171,7 @@ def note_of(
     cited_values = {(fold(item.property), fold(item.value)) for item in cited}
     gone = [
         f"[{citation.entity}, {citation.property}: {citation.value}]"
-        for marker in answer.within(claim.stretch.start, claim.stretch.end)
+        for marker in claim.markers
         for citation in marker.citations
         if (fold(citation.property), fold(citation.value)) not in cited_values
     ]
@@ -218,14 +211,8 @@ def spans_of(
     text, offset = claim.place.text, claim.stretch.start
     return tuple(
         [
-            Span(
-                text=text[start:end],
-                start=offset + start,
-                end=offset + end,
-                kind=kind,
-                triple=triple,
-            )
-            for start, end, kind, triple in sorted(chosen, key=itemgetter(0))
+            Span(text=text[a:b], start=offset + a, end=offset + b, kind=kind, triple=triple)
+            for a, b, kind, triple in sorted(chosen, key=itemgetter(0))
         ]
     )
 

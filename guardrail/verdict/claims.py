@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Collection, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import find_names, label_in, part_of_name_in
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.sentences import (
+    Place,
     Stretch,
     cells_of,
     code_blocks,
@@ -34,7 +36,7 @@ from guardrail.core.text.words import (
     within_another,
     without_emphasis,
 )
-from guardrail.core.types import Strictness, VerdictThresholds
+from guardrail.core.types import Sentence, Strictness, VerdictThresholds
 from guardrail.evidence.prepared import PreparedEvidence
 from guardrail.evidence.statements import Statement
 from guardrail.markers.grammar import Marker, ParsedText, without_references, without_ruins
@@ -59,6 +61,8 @@ class GroundingRequest(NamedTuple):
         thresholds: How sure the judge must be.
         most: Most sentences that are judged; None for all.
         correct: True to propose corrections of contradicted sentences.
+        known: Claims of earlier states of an answer that grows, added to: what was judged of them
+            stands while context, evidence and thresholds are the same.
     """
 
     question: str
@@ -69,6 +73,7 @@ class GroundingRequest(NamedTuple):
     thresholds: VerdictThresholds = Strictness.BALANCED.thresholds
     most: int | None = None
     correct: bool = False
+    known: dict[object, Claim] | None = None
 
 
 @dataclass(eq=False)
@@ -86,10 +91,12 @@ class Claim:
         head: Whether it is such a head with an amount in it: nothing supports that it
             names columns, and only what contradicts it counts.
         evidence: What the answer is held against.
+        behind: The sentence as those behind it read it before them.
         markers: Those that the model wrote into the sentence.
         answers: The bare yes or no in whose place this sentence, the proposition of the question,
             is judged; None for a sentence of the answer itself.
         denied: True if the bare answer denies the proposition.
+        judged: What was made of it, by the subjects and thresholds that it was judged with.
     """
 
     stretch: Stretch
@@ -99,9 +106,19 @@ class Claim:
     prose: bool
     head: bool
     evidence: PreparedEvidence
+    behind: str = ""
     markers: tuple[Marker, ...] = ()
     answers: Stretch | None = None
     denied: bool = False
+    judged: dict[tuple[frozenset[str], VerdictThresholds], Sentence] = field(default_factory=dict)
+
+    def at(self, start: int, markers: tuple[Marker, ...]) -> Claim:
+        """The same claim where the answer has it, with its markers and all that was found in it."""
+        by, moved = start - self.stretch.start, copy(self)
+        moved.markers = markers
+        moved.stretch = Stretch(self.stretch.text, start, self.stretch.end + by)
+        moved.answers = self.answers and Stretch(self.answers.text, start, self.answers.end + by)
+        return moved
 
     @property
     def place(self) -> Stretch:
@@ -150,11 +167,26 @@ class Claim:
         return [item for item in found if not within_another((item.start, item.end), self.mentions)]
 
     @cached_property
+    def asked_values(self) -> list[TypedValue]:
+        """Typed values of the question."""
+        return find_values(self.asked)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The subjects of the evidence that it may name in full."""
+        return self.evidence.labels_in(self.tokens)
+
+    @cached_property
     def mentions(self) -> list[Span]:
         """Where it writes out the name of a subject of the evidence; offsets are its own."""
-        near = self.evidence.labels_in(self.tokens)
-        names = [name for label in near for name in (label, *self.evidence.names.get(label, ()))]
-        return [span for name in names for span in label_in(self.plain, self.tokens, name)]
+        others = self.evidence.names
+        names = [name for label in self.labels for name in (label, *others.get(label, ()))]
+        return [span for name in names for span in self.spans_of(name)]
+
+    @cached_property
+    def spans_of(self) -> Callable[[str], list[Span]]:
+        """Where it has a name or another value, in any form; offsets are its own."""
+        return cache(partial(label_in, self.plain, self.tokens))
 
     @cached_property
     def names(self) -> list[Span]:
@@ -162,14 +194,19 @@ class Claim:
         return find_names(self.plain)
 
     @cached_property
-    def _where(self) -> dict[Statement, list[Span]]:
-        return {}
+    def about(self) -> frozenset[str]:
+        """Whom it names itself, without those that a pronoun means."""
+        return _about(self.plain, self.tokens, self.evidence)
 
-    def where(self, statement: Statement) -> list[Span]:
+    @cached_property
+    def asked_about(self) -> frozenset[str]:
+        """Whom the question names."""
+        return _about(self.question, tokenise(plain(self.question)), self.evidence)
+
+    @cached_property
+    def where(self) -> Callable[[Statement], list[Span]]:
         """Where it has the value of a triple, or a place that contains it; offsets are its own."""
-        if statement not in self._where:
-            self._where[statement] = statement.stands_in(self.plain, self.tokens, self.values)
-        return self._where[statement]
+        return cache(lambda statement: statement.stands_in(self.plain, self.tokens, self.values))
 
     def span(self, start: int, end: int) -> Span:
         """Offsets of the sentence as offsets of the answer."""
@@ -179,37 +216,46 @@ class Claim:
 def claims_of(request: GroundingRequest) -> list[Claim]:
     """The sentences of one answer, in order."""
     evidence, text = request.evidence, request.answer.clean
+    known = {} if request.known is None else request.known
     blocks = code_blocks(text)
     claims: list[Claim] = []
     earlier: list[str] = []
     for stretch, place in lined(text):
-        judged = without_references(without_ruins(stretch.text, evidence.entities), evidence.items)
-        head = place.role == "head" and place.has_rows and _names_columns(stretch.text)
-        if place.role == "head":
-            short = not place.has_rows and all(map(_is_bare, cells_of(stretch.text)))
-        else:
-            short = bool(place.role) and _is_bare(stretch.text)
-        bare = short or (head and not _measures(stretch.text))
-        code = (
-            _is_within(blocks, stretch.start)
-            and not hides_letters(stretch.text)
-            and PLAIN_WORDS.search(judged) is None
-        )
-        prose = not bare and not code and not judged.isspace()
-        written, before = plain_letters(re.sub(r"\s", " ", judged)), _last(earlier)
-        markers = request.answer.within(stretch.start, stretch.end)
-        asked = proposition_of(written, request.question, evidence.all_names) if prose else None
-        if asked is None:
-            claim = Claim(
-                stretch, written, request.question, before, prose, head, evidence, markers
-            )
-        else:
-            stated, denied = asked
-            place_of = Stretch(stated, stretch.start, stretch.start + len(stated))
-            claim = Claim(place_of, stated, "", "", True, False, evidence, markers, stretch, denied)
-        claims.append(claim)
-        earlier.append(" ".join(judged.split()))
+        before, markers = _last(earlier), request.answer.within(stretch.start, stretch.end)
+        cited = tuple([(marker.citations, marker.sources) for marker in markers])
+        code = _is_within(blocks, stretch.start)
+        key = evidence, request.question, before, stretch.text, place[1:], code, cited
+        claim = known.get(key) or _read(request, stretch.text, place, before, code=code)
+        known[key] = claim.at(stretch.start, markers)
+        claims.append(known[key])
+        earlier.append(claim.behind)
     return claims
+
+
+def _read(request: GroundingRequest, text: str, place: Place, before: str, *, code: bool) -> Claim:
+    """Read a sentence as a claim, as if it began the answer."""
+    evidence, question = request.evidence, request.question
+    read = without_references(without_ruins(text, evidence.entities), evidence.items)
+    head = place.role == "head" and place.has_rows and _names_columns(text)
+    if place.role == "head":
+        short = not place.has_rows and all(map(_is_bare, cells_of(text)))
+    else:
+        short = bool(place.role) and _is_bare(text)
+    bare = short or (head and not _measures(text))
+    code = code and not hides_letters(text) and PLAIN_WORDS.search(read) is None
+    prose = not bare and not code and not read.isspace()
+    written = re.sub(r"\s", " ", read)
+    written = written if written.isascii() else plain_letters(written)
+    asked = proposition_of(written, question, evidence.all_names) if prose else None
+    behind = " ".join(read.split())
+    whole = Stretch(text, 0, len(text))
+    if asked is None:
+        return Claim(whole, written, question, before, prose, head, evidence, behind)
+    stated, denied = asked
+    place_of = Stretch(stated, 0, len(stated))
+    return Claim(
+        place_of, stated, "", "", True, False, evidence, behind, answers=whole, denied=denied
+    )
 
 
 def _last(earlier: Sequence[str]) -> str:
@@ -349,10 +395,9 @@ def subjects_of(
     nobody is named at all, the only subject of the evidence is meant, or an object with its parts.
     """
     labels = evidence.labels
-    question = claims[0].question if claims else ""
     others = frozenset(evidence.value_names)
     last = frozenset({asked}) if asked and asked in {*labels, *others} else frozenset[str]()
-    last = last or _about(question, tokenise(plain(question)), evidence)
+    last = last or (claims[0].asked_about if claims else last)
     if not last and labels:
         root = min(labels, key=len)
         last = frozenset(labels if all(item.startswith(root) for item in labels) else ())
@@ -360,7 +405,7 @@ def subjects_of(
     back = lexicon_set("function_words", "third_persons")
     found: list[frozenset[str]] = []
     for claim in claims:
-        here = _about(claim.plain, claim.tokens, evidence)
+        here = claim.about
         points = not back.isdisjoint([token.folded for token in claim.tokens[:4]])
         if not here or points:
             # Somebody whom the evidence knows only as a value is meant by a pronoun alone.
@@ -455,7 +500,8 @@ def _described_in(tokens: Sequence[Token], evidence: PreparedEvidence) -> frozen
     """Subjects named by a common noun of their label that is in no other's: *the overlocker*."""
     articles = lexicon_set("function_words", "articles")
     nouns = [b for a, b in pairwise(tokens) if a.folded in articles and b.text.islower()]
-    found = {(noun.stem, label) for noun in nouns for label in evidence.labels_with(noun.folded)}
+    by_word = evidence.name_index.by_word
+    found = {(noun.stem, label) for noun in nouns for label in by_word.get(noun.folded, ())}
     return frozenset(
         label
         for stem, label in found

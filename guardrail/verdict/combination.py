@@ -107,11 +107,17 @@ def combine(
     carried = _carried(evidence, findings, verdict)
     if settled is None and verdict is Verdict.SUPPORTED and grounding and grounding.unread:
         verdict = Verdict.UNSUPPORTED
-    if settled is None and verdict is Verdict.CONTRADICTED and _is_about_others(claim, evidence):
-        verdict = Verdict.UNSUPPORTED
+    named = settled is not None or claim.head or claim.labels
+    if verdict is Verdict.CONTRADICTED and not named and opens_unknown(claim, evidence):
+        verdict = Verdict.UNSUPPORTED  # what the evidence says is about others
     spoke = settled or by_effect.get(EFFECTS[verdict])
     statements = evidence.indexed.statements
-    touched = tuple([number for number in carried if _touches(claim, statements[number])])
+    touched = tuple([
+        number  # of a statement of which the sentence has a value or a content word
+        for number in carried
+        if claim.where(statements[number])
+        or not _said(statements[number]).isdisjoint(claim.stems)
+    ])  # fmt: skip
     if verdict is Verdict.SUPPORTED:
         first = settled.statements if settled else ()
         before = content_stems(plain(claim.before))  # the judge also scores its evidence
@@ -144,7 +150,7 @@ def _settled(findings: Sequence[Finding]) -> Finding | None:
         ("stated", Effect.CARRIES): 2,
     }
     deciding = [finding for finding in findings if finding.decides]
-    if any(finding.effect is Effect.CONTRADICTS for finding in findings):
+    if deciding and Effect.CONTRADICTS in [finding.effect for finding in findings]:
         # A fact of the subject's own is against it, whatever a fact about another says
         deciding = [finding for finding in deciding if finding.check != "known_subject"]
     return min(
@@ -152,22 +158,11 @@ def _settled(findings: Sequence[Finding]) -> Finding | None:
     )
 
 
-def _is_about_others(claim: Claim, evidence: Premises) -> bool:
-    """Whether what evidence says is about others: a sentence opens with an unknown name alone."""
-    named = claim.head or bool(evidence.indexed.labels_in(claim.tokens))
-    return not named and opens_unknown(claim, evidence)
-
-
 def _rests_on_triples(evidence: Premises, findings: Sequence[Finding]) -> bool:
     statements = evidence.indexed.statements
     numbers = {number for finding in findings for number in finding.statements}
     named = [statements[number] for number in numbers] or [item for _, item in evidence.chosen]
     return None not in [item.triple for item in named]
-
-
-def _touches(claim: Claim, statement: Statement) -> bool:
-    """True if a sentence has a value or a content word of what a statement says of its subject."""
-    return bool(claim.where(statement)) or not _said(statement).isdisjoint(claim.stems)
 
 
 def _without_others(claim: Claim, found: Sequence[tuple[int, Statement]]) -> list[int]:
@@ -186,7 +181,8 @@ def _without_others(claim: Claim, found: Sequence[tuple[int, Statement]]) -> lis
         named = fact is None or not content_stems(fact.property).isdisjoint(claim.stems)
         return not named and _clashes(claim, statement)
 
-    if not all(given([statement for _, statement in found])):
+    several = len(found) > 1 and claim.values
+    if not several or not all(given([statement for _, statement in found])):
         return [number for number, _ in found]
     return [number for number, statement in found if not of_another(statement)]
 

@@ -26,8 +26,7 @@ from guardrail.core.types import (
 from guardrail.core.types.judging import Weighing
 from guardrail.core.workers import stop_if_given_up
 from guardrail.correction.edits import Proposal, proposed
-from guardrail.evidence.statements import Statement
-from guardrail.markers.rendering import marked_text
+from guardrail.markers.rendering import marked_text, shifted
 from guardrail.verdict.checks import all_checks, guarantees
 from guardrail.verdict.checks.base import Check, Context, Premises, applies, finding
 from guardrail.verdict.checks.typed_values import COMPARED
@@ -50,12 +49,13 @@ AT_ONCE = 64
 
 
 class _Draft(NamedTuple):
-    """A sentence before the judge has spoken; without evidence it is behind the bound."""
+    """A sentence before the judge has spoken; without evidence its verdict is ``found`` already."""
 
     request: int
     claim: Claim
     evidence: Premises | None
     notation: tuple[Notation, ...] = ()
+    found: Sentence | None = None
 
     def item(self, chars: int = 0) -> GroundingItem | None:
         """What the judge is asked of the sentence; None where it is not asked.
@@ -130,14 +130,17 @@ class Grounder:
         sentences: list[list[Sentence]] = [[] for _ in requests]
         proposals: list[list[Proposal]] = [[] for _ in requests]
         for draft, looked in zip(drafts, self._judged(drafts, problems), strict=True):
-            claim, request = draft.claim, requests[draft.request]
-            if looked is None:
-                sentences[draft.request].append(Sentence.not_judged(*claim.place))
-                continue
-            sentences[draft.request].append(self._sentence(claim, looked, request))
-            contradicted = looked.outcome.verdict is Verdict.CONTRADICTED
-            if request.correct and contradicted and claim.answers is None:
-                proposals[draft.request].append(proposed(claim, *looked[:3]))
+            claim, sentence = draft.claim, draft.found
+            if looked is not None:
+                sentence = self._sentence(claim, looked)
+                if not problems:
+                    key = looked.evidence.subjects, looked.evidence.thresholds
+                    claim.judged[key] = sentence
+                contradicted = looked.outcome.verdict is Verdict.CONTRADICTED
+                if requests[draft.request].correct and contradicted and claim.answers is None:
+                    proposals[draft.request].append(proposed(claim, *looked[:3]))
+            assert sentence is not None
+            sentences[draft.request].append(sentence)
         answers = [
             AttributedAnswer(
                 text=request.answer.clean,
@@ -180,14 +183,21 @@ class Grounder:
                 stop_if_given_up()
                 count += 1
                 if request.most is not None and count > request.most:
-                    yield _Draft(number, claim, None)
+                    bounded = Sentence.not_judged(*claim.place)
+                    yield _Draft(number, claim, None, found=bounded)
+                    continue
+                found = claim.judged.get((subjects, request.thresholds))
+                if found and not (request.correct and found.verdict is Verdict.CONTRADICTED):
+                    moved = _moved(found, claim.place.start)
+                    yield _Draft(number, claim, None, found=moved)
                     continue
                 words = f"{claim.context} {' '.join(subjects)}"
                 selection = indexed.select(claim.plain, words, subjects=subjects, chars=self._chars)
                 evidence = Premises(indexed, selection, subjects, None, request.thresholds)
-                if fitting := _fitting(claim, evidence):
-                    evidence = replace(evidence, selection=selection.only(fitting))
-                selection = evidence.selection
+                fitting = _fitting(claim, evidence)
+                if 0 < len(fitting) < len(selection.places):
+                    selection = selection.only(fitting)
+                    evidence = replace(evidence, selection=selection)
                 chosen = [indexed.statements[selection.places[n]] for n in selection.priority]
                 held = [
                     (value, item.fact.property if item.fact else "")
@@ -282,7 +292,7 @@ class Grounder:
                 break
         return found
 
-    def _sentence(self, claim: Claim, looked: _Looked, request: GroundingRequest) -> Sentence:
+    def _sentence(self, claim: Claim, looked: _Looked) -> Sentence:
         evidence, findings, outcome, second = looked
         cited = carrying = citations_of(claim, evidence, outcome, verbatim=False)
         if self._verbatim:
@@ -290,10 +300,11 @@ class Grounder:
         judged_by = None
         if self._second is not None and self._judge is not None and evidence.grounding is not None:
             judged_by = second.judge if second and second.missing is None else self._judge.name
+        text, start, end = claim.place
         return Sentence(
-            text=claim.place.text,
-            start=claim.place.start,
-            end=claim.place.end,
+            text=text,
+            start=start,
+            end=end,
             verdict=outcome.verdict,
             partial=outcome.verdict is Verdict.UNSUPPORTED and bool(outcome.carried),
             citations=cited,
@@ -302,7 +313,7 @@ class Grounder:
             findings=tuple([item.model_copy(update={"statements": ()}) for item in findings]),
             against=against_of(evidence, outcome),
             citation_errors=citation_errors(claim, evidence, outcome),
-            note=note_of(claim, evidence, outcome, request.answer, cited, verbatim=self._verbatim),
+            note=note_of(claim, evidence, outcome, cited, verbatim=self._verbatim),
             support=outcome.weighed and outcome.weighed.support,
             contradiction=outcome.weighed and outcome.weighed.contradiction,
             sure=outcome.sure,
@@ -312,6 +323,18 @@ class Grounder:
             second_opinion=second,
             read=tuple(sorted({item.place + 1 for _, item in evidence.chosen if claim.prose})),
         )
+
+
+def _moved(sentence: Sentence, start: int) -> Sentence:
+    """A sentence at another place of the answer, with its spans and findings."""
+    by = sentence.start - start
+    if by == 0:
+        return sentence
+    findings = [
+        item.model_copy(update={"start": item.start - by, "end": item.end - by})
+        for item in sentence.findings
+    ]
+    return shifted(sentence, by).model_copy(update={"findings": tuple(findings)})
 
 
 def _heard(draft: _Draft, grounding: Grounding | None) -> Premises:
@@ -329,14 +352,14 @@ def _fitting(claim: Claim, evidence: Premises) -> frozenset[int]:
     """
     others = evidence.subjects.difference(evidence.indexed.labels)
     foreign = bool(others) and evidence.subjects == others
-
-    def fits(statement: Statement) -> bool:
-        if not applies(claim, statement) or statement.is_missing:
-            return False
-        named = statement.triple is None or any(name in statement.value_text for name in others)
-        return named or not foreign
-
-    return frozenset([number for number, statement in evidence.chosen if fits(statement)])
+    return frozenset([
+        number
+        for number, statement in evidence.chosen
+        if applies(claim, statement) and not statement.is_missing
+        if not foreign
+        or statement.triple is None
+        or any(name in statement.value_text for name in others)
+    ])  # fmt: skip
 
 
 def _of_answer(item: Finding, claim: Claim) -> Finding:

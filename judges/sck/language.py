@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.errors import ConfigError, JudgeError
 from guardrail.core.text.lexicon import lexicon, lexicon_set
-from guardrail.core.text.tagging import in_english, load_english, run_pipeline
+from guardrail.core.text.tagging import load_english, run_pipeline
+from guardrail.core.text.words import in_english
 from guardrail.core.types import Evidence, LinkedEntity, Mention, Passage, Score
 from judges.sck.report import ContentReport, KeyEntity
 

@@ -87,9 +87,10 @@ def _measured() -> str:
     return rf"(?-i:(?:{joined})\b(?! [A-Z]))"
 
 
+@remembered(4_096)
 def names_weekday(text: str) -> bool:
     """True if a text names a day of the week, or a group of them: *Mon*, *Saturdays*, *daily*."""
-    return bool(find_weekdays(text))
+    return _day_form(cell=False).search(plain(text)) is not None
 
 
 @cache
@@ -109,10 +110,10 @@ def _day_form(*, cell: bool) -> re.Pattern[str]:
 def find_weekdays(text: str, *, cell: bool = False) -> list[tuple[frozenset[int], int, int]]:
     """Days of the week from Monday as 0, each with offsets; a range or group has all its days."""
     calendar, found = lexicon("calendar"), []
-    starts = [day[:2] for day in calendar["weekdays"]]
     for match in _day_form(cell=cell).finditer(plain(text)):
         days = calendar["day_groups"].get((match["group"] or "").lower())
         if not days:
+            starts = [day[:2] for day in calendar["weekdays"]]
             ends = match["first"], match["last"] or match["first"]
             first, last = (starts.index(name[:2].lower()) for name in ends)
             days = [day % 7 for day in range(first, last + 1 + 7 * (last < first))]
@@ -137,9 +138,11 @@ def days_of_cell(value: str) -> frozenset[int]:
 
 def days_in_full(value: str) -> str:
     """A cell of days as a judge reads it best: *Friday*, *Mondays, Tuesdays*; empty of others."""
-    names = [lexicon("calendar")["weekdays"][day].title() for day in sorted(days_of_cell(value))]
-    several = ", ".join(f"{name}s" for name in names)
-    return names[0] if len(names) == 1 else several if len(names) < 7 else ""
+    days = sorted(days_of_cell(value))
+    if not 0 < len(days) < 7:
+        return ""
+    names = [lexicon("calendar")["weekdays"][day].title() for day in days]
+    return names[0] if len(names) == 1 else ", ".join([f"{name}s" for name in names])
 
 
 @cache

@@ -36,6 +36,8 @@ END = re.compile(
     rf"(?<![.!?…])[.!?…]++{MARKS}(?:{TAGS}|(?=\s))|[。！？｡]++{MARKS}"
     r"|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )"
 )
+PIECE = 2_000
+"""Most characters of a sentence; what is longer comes apart at a space."""
 LAST_WORD = re.compile(r"[^\s(\[\"'“‘*_]+$")
 NEXT_WORD = re.compile(r"[\s\"'“‘(\[*_]*(\S+)")
 
@@ -182,7 +184,7 @@ def _lettered() -> re.Pattern[str]:
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[Stretch]:
     while start < end:
-        stop = min(end, start + 2_000)
+        stop = min(end, start + PIECE)
         if stop < end and (space := text.rfind(" ", start + 1, stop)) > 0:
             stop = space
         piece = text[start:stop]

@@ -1,4 +1,4 @@
-"""The small English spaCy pipeline, and whether a text is in English at all."""
+"""The small English spaCy pipeline."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
-from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from guardrail.core.errors import ConfigError
-from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.words import without_emphasis
 
 if TYPE_CHECKING:
@@ -93,42 +91,3 @@ def _forget() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_forget)
-
-
-ENGLISH_SHARE = 0.16
-"""Of the words of running English that are written small, at least this share are common ones."""
-
-LONG_WORDS = 40
-"""Words written small from which on running English holds its common ones, whatever it is about;
-a shorter text of plain English may hold hardly any: *yes, ships free within two working days*."""
-
-
-@cache
-def _other_languages() -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(words) for words in lexicon("languages")["others"].values())
-
-
-def in_english(text: str) -> bool:
-    """True if nothing suggests that a text is in another language.
-
-    Such signs are another script, common words of another language that outnumber the English ones,
-    and, in a long text, missing common English words. Names and numbers belong to no language.
-    """
-    if not text.isascii():
-        letters = [*filter(str.isalpha, text)]
-        # The last letter of the Latin script's blocks (Latin Extended-B)
-        foreign = len([sign for sign in letters if ord(sign) > 0x24F])
-        # Fewer letters of another script are a name or a sign
-        if foreign >= 20 and 2 * foreign > len(letters):
-            return False
-    found = re.findall(r"[^\W_]+(?:['’.-][^\W_]+)*", text)
-    words = [word for word in found if word[0].islower()]
-    # A small word before a capital may be part of a name or a title: von Neumann, un Carnaval.
-    alone = [word for word, after in pairwise([*found, ""]) if not after[:1].isupper()]
-    common = lexicon_set("languages", "english")
-    other = max([sum(map(language.__contains__, alone)) for language in _other_languages()])
-    # Minimum number of words of another language; one may be part of a name
-    if other >= 2 and other > sum(map(common.__contains__, map(str.lower, found))):
-        return False
-    english = sum(map(common.__contains__, words))
-    return len(words) < LONG_WORDS or english >= ENGLISH_SHARE * len(words)

@@ -229,6 +229,7 @@ def _name_words() -> frozenset[str]:
     return frozenset(word for name in _names() for word in name.split())
 
 
+@remembered(4_096)
 def property_name(label: str) -> str:
     """The words of a label without its unit and scale: *price* of ``price_eur``."""
     return head_of(label).name

@@ -337,19 +337,19 @@ def _across(claimed: TypedValue, known: TypedValue) -> Agreement:
 
 
 def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
-    measures = {item.unit.measure if item.unit else "" for item in (claimed, known)}
+    mine_of = claimed.unit.measure if claimed.unit else ""
+    held_of = known.unit.measure if known.unit else ""
     shared = bool(claimed.unit and claimed.unit.shared) or bool(known.unit and known.unit.shared)
-    if shared and all(name.startswith(MONEY) for name in measures):
-        measures = {MONEY}
-    if len(measures) > 1:
+    money = shared and mine_of.startswith(MONEY) and held_of.startswith(MONEY)
+    if mine_of != held_of and not money:
         # A number without a unit may be of any measure; a share is written 0.35 or 35 %.
-        sizes = {item.unit.measure if item.unit else "": item for item in (claimed, known)}
+        sizes, bare = {mine_of: claimed, held_of: known}, "" in (mine_of, held_of)
         if {*sizes} == {"", "percent"} and 0 < abs(sizes[""].low) < 1 <= abs(sizes["percent"].low):
             off = abs(100 * sizes[""].low - sizes["percent"].low)
             return Agreement.SAME if off <= 50 * sizes[""].step else Agreement.OPEN
-        if "" in measures and claimed.low == -known.low != 0:
+        if bare and claimed.low == -known.low != 0:
             return Agreement.CONFLICT
-        same = "" in measures and (claimed.low, claimed.high) == (known.low, known.high)
+        same = bare and (claimed.low, claimed.high) == (known.low, known.high)
         return Agreement.SAME if same else Agreement.OPEN
     if claimed.per and known.per and claimed.per != known.per:
         periods = period(claimed.per), period(known.per)

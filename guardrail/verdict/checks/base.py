@@ -75,6 +75,9 @@ def finding(
     )
 
 
+SURE = 0.5
+"""Least probability at which the judge's word on a statement counts."""
+
 NAMED = 0.9
 """Share of a property's words, or another wording of it, that names it."""
 

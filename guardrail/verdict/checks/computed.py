@@ -6,7 +6,7 @@ computed from: *Two singles come to €34.40* where one costs €17.20.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain, combinations, islice, product
 from typing import TYPE_CHECKING
 
@@ -20,15 +20,12 @@ if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
 
 
-def is_computed(
-    claimed: TypedValue, claim: Claim, asked: Sequence[TypedValue], evidence: Premises
-) -> bool:
+def is_computed(claimed: TypedValue, claim: Claim, evidence: Premises) -> bool:
     """Whether a value may be computed from others of sentence, question and evidence.
 
     Args:
         claimed: The value.
         claim: Its sentence.
-        asked: Values of the question and the sentences before.
         evidence: The evidence; facts about the sentence's subjects and what the judge read go
             first, since only some pairs are tried.
     """
@@ -39,12 +36,13 @@ def is_computed(
         return True  # counts may be counted from the evidence
     if claimed.kind == "time" and len(evidence.indexed.values.get("date", ())) > 1:
         return True
-    stated = [*(value for value in claim.values if value is not claimed), *asked]
+    stated = [*(value for value in claim.values if value is not claimed), *claim.asked_values]
     known = list(islice(_known(evidence), 400))
     first = [value for value in (*stated, *known) if _amount(value) is not None][:24]
     pairs = chain(combinations(first, 2), product(stated[:6], known))
     return is_result(claimed, pairs) or any(
-        abs(number - total) <= _slack(claimed) for total in evidence.indexed.totals(claimed.kind)
+        abs(number - total) <= _slack(claimed)
+        for total in evidence.indexed.totals.get(claimed.kind, ())
     )
 
 

@@ -65,7 +65,8 @@ class Copied:
         found = [
             (number, difference)
             for number, statement in evidence.chosen
-            if not statement.quoted and (difference := _difference(claim, statement)) is not None
+            if statement.triple is None and statement.words and not statement.quoted
+            if (difference := _difference(claim, statement)) is not None
             if _same_subject(claim, evidence, number)
         ]
         found += list(_timed(claim, evidence))
@@ -73,24 +74,13 @@ class Copied:
         if same:
             because = f"same as {statements[same[0]].text}"
             return (finding(self.name, Effect.CARRIES, claim, span, because, same, decides=True),)
-        against = [item for item in found if item[1].effect is Effect.CONTRADICTS] or found
-        return tuple(self._differing(claim, evidence, *item) for item in against[:1])
-
-    def _differing(
-        self, claim: Claim, evidence: Premises, number: int, difference: _Difference
-    ) -> Finding:
-        statement = evidence.indexed.statements[number]
-        because = f"differs from {statement.text}"
-        against = difference.effect is Effect.CONTRADICTS
-        return finding(
-            self.name,
-            difference.effect,
-            claim,
-            difference.span,
-            because,
-            (number,) if against else (),
-            instead=difference.instead,
-            decides=True,
+        against = [item for item in found if item[1].effect is Effect.CONTRADICTS]
+        if not found:
+            return ()
+        number, (effect, span, instead) = (against or found)[0]
+        because, held = f"differs from {statements[number].text}", (number,) if against else ()
+        return (
+            finding(self.name, effect, claim, span, because, held, instead=instead, decides=True),
         )
 
 
@@ -147,8 +137,6 @@ class _Unit(NamedTuple):
 
 def _difference(claim: Claim, statement: Statement) -> _Difference | None:
     """How a sentence differs from a statement that has otherwise the same words; None if more."""
-    if not statement.words or statement.triple is not None:
-        return None
     words, theirs = claim.stems, content_stems(plain(statement.words))
     if 2 * len(words & theirs) < SHARED * (len(words) + len(theirs)):
         return None
@@ -175,14 +163,19 @@ def _difference(claim: Claim, statement: Statement) -> _Difference | None:
 
 def _timed(claim: Claim, evidence: Premises) -> Iterator[tuple[int, _Difference]]:
     """Statements with a span of time that are otherwise what the sentence says of one time."""
-    text = claim.plain
+    spans = [
+        (number, statement)
+        for number, statement in evidence.chosen
+        if statement.triple is None and not statement.quoted and statement.validity is not None
+    ]
+    if not spans:
+        return
+    text, stative = claim.plain, lexicon_set("grammar", "stative")
     dates = [value for value in claim.values if value.kind == "date"]
     rest = [unit for unit in _units(text, claim.tokens, claim.values) if unit.value not in dates]
     opening = next(iter(find_names(text)), (0, 0))
     name = text[slice(*opening)]
-    for number, statement in evidence.chosen:
-        if statement.validity is None or statement.triple is not None or statement.quoted:
-            continue
+    for number, statement in spans:
         words = timeless(plain(statement.words))
         held = _units(words, tokenise(words), find_values(words))
         mine = rest
@@ -190,17 +183,15 @@ def _timed(claim: Claim, evidence: Premises) -> Iterator[tuple[int, _Difference]
         before = " ".join(evidence.indexed.before(number))
         if held and held[0].key in pointers and name and name in before:
             held, mine = held[1:], [unit for unit in rest if unit.start >= opening[1]]
-        keys = [[unit.key for unit in units if not _is_state(unit)] for units in (mine, held)]
+        keys = [
+            [unit.key for unit in units if unit.value or unit.key not in stative]
+            for units in (mine, held)
+        ]
         if keys[0] and keys[0] == keys[1]:
             pairs = [(a, b) for a, b in zip(mine, held, strict=False) if a.value and b.value]
             if all(_agree(a, b) is Agreement.SAME for a, b in pairs):
                 effect = Effect.CARRIES if applies(claim, statement) else Effect.MISSING
                 yield number, _Difference(effect, (0, len(claim.text)))
-
-
-def _is_state(unit: _Unit) -> bool:
-    """True for forms of *be* and for the prepositions of dates."""
-    return unit.value is None and unit.key in lexicon_set("grammar", "stative")
 
 
 def _exchanged(claim: Claim, mine: Sequence[_Unit], held: Sequence[_Unit]) -> _Difference | None:

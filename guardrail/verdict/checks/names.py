@@ -10,17 +10,13 @@ from guardrail.core.text.names import nation_words
 from guardrail.core.text.units import is_unit_name
 from guardrail.core.text.words import Token, content_stems, fold, plain, tokenise
 from guardrail.core.types import Effect, Finding, Verdict
-from guardrail.verdict.checks.base import Context, applies, finding
+from guardrail.verdict.checks.base import SURE, Context, applies, finding
 from guardrail.verdict.claims import opening_name
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
     from guardrail.verdict.checks.base import Premises
     from guardrail.verdict.claims import Claim
-
-
-SURE = 0.5
-"""Least probability at which the judge's opinion on a statement counts."""
 
 
 class KnownSubject:
@@ -40,23 +36,19 @@ class KnownSubject:
         others = evidence.subjects.difference(indexed.labels)
         span = opening_name(claim.plain, claim.tokens)
         if others and evidence.subjects == others:
-            name = ", ".join(sorted(others))
             if any(s.triple is None or s.value_text in others for s in indexed.statements):
                 return ()
-        elif span is not None and not evidence.subjects and indexed.labels:
-            name = claim.text[slice(*span)]
+            because = f"the evidence says nothing about {', '.join(sorted(others))}"
+        elif span is None:
+            return ()
+        elif not evidence.subjects and indexed.labels:
             if not opens_unknown(claim, evidence):
                 return ()
-        elif span is not None and (borrowed := _borrowed(claim, evidence)):
-            because = f"a fact about another subject: {borrowed.text}"
-            return (
-                finding(
-                    self.name, Effect.MISSING, claim, (0, len(claim.text)), because, decides=True
-                ),
-            )
+            because = f"the evidence says nothing about {claim.text[slice(*span)]}"
+        elif borrowed := _borrowed(claim, evidence):
+            because, span = f"a fact about another subject: {borrowed.text}", None
         else:
             return ()
-        because = f"the evidence says nothing about {name}"
         whole = span or (0, len(claim.text))
         return (finding(self.name, Effect.MISSING, claim, whole, because, decides=True),)
 
@@ -74,7 +66,7 @@ def _borrowed(claim: Claim, evidence: Premises) -> Statement | None:
     grounding, indexed = evidence.grounding, evidence.indexed
     if grounding is None or grounding.verdict_at(evidence.thresholds) is not Verdict.SUPPORTED:
         return None
-    if not evidence.subjects.intersection(indexed.labels_in(claim.tokens)):
+    if evidence.subjects.isdisjoint(claim.labels):
         return None
     scores = {number: evidence.carries(number) for number, _ in evidence.chosen}
     least = min(SURE, max(scores.values(), default=0.0))

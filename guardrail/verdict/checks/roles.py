@@ -11,10 +11,10 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from guardrail.core.text.lexicon import lexicon_set
-from guardrail.core.text.names import label_in
 from guardrail.core.text.units import property_name
 from guardrail.core.text.values import Agreement, TypedValue, compare
 from guardrail.core.text.words import Token, content_stems, property_words, within_another
+from guardrail.evidence.statements import end_named
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -39,24 +39,14 @@ def end_of(tokens: Sequence[Token], place: int) -> int:
     before = ["", *(token.folded for token in tokens if token.end <= place)][-END_WORDS:]
     for distance, word in enumerate(reversed(before)):
         close = distance < 2 and before[-2 - distance : -1 - distance] != ["up"]
-        if found := _end_named(word, close=close):
+        if found := end_named(word, close=close):
             return found
     return 0
 
 
-def end_of_fact(statement: Statement) -> int:
-    """Which end of a span or order a fact with one value gives, likewise: *valid from*."""
-    if statement.fact is None or len(statement.values) != 1 or not statement.is_typed:
-        return 0
-    words = property_words(statement.fact.property).split()
-    ends = {_end_named(word, close=word == words[-1]) for word in words} - {0}
-    return ends.pop() if len(ends) == 1 else 0
-
-
 def is_other_end(claim: Claim, place: int, statement: Statement) -> bool:
     """Whether a sentence gives a value for the other end than a fact: *until*, *valid from*."""
-    end = end_of_fact(statement)
-    return bool(end) and end_of(claim.tokens, place) * end < 0
+    return bool(statement.end) and end_of(claim.tokens, place) * statement.end < 0
 
 
 def span_around(
@@ -71,11 +61,11 @@ def span_around(
         evidence: Where the other one is looked for.
     """
     one = evidence.indexed.statements[number]
-    end = end_of_fact(one)
+    end = one.end
     if not end or end_of(claim.tokens, place):
         return None
     for other, known in evidence.indexed.facts_of({one.subject}):
-        if end_of_fact(known) == -end and _spanned(known) == _spanned(one) is not None:
+        if known.end == -end and _spanned(known) == _spanned(one) is not None:
             return (number, other) if end < 0 else (other, number)
     return None
 
@@ -86,12 +76,6 @@ def _spanned(statement: Statement) -> str | None:
     words = property_words(statement.fact.property).split()
     rest = [word for word in words if word not in lexicon_set("grammar", "span_ends")]
     return " ".join(rest) if len(rest) < len(words) else None
-
-
-def _end_named(word: str, *, close: bool) -> int:
-    if word in lexicon_set("grammar", "first_end") or (close and word == "from"):
-        return -1
-    return int(word in lexicon_set("grammar", "last_end") or (close and word == "to"))
 
 
 def exchanged_values(claim: Claim, evidence: Premises) -> dict[TypedValue, int]:
@@ -124,7 +108,7 @@ def _subjects_in(claim: Claim, evidence: Premises) -> list[tuple[int, int, str]]
     named = [
         (start, end, subject)
         for subject in evidence.subjects
-        for start, end in label_in(claim.plain, claim.tokens, subject)
+        for start, end in claim.spans_of(subject)
     ]
     return sorted(
         (start, end, subject)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.dates import names_weekday, timeless
 from guardrail.core.text.lexicon import lexicon_set
-from guardrail.core.text.names import label_in, part_of_name_in
+from guardrail.core.text.names import part_of_name_in
 from guardrail.core.text.quantities import Quantity
-from guardrail.core.text.units import certain_cues, cues, property_name
+from guardrail.core.text.units import property_name
 from guardrail.core.text.values import Agreement, TypedValue, compare
 from guardrail.core.text.words import (
     MIN_STEM,
@@ -61,7 +61,7 @@ class Stated:
             return ()  # which cell is whose, the order of the columns says
         reading = _Reading(claim, evidence)
         facts = reading.facts
-        several = sum(not item.agrees for item in facts) > 1
+        several = [item.agrees for item in facts].count(False) > 1
         if not facts or several or reading.is_split() or reading.left_over():
             return ()
         if reading.is_ambiguous():
@@ -88,7 +88,8 @@ class Stated:
             because = f"denies {timely[0].statement.text}"
             whole = (0, len(claim.text))
             return found(Effect.CONTRADICTS, whole, because, *timely) if timely[0].agrees else ()
-        if reading.denied and reading.has_texts:
+        texts = [s for _, s, *_ in facts if not s.is_typed and s.yes is None]
+        if reading.denied and texts:  # one of which may hold the word that seems to deny
             return ()
         if fact := next((item for item in timely if not item.agrees), None):
             span = fact.span if fact.statement.yes is None else (0, len(claim.text))
@@ -96,9 +97,9 @@ class Stated:
             return found(Effect.CONTRADICTS, span, because, fact, instead=fact.instead)
         if len(timely) > 1 and exchanged_values(claim, evidence):
             return ()
-        texts = "; ".join(dict.fromkeys(item.statement.text for item in timely))
+        because = f"states {'; '.join(dict.fromkeys(item.statement.text for item in timely))}"
         span = min(item.span[0] for item in timely), max(item.span[1] for item in timely)
-        return found(Effect.CARRIES, span, f"states {texts}", *timely)
+        return found(Effect.CARRIES, span, because, *timely)
 
 
 class _Fact(NamedTuple):
@@ -121,12 +122,11 @@ class _Reading:
         self.named_at = [span for spans in self.spans.values() for span in spans]
         self.values = outside(claim.values, self.named_at)
         self.words = outside(self.tokens, self.named_at)
-        self.stems = frozenset(token.stem for token in self.words)
+        self.folded = frozenset([token.folded for token in self.words])
+        self.stems = frozenset([token.stem for token in self.words])
         if not self.about or self._is_fragment:
             self.stems |= content_stems(plain(claim.asked))
-        self.denied = any(
-            token.folded in lexicon_set("function_words", "negations") for token in self.words
-        )
+        self.denied = not self.folded.isdisjoint(lexicon_set("function_words", "negations"))
         self.facts: list[_Fact] = []
         if self.about:
             exchanged = {fact.number: fact for fact in self._exchanged()}
@@ -135,14 +135,9 @@ class _Reading:
 
     def is_split(self) -> bool:
         """True if a denial may be of a part only: of one of two facts, clauses or subjects."""
-        contrasts = lexicon_set("function_words", "contrasts")
-        split = any(token.folded in contrasts for token in self.words)
+        split = not self.folded.isdisjoint(lexicon_set("function_words", "contrasts"))
         several = len({item.number for item in self.facts}) > 1
-        named = {
-            subject
-            for subject in self.evidence.subjects
-            if label_in(self.claim.plain, self.tokens, subject)
-        }
+        named = set(filter(self.claim.spans_of, self.evidence.subjects))
         named -= {item.statement.value_text for item in self.facts}
         return len(named) > 1 or (self.denied and (split or several or "," in self.claim.plain))
 
@@ -156,16 +151,8 @@ class _Reading:
             return False
         held = tokenise(plain(statement.text))
         said = outside(self.words, [self.facts[0].span])
-        return denials.isdisjoint(token.folded for token in held) and any(
-            token.folded in denials for token in said
-        )
-
-    @property
-    def has_texts(self) -> bool:
-        """True if a fact gives a text, which may hold the word that seems to deny."""
-        return any(
-            not item.statement.is_typed and item.statement.yes is None for item in self.facts
-        )
+        denied = not denials.isdisjoint([token.folded for token in said])
+        return denied and denials.isdisjoint([token.folded for token in held])
 
     def is_ambiguous(self) -> bool:
         """True if a pronoun may mean several subjects, and a fact holds for some of them alone."""
@@ -215,7 +202,7 @@ class _Reading:
         """True if the sentence says more than the facts: a word, value, condition or denial."""
         covered = [item.span for item in self.facts]
         known = frozenset[str]().union(
-            *(_cues(item.statement) for item in self.facts),
+            *[item.statement.cues for item in self.facts],
             *(content_stems(t.row.table) for item in self.facts
               if (t := item.statement.triple) and t.row),
         )  # fmt: skip
@@ -227,16 +214,18 @@ class _Reading:
         truth = any(item.statement.yes is not None or item.statement.value_text in TRUTHS
                     for item in self.facts)  # fmt: skip
         known |= {
-            kind
+            item.kind
             for _, item in self.about
-            if (kind := _kind_of(item))
-            and (truth or item.stands_in(self.claim.plain, self.tokens, self.values))
+            if item.kind and (truth or item.stands_in(self.claim.plain, self.tokens, self.values))
         }
         timed = any(item.statement.validity is not None for item in self.facts)
         dates = [(v.start, v.end) for v in self.values if v.kind == "date" and timed]
         covered += dates
         for token in outside(self.words, covered):
-            if token.stem in known or _is_verb_of(token.stem, known):
+            if token.stem in known or (  # *weigh*, of *weight*
+                len(token.stem) >= MIN_STEM
+                and any(map(methodcaller("startswith", token.stem), known))
+            ):
                 continue
             if self.denies_a_fact and token.folded in denials:
                 continue
@@ -252,9 +241,7 @@ class _Reading:
         if (start := self.claim.plain.find(subject)) >= 0:
             yield start, start + len(subject)
         names = {n for _, s in self.about if s.subject == subject for n in s.names}
-        spans = [
-            s for name in (subject, *names) for s in label_in(self.claim.plain, self.tokens, name)
-        ]
+        spans = [span for name in (subject, *names) for span in self.claim.spans_of(name)]
         yield from spans or part_of_name_in(self.tokens, subject)
 
     @cached_property
@@ -271,10 +258,11 @@ class _Reading:
         words = content_stems(property_name(statement.fact.property))
         words = words - content_stems(statement.subject) or words
         stems = {token.stem for token in outside(self.words, at)} if at else self.stems
-        left = [word for word in words if word not in stems and not _has_verb_of(word, stems)]
+        verbs = tuple([stem for stem in stems if len(stem) >= MIN_STEM])  # *weigh*, of *weight*
+        left = [word for word in words - stems if not word.startswith(verbs)]
         if left and names_weekday(statement.fact.property):
             return False  # the hours of one day are not those of another
-        return not left or not stems.isdisjoint(_cues(statement) - words)
+        return not left or not stems.isdisjoint(statement.cues - words)
 
     def _typed(self) -> Iterator[_Fact]:
         """The values of the sentence as agreeing with, or differing from, facts that it names."""
@@ -320,18 +308,15 @@ class _Reading:
                 for agreement, held in pairs
                 if agreement is Agreement.CONFLICT
             }
-            if same and not self._crossed(value, clash):
+            # Two values may each belong to the other's property
+            crossed = clash and any(v is not value and v.kind == value.kind for v in self.values)
+            if same and not crossed:
                 for number in same:
                     if _surely(value, statements[number]):
                         yield _Fact(number, statements[number], True, span)
             elif clash and not same and not unsure and len(clash) == 1:
                 number, held = next(iter(clash.items()))
                 yield _Fact(number, statements[number], False, span, held.text)
-
-    def _crossed(self, value: TypedValue, clash: dict[int, TypedValue]) -> bool:
-        """True if two values of the sentence may each belong to the other's property."""
-        others = [v for v in self.values if v is not value and v.kind == value.kind]
-        return bool(clash and others)
 
     def _texts(self) -> Iterator[_Fact]:
         """The facts whose value is a text that the sentence contains."""
@@ -360,8 +345,8 @@ class _Reading:
             own = self._standing(statement)
             spans = [
                 (start, end)
-                for value in self.evidence.indexed.texts_of(cell.property)
-                for start, end in label_in(self.claim.plain, self.tokens, value)
+                for value in self.evidence.indexed.column_texts.get(cell.property, ())
+                for start, end in self.claim.spans_of(value)
                 if not meets((start, end), self.spans.get(statement.subject, ()))
                 and all(start <= a and b <= end and b - a < end - start for a, b in own)
             ]
@@ -374,7 +359,7 @@ class _Reading:
         if statement.validity is None:
             found = statement.stands_in(self.claim.plain, self.tokens, self.values)
         else:
-            found = label_in(self.claim.plain, self.tokens, timeless(statement.value_text).strip())
+            found = self.claim.spans_of(timeless(statement.value_text).strip())
         others = [
             s for name, spans in self.spans.items() if name != statement.value_text for s in spans
         ]
@@ -396,33 +381,6 @@ class _Reading:
             if spans:
                 span = min(a for a, _ in spans), max(b for _, b in spans)
                 yield _Fact(number, statement, known is not self.denied, span, statement.value_text)
-
-
-def _cues(statement: Statement) -> frozenset[str]:
-    """Stems of the words that may name the property of a fact in a sentence."""
-    if statement.fact is None:
-        return frozenset()
-    label = statement.fact.property
-    known = cues(label) if statement.is_typed else certain_cues(label)
-    return known | content_stems(property_words(label))
-
-
-def _kind_of(statement: Statement) -> str:
-    """The stem of a property that only says what its value is: *room*, of *room: Sea View*."""
-    assert statement.fact is not None
-    words = content_stems(property_name(statement.fact.property))
-    named = statement.value_text[:1].isupper() and not statement.values
-    return next(iter(words)) if named and len(words) == 1 else ""
-
-
-def _is_verb_of(stem: str, words: Iterable[str]) -> bool:
-    """True if a word begins a property's word: *weigh*, of *weight*."""
-    return len(stem) >= MIN_STEM and any(map(methodcaller("startswith", stem), words))
-
-
-def _has_verb_of(word: str, stems: Iterable[str]) -> bool:
-    """True if one of some stems begins a property's word."""
-    return word.startswith(tuple([stem for stem in stems if len(stem) >= MIN_STEM]))
 
 
 def _in_unit(value: TypedValue, held: TypedValue) -> TypedValue:
@@ -482,7 +440,9 @@ class YesNo:
             return
         if not words.isdisjoint(lexicon_set("function_words", "conditions")):
             return
-        stated = not any(_negates(token) for token in tokens)
+        negating = lexicon_set("function_words", "negations")
+        negating |= lexicon_set("function_words", "negating_prefixes")
+        stated = negating.isdisjoint(words)
         span = tokens[0].start, tokens[-1].end
         if stated is known:
             because = f"agrees with {statement.text}"
@@ -511,11 +471,6 @@ def _clauses(claim: Claim) -> Iterator[list[Token]]:
         yield clause
 
 
-def _negates(token: Token) -> bool:
-    words = ("negations", "negating_prefixes")
-    return any(token.folded in lexicon_set("function_words", name) for name in words)
-
-
 OPPOSED = 0.2
 """Probability of contradiction from which a model's own citation counts for nothing: 152 of 152
 denials of facts of the people graph had more, and 25 of 152 true sentences."""
@@ -532,7 +487,8 @@ class ExactMatch:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the triples that the sentence states in their own words."""
-        text = claim.plain
+        text, judged = claim.plain, evidence.grounding
+        opposed = judged is not None and judged.contradicted >= OPPOSED
         stated: dict[int, tuple[Span, float]] = {}
         for number, statement in evidence.chosen:
             if statement.triple is None or not evidence.speaks_of(statement):
@@ -540,9 +496,9 @@ class ExactMatch:
             if statement.yes is not None or names_weekday(statement.triple.property):
                 continue  # their values tell nothing without their properties
             share = named_share(claim, statement.triple.property)
-            if is_cited(claim, statement) and _unopposed(evidence):
+            if is_cited(claim, statement) and not opposed:
                 share = 1.0  # the model's own citation names the property
-            if evidence.grounding is not None and share < NAMED:
+            if judged is not None and share < NAMED:
                 continue
             spans = [
                 span
@@ -561,7 +517,7 @@ class ExactMatch:
         found, spans = list(kept), list(kept.values())
         if not found:
             return ()
-        span = min(start for start, _ in spans), max(end for _, end in spans)
+        span = min(spans)[0], max([end for _, end in spans])
         texts = "; ".join(evidence.indexed.statements[number].text for number in found)
         return (
             finding(self.name, Effect.CARRIES, claim, span, f"stands in {texts}", tuple(found)),
@@ -571,13 +527,7 @@ class ExactMatch:
 def _is_in_a_longer_name(claim: Claim, evidence: Premises, span: Span, value: str) -> bool:
     """True for a part of the name of another subject: *MF Tern*, in *MF Tern II*."""
     others = [subject for subject in evidence.subjects if fold(subject) not in fold(value)]
-    tokens = claim.tokens
-    return any(within_another(span, label_in(claim.plain, tokens, name)) for name in others)
-
-
-def _unopposed(evidence: Premises) -> bool:
-    """True if the judge sees little conflict, as it does in a denial that cites what it denies."""
-    return evidence.grounding is None or evidence.grounding.contradicted < OPPOSED
+    return any(within_another(span, claim.spans_of(name)) for name in others)
 
 
 def _describes(text: str, value: str) -> bool:

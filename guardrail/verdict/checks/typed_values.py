@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.dates import ClockTime, Date, names_weekday
 from guardrail.core.text.quantities import Quantity
-from guardrail.core.text.values import WEB, Agreement, TypedValue, compare, find_values, is_case
+from guardrail.core.text.values import WEB, Agreement, TypedValue, compare, is_case
 from guardrail.core.text.words import content_stems, plain, tokenise
 from guardrail.core.types import Effect, Finding
 from guardrail.core.workers import stop_if_given_up
-from guardrail.verdict.checks.base import NAMED, Context, finding, named_share
+from guardrail.verdict.checks.base import NAMED, SURE, Context, finding, named_share
 from guardrail.verdict.checks.computed import is_computed, is_result
 from guardrail.verdict.checks.roles import (
     agrees,
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 
 NEAR = 60
 """Characters round a value in a passage whose words say what it is a value of."""
-
-SURE = 0.5
-"""Least probability at which the judge's word on a statement counts."""
 
 COMPARED = 100
 """Values of one sentence that are compared with all of the evidence's; the rest are missing."""
@@ -65,7 +62,6 @@ class TypedValues:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the values that statements carry, contradict, or that none tells."""
-        asked = find_values(claim.asked) if claim.values else []
         days = bool(claim.values) and names_weekday(claim.text)
         found: list[Finding] = []
         of_parts: list[Finding] = []
@@ -90,14 +86,16 @@ class TypedValues:
                 continue
             agreeing = _agreeing(claimed, claim, evidence)
             if carrying := agreeing or _inside(claimed, claim, evidence):
-                if _of_a_name(claim.text, claimed):
-                    continue  # that the same thing is named tells nothing of it
+                before = re.search(r"(?<!\w)(\w++)\s$", claim.text[: claimed.start])
+                if claimed.kind == "number" and before and before[1][0].isupper():
+                    continue  # *Fjell 3*: that the same thing is named tells nothing of it
                 texts = "; ".join(evidence.indexed.statements[number].text for number in carrying)
                 because = f"{claimed.text} {'agrees with' if agreeing else 'lies inside'} {texts}"
                 found.append(finding(self.name, Effect.CARRIES, claim, span, because, carrying))
                 continue
+            asked = claim.asked_values
             as_stated = agrees(claimed, asked) or agrees(claimed, _all_values(evidence))
-            other = as_stated or is_computed(claimed, claim, asked, evidence)
+            other = as_stated or is_computed(claimed, claim, evidence)
             rival = _rival(claimed, claim, evidence, told_here, sure=other)
             rival = rival or (_of_this_end(claimed, claim, evidence) if as_stated else None)
             stated = [*(value for value in values if value is not claimed), *asked]
@@ -119,12 +117,6 @@ class TypedValues:
             whole = left[0].start, left[-1].end
             found.append(finding(self.name, Effect.MISSING, claim, whole, because))
         return [*_without_carriers(found, evidence), *of_parts]
-
-
-def _of_a_name(text: str, claimed: TypedValue) -> bool:
-    """Whether a bare number stands right behind a capitalised word: *Fjell 3*, *Terminal 2*."""
-    before = re.search(r"(?<!\w)(\w++)\s$", text[: claimed.start])
-    return claimed.kind == "number" and before is not None and before[1][0].isupper()
 
 
 def _without_carriers(found: Sequence[Finding], evidence: Premises) -> list[Finding]:

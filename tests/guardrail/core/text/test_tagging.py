@@ -12,7 +12,8 @@ import pytest
 
 from guardrail import cli
 from guardrail.core.text import tagging
-from guardrail.core.text.tagging import in_english, load_english, run_pipeline
+from guardrail.core.text.tagging import load_english, run_pipeline
+from guardrail.core.text.words import in_english
 from tests.clock import PATIENCE_S
 
 
