@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from guardrail.core.types import Grounding, StatementScore, WordScore
 from judges.base import GroundingItem
+from tests.guardrail.scripted import Ready
 
 EMPTY = frozenset({
     "about", "also", "does", "from", "have", "here", "that", "their", "there", "they", "this",
@@ -16,16 +17,13 @@ EMPTY = frozenset({
 WORD = re.compile(r"\w+")
 
 
-class ScriptedJudge:
+class ScriptedJudge(Ready):
     """Supports a sentence if the statements contain its content words.
 
     A missing word with a digit contradicts it; a sentence without content words has no claim.
     """
 
     name = "scripted"
-
-    def warm_up(self) -> None:
-        """Nothing to load."""
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         return [self._one(item) for item in items]

@@ -50,12 +50,9 @@ def reply_text(client, messages, *, stream, **more):
     return "".join(chunk.choices[0].delta.content or "" for chunk in reply if chunk.choices)
 
 
-def after(said):
-    return [
-        {"role": "user", "content": QUESTION},
-        {"role": "assistant", "content": said},
-        {"role": "user", "content": SECOND},
-    ]
+def after(said, asked=QUESTION, next_=SECOND):
+    turns = [("user", asked), ("assistant", said), ("user", next_)]
+    return [{"role": role, "content": content} for role, content in turns]
 
 
 def first_answer(client, evidence=ITEMS, *, stream=False):
@@ -69,11 +66,7 @@ def test_what_was_supported_may_be_said_again(client_of, stream):
     first = first_answer(client, stream=stream)
     second = reply_text(client, after(first), stream=stream)
     assert TRUE_START.rstrip(".") in second
-    late = [
-        {"role": "user", "content": SECOND},
-        {"role": "assistant", "content": second},
-        {"role": "user", "content": "And once more."},
-    ]
+    late = after(second, SECOND, "And once more.")
     for said in (first, second, reply_text(client, late, stream=stream)):
         assert "[NA]" not in said
         assert CANARY not in said
@@ -90,16 +83,10 @@ def test_what_a_marked_sentence_cites_is_no_evidence_for_the_next_turn(empty):
     answer = empty.check(QUESTION, TRUE_START, evidence=FACTS, policy=ANNOTATE)
     (sentence,) = answer.sentences
     assert sentence.citations
-    carrying = {
-        verdict
-        for verdict in Verdict
-        if grounds_of(
-            answer.model_copy(
-                update={"sentences": [sentence.model_copy(update={"verdict": verdict})]}
-            )
-        )
-    }
-    assert carrying == {Verdict.SUPPORTED}
+    for verdict in Verdict:
+        judged = sentence.model_copy(update={"verdict": verdict})
+        grounds = grounds_of(answer.model_copy(update={"sentences": [judged]}))
+        assert bool(grounds) == (verdict is Verdict.SUPPORTED)
 
 
 def test_an_answer_that_nobody_judged_here_is_no_evidence(client_of):
@@ -139,11 +126,9 @@ async def test_another_callers_answers_are_not_known(empty, upstream):
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
 
         async def say(key, messages, **more):
-            reply = await client.post(
-                "/v1/chat/completions",
-                json={"model": "plain", "messages": messages, **more},
-                headers={"authorization": f"Bearer {key}"},
-            )
+            body, headers = {"messages": messages, **more}, {"authorization": f"Bearer {key}"}
+            body["model"] = "plain"
+            reply = await client.post("/v1/chat/completions", json=body, headers=headers)
             return reply.json()["choices"][0]["message"]
 
         asked = [{"role": "user", "content": QUESTION}]

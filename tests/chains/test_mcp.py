@@ -14,6 +14,7 @@ from chains.mcp_server import mcp_server  # noqa: E402
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig, JudgeError  # noqa: E402
 from tests.chains.hotel import HOTEL_QUESTION, ITEMS, RIGHT, SAID, SECRET, WRONG  # noqa: E402
 from tests.clock import PATIENCE_S  # noqa: E402
+from tests.guardrail.scripted import Ready  # noqa: E402
 
 
 def content_of(result):
@@ -108,16 +109,13 @@ def test_the_command_answers_even_half_a_character():
     assert "result" in replies[1]
 
 
-class Slow:
+class Slow(Ready):
     """A judge that takes its time."""
 
     name = "slow-1"
 
     def __init__(self):
         self.wake = threading.Event()
-
-    def warm_up(self):
-        """Nothing to load."""
 
     def ground(self, items):
         self.wake.wait(PATIENCE_S)

@@ -119,13 +119,8 @@ def test_chat(way):
 
 
 def test_chat_stream(way):
-    chunks = way.run(
-        "chat.completions.create",
-        model="plain",
-        messages=MESSAGES,
-        stream=True,
-        stream_options={"include_usage": True},
-    )
+    asked = {"model": "plain", "messages": MESSAGES, "stream_options": {"include_usage": True}}
+    chunks = way.run("chat.completions.create", **asked, stream=True)
     assert all(type(chunk) is openai.types.chat.ChatCompletionChunk for chunk in chunks)
     assert text_of(chunks) == NOTED
     assert sum(bool(c.choices and c.choices[0].delta.content) for c in chunks) == 2
@@ -143,10 +138,8 @@ def test_chat_stream_helper(way):
     assert {"content.delta", "content.done"} <= {event.type for event in events}
 
 
-LOOK_UP = {
-    "type": "function",
-    "function": {"name": "look_up", "strict": True, "parameters": {"type": "object"}},
-}
+FUNCTION = {"name": "look_up", "strict": True, "parameters": {"type": "object"}}
+LOOK_UP = {"type": "function", "function": FUNCTION}
 
 
 def test_tool_calls_pass(way):
@@ -313,10 +306,8 @@ def test_the_first_sentence_does_not_wait_for_the_last(strict_guard):
         return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=slowly())
 
     async def first():
-        bare = AsyncOpenAI(
-            api_key="k", http_client=httpx.AsyncClient(transport=httpx.MockTransport(reply))
-        )
-        client = guard_openai(bare, strict_guard)
+        http = httpx.AsyncClient(transport=httpx.MockTransport(reply))
+        client = guard_openai(AsyncOpenAI(api_key="k", http_client=http), strict_guard)
         stream = await client.chat.completions.create(model="plain", messages=MESSAGES, stream=True)
         texts = (chunk.choices[0].delta.content async for chunk in stream)
         return await anext(text async for text in texts if text)

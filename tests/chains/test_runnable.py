@@ -73,15 +73,11 @@ async def test_a_text_stays_a_text(guard, way, stream_mode):
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])
 async def test_reasoning_and_token_probabilities_carry_no_unjudged_text(guard, way):
+    thought = {"type": "reasoning", "reasoning": f"Perhaps {CANARY}."}
+    logprobs = {"content": [{"token": CANARY, "logprob": -0.1}]}
     said = AIMessage(
-        content=[
-            {"type": "reasoning", "reasoning": f"Perhaps {CANARY}."},
-            {"type": "text", "text": ANSWER},
-        ],
-        response_metadata={
-            "logprobs": {"content": [{"token": CANARY, "logprob": -0.1}]},
-            "finish_reason": "stop",
-        },
+        content=[thought, {"type": "text", "text": ANSWER}],
+        response_metadata={"logprobs": logprobs, "finish_reason": "stop"},
     )
     found = await run(GuardrailRunnable(guard, RunnableLambda(lambda _: said)), way=way)
     assert CANARY not in str(found)
@@ -146,10 +142,8 @@ async def test_every_row_of_a_batch_has_its_own_error():
             guard, RunnableLambda(answer), evidence="context", evidence_mode="both",
             policy=STRICT.changed(unavailable="raise"), style="none",
         )  # fmt: skip
-        for found in (
-            guarded.batch(rows, return_exceptions=True),
-            await guarded.abatch(rows, return_exceptions=True),
-        ):
+        once = guarded.batch(rows, return_exceptions=True)
+        for found in (once, await guarded.abatch(rows, return_exceptions=True)):
             for item, error in zip(found, errors, strict=True):
                 assert isinstance(item, error or dict)
             assert found[0]["answer"] == TRUE_START
@@ -201,12 +195,9 @@ def test_other_callbacks_tags_and_metadata_reach_the_model(guard):
 
 
 def test_the_question_of_a_conversation_is_resolved(exact_guard):
-    conversation = [
-        HumanMessage("Who was Ada Lovelace?"),
-        AIMessage("A mathematician."),
-        HumanMessage("Where was she born?"),
-    ]
-    message = GuardrailRunnable(exact_guard, model("She was born in London.")).invoke(conversation)
+    first = [HumanMessage("Who was Ada Lovelace?"), AIMessage("A mathematician.")]
+    guarded = GuardrailRunnable(exact_guard, model("She was born in London."))
+    message = guarded.invoke([*first, HumanMessage("Where was she born?")])
     assert "place of birth: London" in message.text
 
 

@@ -129,28 +129,21 @@ def server(request):
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_a_guarded_client_has_the_bound(guard, n):
-    inner = httpx.Client(transport=httpx.MockTransport(server))
-    client = openai.OpenAI(api_key="k", base_url="http://m/v1", http_client=inner, max_retries=0)
-    bounded = guard_openai(client, guard, **BOUND)
+async def test_a_guarded_client_has_the_bound(guard, n):
+    transport = httpx.MockTransport(server)
+    options = {"api_key": "k", "base_url": "http://m/v1", "max_retries": 0}
+    client = openai.OpenAI(http_client=httpx.Client(transport=transport), **options)
+    inner = openai.AsyncOpenAI(http_client=httpx.AsyncClient(transport=transport), **options)
+    bounded, other = (guard_openai(each, guard, **BOUND) for each in (client, inner))
     with pytest.raises(openai.InternalServerError, match="more than 10,000 bytes"):
         bounded.chat.completions.create(**ASKED[CHAT], n=n)
+    with pytest.raises(openai.InternalServerError, match="more than 10,000 bytes"):
+        await other.chat.completions.create(**ASKED[CHAT], n=n)
     with too_large:
         list(bounded.chat.completions.create(**ASKED[CHAT], stream=True))
-    assert guard_openai(client, guard).chat.completions.create(**ASKED[CHAT]).choices
-
-
-async def test_a_guarded_asynchronous_client_has_the_bound(guard):
-    inner = httpx.AsyncClient(transport=httpx.MockTransport(server))
-    client = openai.AsyncOpenAI(
-        api_key="k", base_url="http://m/v1", http_client=inner, max_retries=0
-    )
-    bounded = guard_openai(client, guard, **BOUND)
-    with pytest.raises(openai.InternalServerError, match="more than 10,000 bytes"):
-        await bounded.chat.completions.create(**ASKED[CHAT])
-    stream = await bounded.chat.completions.create(**ASKED[CHAT], stream=True)
     with too_large:
-        [chunk async for chunk in stream]
+        [chunk async for chunk in await other.chat.completions.create(**ASKED[CHAT], stream=True)]
+    assert guard_openai(client, guard).chat.completions.create(**ASKED[CHAT]).choices
 
 
 def test_the_gateway_has_the_bound(guard, monkeypatch):
@@ -165,12 +158,10 @@ def test_the_gateway_has_the_bound(guard, monkeypatch):
 
 KINDS = {
     "texts": str,
-    "messages": lambda text: AIMessageChunk(content=text),
-    "reasoning": lambda text: AIMessageChunk(
-        content="", additional_kwargs={"reasoning_content": text}
-    ),
+    "messages": AIMessageChunk,
+    "reasoning": lambda text: AIMessageChunk("", additional_kwargs={"reasoning_content": text}),
     "calls": lambda text: AIMessageChunk(
-        content="", tool_call_chunks=[tool_call_chunk(args=text, index=0)]
+        "", tool_call_chunks=[tool_call_chunk(args=text, index=0)]
     ),
     "mappings": lambda text: AddableDict({"answer": text}),
 }

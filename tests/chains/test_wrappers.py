@@ -44,13 +44,8 @@ QUESTION = "How many rooms does the Kestrel Hotel have?"
 TRUE = "The Kestrel Hotel stands in the town Bergen."
 WRONG = "The Kestrel Hotel has 97 rooms."
 RIGHT = "The Kestrel Hotel has 42 rooms."
-FIRST = [
-    WRONG,
-    f"{TRUE} {WRONG}",
-    "The Kestrel Hotel has gardens.",
-    f"{WRONG} {TRUE}",
-    "The Kestrel Hotel is quiet.",
-]
+OTHERS = ("The Kestrel Hotel has gardens.", "The Kestrel Hotel is quiet.")
+FIRST = [WRONG, f"{TRUE} {WRONG}", OTHERS[0], f"{WRONG} {TRUE}", OTHERS[1]]
 BETTER = f"{TRUE} {RIGHT}"
 FEEDBACK = "97 rooms"
 MESSAGES = [{"role": "user", "content": QUESTION}]
@@ -231,11 +226,10 @@ SEVERAL = (openai_choices, gateway_choices)
 BY_N = (ask, chat_model, openai_chat, openai_async, gateway_chat, mcp_answer, *SEVERAL)
 """Ways in that sample several candidates in one call."""
 WRAPPERS = (*BY_N, runnable, middleware, openai_responses, gateway_responses)
-CASES = [
-    pytest.param(wrapper, name, stream, id=f"{wrapper.__name__}-{name}-{way}")
+WAYS = [
+    pytest.param(wrapper, stream, id=f"{wrapper.__name__}-{'stream' if stream else 'whole'}")
     for wrapper in WRAPPERS
-    for name in POLICIES
-    for stream, way in ((False, "whole"), (True, "stream"))
+    for stream in (False, True)
     if not (stream and wrapper in WHOLE_ONLY)
 ]
 
@@ -278,7 +272,8 @@ def violations(bench, text):
     return [*found, *([] if again.text == text else [again.text])]
 
 
-@pytest.mark.parametrize(("wrapper", "bench", "stream"), CASES, indirect=["bench"])
+@pytest.mark.parametrize("bench", POLICIES, indirect=True)
+@pytest.mark.parametrize(("wrapper", "stream"), WAYS)
 def test_every_wrapper_honours_every_policy(wrapper, bench, stream, tmp_path):
     released = wrapper(bench, stream)
     calls = list(bench.server.requests)
@@ -306,12 +301,6 @@ def test_every_wrapper_honours_every_policy(wrapper, bench, stream, tmp_path):
 
 ALWAYS = (ask, mcp_answer)
 """Ways in whose prompt is KaLMA's, whatever ``inject`` says."""
-WAYS = [
-    pytest.param(wrapper, stream, id=f"{wrapper.__name__}-{'stream' if stream else 'whole'}")
-    for wrapper in WRAPPERS
-    for stream in (False, True)
-    if not (stream and wrapper in WHOLE_ONLY)
-]
 
 
 @pytest.mark.parametrize("bench", ["strict"], indirect=True)

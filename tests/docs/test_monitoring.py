@@ -100,8 +100,3 @@ def test_a_rule_says_what_to_do(rule: dict[str, Any]) -> None:
     assert set(rule["annotations"]) == {"summary", "description"}
     named = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
     assert named <= query_of(rule["expr"]).grouped | {"instance"}
-
-
-# A small evaluator for the PromQL of the alert rules: rates, sums, arithmetic, > and or.
-
-Labels = frozenset[tuple[str, str]]

@@ -19,50 +19,7 @@ from tests.ports import free_port
 Graph = OxigraphGraph | SparqlGraph
 BackEnd = Callable[..., Graph]
 
-PAINTERS = """
-@prefix wd: <http://www.wikidata.org/entity/> .
-@prefix wdt: <http://www.wikidata.org/prop/direct/> .
-@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
-@prefix schema: <http://schema.org/> .
-@prefix wikibase: <http://wikiba.se/ontology#> .
-@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
-
-wd:Q212657 rdfs:label "Artemisia Gentileschi"@en, "Artemisia Gentileschi"@it ;
-    skos:altLabel "Artemisia Lomi"@en, "Die Gentileschi"@de ;
-    schema:description "Italian painter"@en, "pittrice italiana"@it ;
-    wdt:P31 wd:Q5 ;
-    wdt:P22 wd:Q367360 ;
-    wdt:P19 wd:Q220 ;
-    wdt:P569 "1593-07-08T00:00:00Z"^^xsd:dateTime ;
-    wdt:P1559 "Artemisia Gentileschi"@it ;
-    wdt:P1449 "the painter"@en, "la pittrice"@it ;
-    wdt:P214 "44308150" .
-wd:Q367360 rdfs:label "Orazio Gentileschi"@en ; wdt:P31 wd:Q5 ; wdt:P40 wd:Q212657 ;
-    wdt:P20 wd:Q84 ; wdt:P569 "1563-07-09"^^xsd:date .
-wd:Q990001 rdfs:label "Orazio Gentileschi"@en ; wdt:P31 wd:Q5 ;
-    wdt:P569 <http://www.wikidata.org/.well-known/genid/ab12> .
-wd:Q990002
-    rdfs:label "James \\"Jim\\" O'Neil } . \\\\u0022 # x"@en ; wdt:P31 wd:Q5 ; wdt:P19 wd:Q84 .
-wd:Q5 rdfs:label "human"@en .
-wd:Q220 rdfs:label "Rome"@en, "Roma"@it ; wdt:P31 wd:Q747074 .
-wd:Q84 rdfs:label "London"@en ; wdt:P31 wd:Q515 .
-wd:Q747074 rdfs:label "comune of Italy"@en ; wdt:P279 wd:Q990010 .
-wd:Q990010 rdfs:label "municipality"@en ; wdt:P279 wd:Q515 .
-wd:Q515 rdfs:label "city"@en .
-
-wd:P19 wikibase:directClaim wdt:P19 ; rdfs:label "place of birth"@en .
-wd:P20 wikibase:directClaim wdt:P20 ; rdfs:label "place of death"@en .
-wd:P22 wikibase:directClaim wdt:P22 ; rdfs:label "father"@en .
-wd:P31 wikibase:directClaim wdt:P31 ; rdfs:label "instance of"@en .
-wd:P40 wikibase:directClaim wdt:P40 ; rdfs:label "child"@en .
-wd:P279 wikibase:directClaim wdt:P279 ; rdfs:label "subclass of"@en .
-wd:P569 wikibase:directClaim wdt:P569 ; rdfs:label "date of birth"@en .
-wd:P1449 wikibase:directClaim wdt:P1449 ; rdfs:label "nickname"@en .
-wd:P1559 wikibase:directClaim wdt:P1559 ; rdfs:label "name in native language"@en .
-wd:P214 wikibase:directClaim wdt:P214 ; wikibase:propertyType wikibase:ExternalId ;
-    rdfs:label "VIAF cluster ID"@en .
-"""
+PAINTERS = Path(__file__).with_name("painters.ttl").read_text("utf-8")
 
 
 class SparqlServer:

@@ -210,11 +210,9 @@ async def test_calls_of_other_gateways_are_routed_by_their_model(routed, model, 
     reply = (await routed.post("/portkey/webhook", json=webhook)).json()
     text = reply["transformedData"]["response"]["json"]["choices"][0]["message"]["content"]
     assert (CANARY in text) is marked_only
-    call = {"litellm_call_id": model}
-    evidence = {"additional_provider_specific_params": {"evidence": ITEMS}}
-    request = call | evidence | {"input_type": "request", "texts": [QUESTION], "model": model}
+    request = request_call(model, USER, evidence=ITEMS) | {"texts": [QUESTION], "model": model}
     await routed.post(LITELLM, json=request)
-    reply = await routed.post(LITELLM, json=call | {"input_type": "response", "texts": [ANSWER]})
+    reply = await routed.post(LITELLM, json=response_call(model, ANSWER))
     assert (CANARY in reply.json()["texts"][0]) is marked_only
 
 

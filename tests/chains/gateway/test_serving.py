@@ -30,6 +30,7 @@ from judges.registry import register
 from tests.chains.conftest import QUESTION
 from tests.chains.fake_openai import served
 from tests.chains.gateway.process import until_ready
+from tests.chains.gateway.test_protocols import LITELLM, request_call, response_call
 from tests.clock import PATIENCE_S, until
 from tests.kg.test_endpoint import reply
 from tests.kg.test_endpoint import serving as serving_graph
@@ -268,16 +269,9 @@ def test_workers_finish_what_they_have_begun(upstream, fake):
 
 
 def test_workers_share_the_requests_that_wait_for_a_response(monkeypatch):
-    call = {"litellm_call_id": "shared"}
-    evidence = {"evidence": [{"triple": ["Mary Shelley", "occupation", "writer"]}]}
-    response = call | {"input_type": "response", "texts": ["Mary Shelley was a writer."]}
-    bodies = [
-        call
-        | {"input_type": "request", "texts": [QUESTION]}
-        | {"additional_provider_specific_params": evidence},
-        response,
-        response | {"litellm_call_id": "other"},
-    ]
+    evidence, said = [{"triple": FACTS[0]}], "Mary Shelley was a writer."
+    responses = [response_call(name, said) for name in ("shared", "other")]
+    bodies = [request_call("shared", [], evidence=evidence), *responses]
     replies = []
 
     async def called(body):
@@ -287,8 +281,7 @@ def test_workers_share_the_requests_that_wait_for_a_response(monkeypatch):
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=transport, base_url="http://gateway") as client,
         ):
-            path = "/beta/litellm_basic_guardrail_api"
-            replies.append((await client.post(path, json=body)).json())
+            replies.append((await client.post(LITELLM, json=body)).json())
 
     def workers(*_, **__):
         for body in bodies:

@@ -25,12 +25,10 @@ from guardrail.models import Completion, SampleRequest
 from guardrail.models.rewriting import Wrong, rewritten
 from tests.clock import PATIENCE_S, Deadline
 from tests.guardrail.models.endpoint import Endpoint, serve
+from tests.guardrail.scripted import Ready
 
 QUESTION = "What does the Fjell 3 cost?"
-FACTS = [
-    Triple("Fjell 3", "price", "2,490 euros"),
-    Triple("Fjell 3", "range", "110 km"),
-]
+FACTS = [Triple("Fjell 3", "price", "2,490 euros"), Triple("Fjell 3", "range", "110 km")]
 WRONG = "The Fjell 3 costs 2,190 euros."
 RIGHT = "The Fjell 3 costs 2,490 euros."
 TRUE = "It has a range of 110 km."
@@ -73,20 +71,16 @@ def test_a_dry_run_reports_the_correction_and_keeps_the_answer(guard):
     assert answer.reasons[0].startswith("corrected")
 
 
-def test_a_stream_releases_the_corrected_sentence(guard):
-    def facts_guard() -> Guardrail:
-        return Guardrail(GuardrailConfig(), retriever=lambda question: FACTS)
-
-    with facts_guard() as own:
+def test_a_stream_releases_the_corrected_sentence():
+    with Guardrail(GuardrailConfig(), retriever=lambda question: FACTS) as own:
         gate = SentenceGate(own, QUESTION, policy=STRICT_CORRECT, style=MarkerStyle.KALMA)
         said = f"{WRONG} {NO_VALUE} {TRUE}"
         releases = list(guard_stream_sync(gate, [said[i : i + 7] for i in range(0, len(said), 7)]))
     seen = "".join(release.text for release in releases)
     assert "2,190" not in seen
     assert "Norway" not in seen
-    assert seen.startswith(
-        "The Fjell 3 costs 2,490 euros [Fjell 3, price: 2,490 euros] [corrected]."
-    )
+    cited = "[Fjell 3, price: 2,490 euros]"
+    assert seen.startswith(f"The Fjell 3 costs 2,490 euros {cited} [corrected].")
     assert strip(seen) == releases[-1].answer.text == f"{RIGHT} {TRUE}"
 
 
@@ -176,7 +170,7 @@ def test_a_dry_run_asks_no_model_and_says_so(asking, endpoint):
     assert not asking.check(QUESTION, WRONG, evidence=FACTS, policy=dry).errors
 
 
-class Writing:
+class Writing(Ready):
     """Custom model whose calls run a function of the test, by the number of the call."""
 
     name = "own"
@@ -184,9 +178,6 @@ class Writing:
     def __init__(self, does: Callable[[int], Awaitable[str]]) -> None:
         self.does = does
         self.requests: list[SampleRequest] = []
-
-    def warm_up(self) -> None:
-        """Nothing to load."""
 
     def close(self) -> None:
         """Nothing to release."""
@@ -232,9 +223,8 @@ async def test_a_call_that_hangs_fails_alone_after_half_of_the_time_left() -> No
 
     model = Writing(does)
     with within(1.0):
-        first, second = await rewritten(
-            model, [Wrong(QUESTION, NO_VALUE, (FACTS[0].text,))] * 2, at_once=2
-        )
+        wrong = Wrong(QUESTION, NO_VALUE, (FACTS[0].text,))
+        first, second = await rewritten(model, [wrong] * 2, at_once=2)
     assert isinstance(first, ModelError)
     assert second == MENDED
     assert all(0.0 < (request.timeout_s or 0.0) <= 0.5 for request in model.requests)

@@ -67,41 +67,26 @@ def test_what_cannot_be_written_surely_is_left(sentence, held):
     assert written(sentence, held) is None
 
 
-FJELL = (Triple("Fjell 3", "price", "2,490 euros"), Triple("Fjell 3", "gears", "6"))
-ADA = (
-    Triple("Ada Lovelace", "place of birth", "London"),
-    Triple("Ada Lovelace", "date of birth", "1815-12-10"),
+def about(subject: str, **values: str) -> tuple[Triple, ...]:
+    """Triples of a subject; a property is written with ``_`` for a space."""
+    return tuple(Triple(subject, name.replace("_", " "), item) for name, item in values.items())
+
+
+FJELL = about("Fjell 3", price="2,490 euros", gears="6")
+ADA = about("Ada Lovelace", place_of_birth="London", date_of_birth="1815-12-10")
+BAKSO = about("Bakso", country="Indonesia", main_ingredient="Celery")
+BOAT = about(
+    "Alba", USB_ports="no", own_lift="no", waterproof="no", parking_lot="no", heated_seats="no"
 )
-BAKSO = (
-    Triple("Bakso", "country", "Indonesia"),
-    Triple("Bakso", "main ingredient", "Celery"),
-)
-BOAT = (
-    Triple("Alba", "USB ports", "no"),
-    Triple("Alba", "own lift", "no"),
-    Triple("Alba", "waterproof", "no"),
-    Triple("Alba", "parking lot", "no"),
-    Triple("Alba", "heated seats", "no"),
-)
-EAGLE = (
-    Triple("The Eagle", "eatType", "coffee shop"),
-    Triple("The Eagle", "food", "English"),
-    Triple("The Eagle", "priceRange", "high"),
-    Triple("The Eagle", "customer rating", "average"),
-    Triple("The Eagle", "familyFriendly", "yes"),
-    Triple("The Eagle", "near", "Burger King"),
-)
-TEOW = (
-    Triple("Beef kway teow", "INGREDIENT", "Oyster sauce"),
-    Triple("Beef kway teow", "REGION", "Indonesia"),
-    Triple("Beef kway teow", "COUNTRY", "Singapore and Indonesia"),
-)
-HOTEL = (
-    Triple("Hotel", "swimming pool", "no"),
-    Triple("Hotel", "sauna", "yes"),
-    Triple("Hotel", "pets allowed", "yes"),
-    Triple("Hotel", "airport shuttle", "no"),
-)
+EAGLE = about(
+    "The Eagle", eatType="coffee shop", food="English", priceRange="high",
+    customer_rating="average", familyFriendly="yes", near="Burger King",
+)  # fmt: skip
+TEOW = about(
+    "Beef kway teow", INGREDIENT="Oyster sauce", REGION="Indonesia",
+    COUNTRY="Singapore and Indonesia",
+)  # fmt: skip
+HOTEL = about("Hotel", swimming_pool="no", sauna="yes", pets_allowed="yes", airport_shuttle="no")
 
 
 @pytest.fixture(scope="module")
@@ -117,33 +102,22 @@ def guard():
         (FJELL, "The Fjell 3 costs 2,190 euros.", "The Fjell 3 costs 2,490 euros."),
         (FJELL, "The Fjell 3 has 5 gears.", "The Fjell 3 has 6 gears."),
         (ADA, "Ada Lovelace was born in Paris.", "Ada Lovelace was born in London."),
-        (
-            ADA,
-            "Ada Lovelace was born in London on 12 December 1815.",
-            "Ada Lovelace was born in London on 10 December 1815.",
-        ),
-        (
-            (Triple("Louisiana 5", "INCUMBENT", "Riley Joseph Wilson"),),
-            "Louisiana has S. William Green as the incumbent.",
-            "Louisiana has Riley Joseph Wilson as the incumbent.",
-        ),
-        (
-            (Triple("Bananaman", "STARRING", "Bill Oddie"),),
-            "Scott Adsit stars in Bananaman.",
-            "Bill Oddie stars in Bananaman.",
-        ),
+        (ADA, "Ada Lovelace was born in London on 12 December 1815.",
+         "Ada Lovelace was born in London on 10 December 1815."),
+        (about("Louisiana 5", INCUMBENT="Riley Joseph Wilson"),
+         "Louisiana has S. William Green as the incumbent.",
+         "Louisiana has Riley Joseph Wilson as the incumbent."),
+        (about("Bananaman", STARRING="Bill Oddie"), "Scott Adsit stars in Bananaman.",
+         "Bill Oddie stars in Bananaman."),
         (BOAT, "The Alba has heated seats.", "The Alba has no heated seats."),
         (BOAT, "The Alba has a parking lot.", "The Alba has no parking lot."),
         (HOTEL, "The hotel has a swimming pool.", "The hotel has no swimming pool."),
         (HOTEL, "The hotel has no sauna.", "The hotel has a sauna."),
         (HOTEL, "No, pets are not allowed.", "Yes, pets are allowed."),
-        (
-            HOTEL,
-            "The hotel offers an airport shuttle.",
-            "The hotel does not offer an airport shuttle.",
-        ),
+        (HOTEL, "The hotel offers an airport shuttle.",
+         "The hotel does not offer an airport shuttle."),
     ],
-)
+)  # fmt: skip
 def test_the_words_that_conflict_are_exchanged(guard, evidence, said, expected):
     answer = guard.check("", said, evidence=evidence, policy=STRICT_CORRECT)
     assert (answer.text, answer.action) == (expected, Action.CORRECT)
@@ -166,31 +140,24 @@ def test_what_was_right_from_the_start_ranks_first_and_the_log_says_why(tmp_path
 
 
 def test_a_correction_is_shown_with_its_fact_and_the_original(guard):
-    answer = guard.check(
-        "", "The Fjell 3 costs 2,190 euros.", evidence=FJELL, policy="strict-correct"
-    )
+    said = "The Fjell 3 costs 2,190 euros."
+    answer = guard.check("", said, evidence=FJELL, policy="strict-correct")
     (span,) = answer.sentences[0].spans
-    assert (span.kind, span.text, span.instead_of) == (
-        SpanKind.CORRECTED, "2,490 euros", "2,190 euros",
-    )  # fmt: skip
+    assert span.kind is SpanKind.CORRECTED
+    assert (span.text, span.instead_of) == ("2,490 euros", "2,190 euros")
     assert span.triple == FJELL[0]
     assert answer.text[span.start : span.end] == span.text
-    assert answer.marked == (
-        "The Fjell 3 costs 2,490 euros [Fjell 3, price: 2,490 euros] [corrected]."
-    )
-    assert answer.original == "The Fjell 3 costs 2,190 euros."
+    cited = "[Fjell 3, price: 2,490 euros]"
+    assert answer.marked == f"The Fjell 3 costs 2,490 euros {cited} [corrected]."
+    assert answer.original == said
     assert answer.explain()[0].outcome == "corrected"
     assert "2,190" in answer.reasons[0]
 
 
 def test_of_a_passage_the_value_of_the_same_thing_is_written(guard):
     text = "A bicycle can be sent back within 30 days of delivery if it was ridden under 50 km."
-    answer = guard.check(
-        "Can I send it back?",
-        "A bicycle can be sent back within 60 days of delivery.",
-        evidence=[Passage(text)],
-        policy=STRICT_CORRECT,
-    )
+    said, held = "A bicycle can be sent back within 60 days of delivery.", [Passage(text)]
+    answer = guard.check("Can I send it back?", said, evidence=held, policy=STRICT_CORRECT)
     assert answer.text == "A bicycle can be sent back within 30 days of delivery."
     assert answer.sentences[0].citations
 
@@ -219,17 +186,13 @@ def test_the_name_of_the_subject_alone_does_not_tell_which_value_is_meant(guard)
     ("evidence", "said"),
     [
         # Of two children the sentence may mean either.
-        (
-            (Triple("Mary", "child", "Percy"), Triple("Mary", "child", "Clara")),
-            "The child of Mary was William.",
-        ),
+        (about("Mary", child="Percy") + about("Mary", child="Clara"),
+         "The child of Mary was William."),
         # Whom a sentence is about is not exchanged, though the number in its name differs.
-        ((Triple("Fjell 3", "gears", "6"),), "The Fjell 3 has 6 gears."),
+        (about("Fjell 3", gears="6"), "The Fjell 3 has 6 gears."),
         # Another spelling of a name is no contradiction to mend.
-        (
-            (Triple("Belgium", "leader", "Philippe of Belgium"),),
-            "The leader of Belgium is Phillipe of Belgium.",
-        ),
+        (about("Belgium", leader="Philippe of Belgium"),
+         "The leader of Belgium is Phillipe of Belgium."),
         # A piece of a longer name, and names of countries, are left alone.
         (BAKSO, "Bakso comes from Indonesia, and Brown sauce is its main ingredient."),
         (TEOW, "Beef kway teow is a dish found in Ethiopia."),
@@ -239,7 +202,7 @@ def test_the_name_of_the_subject_alone_does_not_tell_which_value_is_meant(guard)
         (BOAT, "The Alba has always been waterproof."),
         (BOAT, "The Alba has a parking lot, which is free."),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_sure_is_not_exchanged(guard, evidence, said):
     answer = guard.check("", said, evidence=evidence, policy=STRICT_CORRECT)
     assert not [item for item in answer.judged if item.correction]

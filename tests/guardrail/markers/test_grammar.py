@@ -1,20 +1,14 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from guardrail.core.types import Citation, Triple
-from guardrail.markers.grammar import (
-    Marker,
-    insert,
-    parse,
-    render,
-    render_marker,
-    strip,
-)
+from guardrail.markers.grammar import Marker, insert, parse, render, render_marker, strip
 
 
 def cite(entity: str, name: str, value: str) -> Citation:
@@ -30,16 +24,11 @@ def test_markers_leave_a_clean_text_and_keep_their_place() -> None:
     marked = "She was a painter [Q212657, occupation: painter] born in 1593 [NA] in Rome [NA]."
     parsed = parse(marked)
     assert parsed.clean == "She was a painter born in 1593 in Rome."
-    assert [parsed.clean[: marker.at] for marker in parsed.markers] == [
-        "She was a painter",
-        "She was a painter born in 1593",
-        "She was a painter born in 1593 in Rome",
-    ]
-    assert [marked[marker.start : marker.end] for marker in parsed.markers] == [
-        "[Q212657, occupation: painter]",
-        "[NA]",
-        "[NA]",
-    ]
+    before = ["She was a painter", " born in 1593", " in Rome"]
+    places = [0, *(marker.at for marker in parsed.markers)]
+    assert [parsed.clean[start:end] for start, end in pairwise(places)] == before
+    brackets = [marked[marker.start : marker.end] for marker in parsed.markers]
+    assert brackets == ["[Q212657, occupation: painter]", "[NA]", "[NA]"]
     assert parsed.citations == (PAINTER,)
     assert [marker.na for marker in parsed.markers] == [False, True, True]
 
@@ -52,20 +41,16 @@ def test_markers_leave_a_clean_text_and_keep_their_place() -> None:
         ("[Q212657, place of birth: Rome, Q367360, place of death: London]", [ROME, LONDON]),
         ("[qid: Q212657, place of birth: Rome]", [ROME]),
         ("[Q1, place of birth: Paris, Texas]", [cite("Q1", "place of birth", "Paris, Texas")]),
-        (
-            "[Q1, residence: Rome, Italy, notable work: Alien: Covenant]",
-            [cite("Q1", "residence", "Rome, Italy"), cite("Q1", "notable work", "Alien: Covenant")],
-        ),
+        ("[Q1, residence: Rome, Italy, notable work: Alien: Covenant]",
+         [cite("Q1", "residence", "Rome, Italy"), cite("Q1", "notable work", "Alien: Covenant")]),
         ("[Q1, title: Suite [No. 2] in B]", [cite("Q1", "title", "Suite [No. 2] in B")]),
         ("[Q1, motto: Live; learn]", [cite("Q1", "motto", "Live; learn")]),
-        (
-            "[Mars Hill, North Carolina, JOINED: 1973]",
-            [cite("Mars Hill, North Carolina", "JOINED", "1973")],
-        ),
+        ("[Mars Hill, North Carolina, JOINED: 1973]",
+         [cite("Mars Hill, North Carolina", "JOINED", "1973")]),
         ("[Q1]", [cite("Q1", "", "")]),
         ("[Q1, occupation]", [cite("Q1", "occupation", "")]),
     ],
-)
+)  # fmt: skip
 def test_brackets_that_cite(bracket: str, expected: list[Citation]) -> None:
     parsed = parse(f"A claim {bracket}.")
     assert list(parsed.citations) == expected
@@ -90,9 +75,8 @@ def test_other_brackets_are_text(text: str) -> None:
 
 
 def test_an_unclosed_bracket_does_not_swallow_the_markers_after_it() -> None:
-    parsed = parse(
-        "Born [Q1, place of birth: Rome. Died [NA] in London [Q1, place of death: London]."
-    )
+    died = "Died [NA] in London [Q1, place of death: London]."
+    parsed = parse(f"Born [Q1, place of birth: Rome. {died}")
     assert parsed.citations == (cite("Q1", "place of death", "London"),)
     assert [marker.na for marker in parsed.markers] == [True, False]
 
@@ -110,19 +94,15 @@ def test_known_triples_decide_where_values_end() -> None:
 
 def test_markers_belong_to_the_sentence_before_them() -> None:
     parsed = parse("One [NA]. Two. [Q1, a: b] Three [Q1, c: d].")
-    ends = [4, 9, 16]
-    starts = [0, 5, 10]
     assert parsed.clean == "One. Two. Three."
-    found = [parsed.within(a, b) for a, b in zip(starts, ends, strict=True)]
+    found = [parsed.within(start, end) for start, end in ((0, 4), (5, 9), (10, 16))]
     assert [len(markers) for markers in found] == [1, 1, 1]
     assert found[1][0].citations == (cite("Q1", "a", "b"),)
 
 
 def test_inserted_markers_render_in_place() -> None:
-    parsed = insert(
-        "Ann was born in Rome.",
-        [Marker(na=True, at=20), Marker(citations=(cite("Q1", "name", "Ann"),), at=3)],
-    )
+    markers = [Marker(na=True, at=20), Marker(citations=(cite("Q1", "name", "Ann"),), at=3)]
+    parsed = insert("Ann was born in Rome.", markers)
     assert parsed.marked == "Ann [Q1, name: Ann] was born in Rome [NA]."
     assert parse(parsed.marked).clean == parsed.clean
 
@@ -149,19 +129,11 @@ def test_any_citation_can_be_written_and_read_back(citations: list[Citation]) ->
 
 @pytest.mark.parametrize(
     "hostile",
-    [
-        "[" * 10_000,
-        "]" * 10_000,
-        "[" * 30_000 + "]" * 30_000,
-        "[Q1, " * 50_000,
-        "[Q1, a: b" + "; a" * 30_000 + "]",
-        "[x" + ", y" * 30_000 + "]",
-        "[Q1, a: b] " * 15_000,
-        "\\" * 300_000,
-        "  \t" * 30_000 + "[NA]",
-        "[" + "[NA]" * 30_000,
-    ],
-)
+    ["[" * 10_000, "]" * 10_000, "[" * 30_000 + "]" * 30_000, "[Q1, " * 50_000,
+     "[Q1, a: b" + "; a" * 30_000 + "]", "[x" + ", y" * 30_000 + "]", "[Q1, a: b] " * 15_000,
+     "\\" * 300_000, "  \t" * 30_000 + "[NA]", "[" + "[NA]" * 30_000],
+    ids=range(10),
+)  # fmt: skip
 def test_hostile_text_parses_in_linear_time(hostile: str) -> None:
     known = [Triple(subject="x", property="a", value="b; a; a; a")]
     began = time.process_time()

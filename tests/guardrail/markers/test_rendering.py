@@ -13,26 +13,19 @@ def marked(text: str, lacking: list[str], supported: str = "") -> str:
     phrases = dict.fromkeys(lacking, SpanKind.NA)
     if supported:
         phrases[supported] = SpanKind.SUPPORTED
-    spans = []
-    for phrase, kind in sorted(phrases.items(), key=lambda item: text.index(item[0])):
-        start = text.index(phrase)
-        spans.append(
-            Span(
-                text=phrase,
-                start=start,
-                end=start + len(phrase),
-                kind=kind,
-                triple=LONDON if kind is SpanKind.SUPPORTED else None,
-            )
-        )
-    sentence = Sentence(
-        text=text,
-        start=0,
-        end=len(text),
-        spans=tuple(spans),
-        citations=(LONDON.citation,) if supported else (),
-        na=bool(lacking),
-    )
+    spans = sorted((span(text, *item) for item in phrases.items()), key=lambda it: it.start)
+    citations = (LONDON.citation,) if supported else ()
+    return rendered(text, spans, citations=citations, na=bool(lacking))
+
+
+def span(text: str, phrase: str, kind: SpanKind, triple: Triple = LONDON) -> Span:
+    start = text.index(phrase)
+    carried = triple if kind is SpanKind.SUPPORTED else None
+    return Span(text=phrase, start=start, end=start + len(phrase), kind=kind, triple=carried)
+
+
+def rendered(text: str, spans: list[Span], **fields: object) -> str:
+    sentence = Sentence(text=text, start=0, end=len(text), spans=tuple(spans), **fields)
     return marked_text(text, [sentence])
 
 
@@ -43,16 +36,10 @@ def marked(text: str, lacking: list[str], supported: str = "") -> str:
         ("It opens at 9 a.m.", ["opens", "9 a.m"], "It opens at 9 a.m. [NA]"),
         ("She left the U.S.", ["left", "U.S"], "She left the U.S. [NA]"),
         ("She loved her opera.", ["loved", "opera"], "She loved her opera [NA]."),
-        (
-            "She loved opera and hated ballet.",
-            ["loved", "opera", "hated", "ballet"],
-            "She loved opera [NA] and hated ballet [NA].",
-        ),
-        (
-            "She loved opera, ballet, horses.",
-            ["opera", "ballet", "horses"],
-            "She loved opera [NA], ballet [NA], horses [NA].",
-        ),
+        ("She loved opera and hated ballet.", ["loved", "opera", "hated", "ballet"],
+         "She loved opera [NA] and hated ballet [NA]."),
+        ("She loved opera, ballet, horses.", ["opera", "ballet", "horses"],
+         "She loved opera [NA], ballet [NA], horses [NA]."),
         ("She was *born* in `Paris`.", ["born", "Paris"], "She was *born* in `Paris` [NA]."),
         ("She saw **Rome**; **Bern**.", ["Rome", "Bern"], "She saw **Rome** [NA]; **Bern** [NA]."),
         ("She met Irène Joliot-Curie.", ["Irène Joliot"], "She met Irène Joliot-Curie [NA]."),
@@ -60,13 +47,10 @@ def marked(text: str, lacking: list[str], supported: str = "") -> str:
         ("It is Smith's house.", ["Smith"], "It is Smith's [NA] house."),
         ("| She | Bonn |", ["Bonn"], "| She | Bonn [NA] |"),
         ("In [Bonn](https://x.org/a).", ["Bonn"], "In [Bonn](https://x.org/a) [NA]."),
-        (
-            "She met Smith who left Leeds.",
-            ["Smith", "Leeds"],
-            "She met Smith [NA] who left Leeds [NA].",
-        ),
+        ("She met Smith who left Leeds.", ["Smith", "Leeds"],
+         "She met Smith [NA] who left Leeds [NA]."),
     ],
-)
+)  # fmt: skip
 def test_phrases_of_one_claim_share_a_marker(text: str, lacking: list[str], expected: str) -> None:
     assert marked(text, lacking) == expected
 
@@ -80,18 +64,9 @@ def test_a_supported_phrase_parts_two_claims() -> None:
 
 def test_a_second_citation_of_a_phrase_follows_the_first() -> None:
     born = Triple(subject="Ada", subject_id="Q7259", property="birthplace", value="London")
-    sentence = Sentence(
-        text="Born in London to a banker.",
-        start=0,
-        end=27,
-        spans=(
-            Span(text="London", start=8, end=14, kind=SpanKind.SUPPORTED, triple=LONDON),
-            Span(text="banker", start=20, end=26, kind=SpanKind.NA),
-        ),
-        citations=(LONDON.citation, born.citation),
-        na=True,
-    )
-    assert marked_text(sentence.text, [sentence]) == (
+    text = "Born in London to a banker."
+    spans = [span(text, "London", SpanKind.SUPPORTED), span(text, "banker", SpanKind.NA)]
+    assert rendered(text, spans, citations=(LONDON.citation, born.citation), na=True) == (
         "Born in London [Q7259, place of birth: London] [Q7259, birthplace: London] to "
         "a banker [NA]."
     )
@@ -109,11 +84,5 @@ def test_a_second_citation_of_a_phrase_follows_the_first() -> None:
 )
 def test_a_marker_splits_no_name(text, phrase, marked):
     triple = Triple(subject="S", subject_id="Q1", property="p", value="v")
-    start = text.index(phrase)
-    span = Span(
-        text=phrase, start=start, end=start + len(phrase), kind=SpanKind.SUPPORTED, triple=triple
-    )
-    sentence = Sentence(
-        text=text, start=0, end=len(text), citations=(triple.citation,), spans=(span,)
-    )
-    assert marked_text(text, [sentence]) == marked
+    spans = [span(text, phrase, SpanKind.SUPPORTED, triple)]
+    assert rendered(text, spans, citations=(triple.citation,)) == marked
