@@ -19,16 +19,9 @@ if TYPE_CHECKING:
     from chains.runnable import GuardrailRunnable
 
 __all__ = [
-    "EvidenceMode",
-    "EvidenceSettings",
-    "GuardedChatModel",
-    "GuardrailMiddleware",
-    "GuardrailRunnable",
-    "MarkerStyle",
-    "StreamMode",
-    "WithheldError",
-    "guard_openai",
-]
+    "EvidenceMode", "EvidenceSettings", "GuardedChatModel", "GuardrailMiddleware",
+    "GuardrailRunnable", "MarkerStyle", "StreamMode", "WithheldError", "guard_openai",
+]  # fmt: skip
 
 __getattr__, __dir__ = loaded_on_use(
     __name__,

@@ -15,14 +15,7 @@ from chains.openai_chat import ChatStream, CompletionCandidates, completion_even
 from chains.openai_reply import Outcome, ReplyStream
 from chains.openai_request import GuardedRequest
 from chains.openai_responses import ResponseCandidates, ResponseStream, response_events
-from chains.openai_wire import (
-    EVENT_STREAM,
-    JSON,
-    LONG_BYTES,
-    Reply,
-    failed_reply,
-    reply_body,
-)
+from chains.openai_wire import EVENT_STREAM, JSON, LONG_BYTES, Reply, failed_reply, reply_body
 from guardrail import GuardedAnswer, Policy
 from guardrail.candidates import Attempt, best_answers
 

@@ -167,8 +167,7 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, object]
             reasons and the original of a correction.
     """
     fields = answer.model_dump(
-        mode="json",
-        include={"id", "action", "sentences", "scorecard", "errors", "timings_ms"},
+        mode="json", include={"id", "action", "sentences", "scorecard", "errors", "timings_ms"}
     )
     # Scores also depend on sentences that may have been removed.
     for score in (fields["scorecard"]["overall"], *fields["scorecard"]["scores"].values()):

@@ -131,10 +131,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
     _guard: Guardrail = PrivateAttr()
 
     def __init__(
-        self,
-        guard: Guardrail,
-        bound: Runnable[Input, Output],
-        **fields: Unpack[RunnableOptions],
+        self, guard: Guardrail, bound: Runnable[Input, Output], **fields: Unpack[RunnableOptions]
     ) -> None:
         super().__init__(bound=bound, **fields)  # type: ignore[call-arg, misc]
         self._guard = guard

@@ -25,26 +25,11 @@ if TYPE_CHECKING:
     from kg.tables import TableColumns
 
 __all__ = [
-    "EndpointSettings",
-    "EntityLinker",
-    "FederatedGraph",
-    "GraphStats",
-    "KnowledgeGraph",
-    "LoadReport",
-    "MentionIndex",
-    "OxigraphGraph",
-    "PlaceIndex",
-    "Profile",
-    "QueryResult",
-    "Selection",
-    "SparqlGraph",
-    "TableColumns",
-    "load_graph",
-    "load_profile",
-    "open_graph",
-    "open_graphs",
-    "open_people_graph",
-]
+    "EndpointSettings", "EntityLinker", "FederatedGraph", "GraphStats", "KnowledgeGraph",
+    "LoadReport", "MentionIndex", "OxigraphGraph", "PlaceIndex", "Profile", "QueryResult",
+    "Selection", "SparqlGraph", "TableColumns", "load_graph", "load_profile", "open_graph",
+    "open_graphs", "open_people_graph",
+]  # fmt: skip
 
 __getattr__, __dir__ = loaded_on_use(
     __name__,

@@ -32,13 +32,7 @@ from kg.labels import LabelIndex, names_in, names_in_lines
 from kg.profiles import STORED_PROFILE, Profile, load_profile, store_profile
 from kg.reading import Progress, Selection, chunks, format_of, reading
 from kg.store import SNAPSHOT, VOCABULARIES, OxigraphGraph, snapshot_of
-from kg.tables import (
-    TableColumns,
-    column_property,
-    remove_replaced,
-    table_name,
-    triples_of_table,
-)
+from kg.tables import TableColumns, column_property, remove_replaced, table_name, triples_of_table
 
 _SEGMENT: Final = 16 * 2**20
 """Bytes of text that are loaded at once."""

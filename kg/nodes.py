@@ -16,15 +16,7 @@ from typing import Final, NamedTuple, TypeVar
 from guardrail.core.errors import InputError
 from guardrail.core.types import Entity, Subgraph, Triple
 from kg.base import GraphStats, Term, holders
-from kg.facts import (
-    Name,
-    Row,
-    choose_names,
-    fallback_label,
-    property_fallback,
-    triples,
-    unknown,
-)
+from kg.facts import Name, Row, choose_names, fallback_label, property_fallback, triples, unknown
 from kg.profiles import Profile
 from kg.queries import QueryWriter
 from kg.terms import XSD, is_blank

@@ -112,8 +112,7 @@ class SparqlGraph(GraphReader):
         variables = tuple(result["head"].get("vars", ()))
         rows = self._endpoint.solutions(result)
         return QueryResult(
-            variables=variables,
-            rows=tuple(tuple(map(row.get, variables)) for row in rows),
+            variables=variables, rows=tuple(tuple(map(row.get, variables)) for row in rows)
         )
 
     def _select_all(self, queries: Sequence[str]) -> list[list[Solution]]:

@@ -370,10 +370,7 @@ class OxigraphGraph(GraphReader):
         if predicate in self.profile.type:
             return
         reader = StructuredValues(
-            lambda node: self._quads(node, None, None),
-            self.profile,
-            self._label,
-            self._fact_label,
+            lambda node: self._quads(node, None, None), self.profile, self._label, self._fact_label
         )
         if value.kind == "iri":
             yield from reader.statement(subject, predicate, NamedNode(value.value))

@@ -19,6 +19,5 @@ if TYPE_CHECKING:
 __all__ = ["GatewaySettings", "create_app", "freeze_loaded", "run"]
 
 __getattr__, __dir__ = loaded_on_use(
-    __name__,
-    {"chains.gateway.app": "create_app freeze_loaded", "chains.gateway.serving": "run"},
+    __name__, {"chains.gateway.app": "create_app freeze_loaded", "chains.gateway.serving": "run"}
 )

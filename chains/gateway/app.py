@@ -45,13 +45,7 @@ from chains.gateway.requests import (
     unless_gone,
 )
 from chains.gateway.settings import PROTOCOL_PATHS, GatewaySettings
-from chains.gateway.upstream import (
-    BackgroundTasks,
-    JudgedStream,
-    Upstream,
-    chunks_of,
-    response_of,
-)
+from chains.gateway.upstream import BackgroundTasks, JudgedStream, Upstream, chunks_of, response_of
 from chains.openai_exchange import Exchange, GuardedReply
 from chains.openai_reply import ReplyStream
 from chains.openai_wire import EVENT_STREAM, JSON, Endpoint, Event, Reply, error_body

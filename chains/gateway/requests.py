@@ -23,12 +23,7 @@ from chains.evidence.base import Case, Found, HandedOver, RequestField, Source, 
 from chains.openai_wire import JSON, LONG_BYTES, error_body, request_body, status_of
 from chains.options import NotAllowedError
 from guardrail import GuardedAnswer, Policy
-from guardrail.core.errors import (
-    GuardrailError,
-    InputError,
-    ModelError,
-    OverloadedError,
-)
+from guardrail.core.errors import GuardrailError, InputError, ModelError, OverloadedError
 from guardrail.core.fields import field_problems
 from guardrail.core.types import MOST_SECONDS, OwnStrictness, ScoreCard, Value
 from guardrail.core.workers import Workers

@@ -33,12 +33,7 @@ from guardrail.policy import policy_named
 
 ENV_PREFIX = "GUARDRAIL_GATEWAY__"
 """``GUARDRAIL_GATEWAY__KEYS=a,b`` and so on, one variable for each field."""
-REPEATED = {
-    "keys": "key",
-    "protocols": "protocol",
-    "routes": "route",
-    "tenants": "tenant",
-}
+REPEATED = {"keys": "key", "protocols": "protocol", "routes": "route", "tenants": "tenant"}
 """Lists, each with the option that may be given several times."""
 PROTOCOL_PATHS = {
     "litellm": "/beta/litellm_basic_guardrail_api",
