@@ -125,8 +125,7 @@ class Metrics:
         histogram = partial(made, Histogram, buckets=seconds)
         gauge = partial(made, Gauge, multiprocess_mode="livesum")
         answer = "policy", "phase", "result"
-        text = "Answers by result."
-        self._requests = counter("requests", text, *answer, "error_type", "tenant")
+        self._requests = counter("requests", "Answers by result.", *answer, "error_type", "tenant")
         text = "Time to judge an answer, seconds; of a stream, its last part."
         self._latency = histogram("latency_seconds", text, *answer)
         self._stages = histogram("stage_seconds", "The same by stage, seconds.", "stage")
