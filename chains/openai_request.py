@@ -56,12 +56,8 @@ class GuardSettings:
         guard: The guardrail.
         policy: ``candidates`` are sampled and ranked, ``attempts`` bounds the rounds.
         checks_policy: For the caller's own texts.
-        style: Style of markers in the returned text.
-        mode: When streamed text is released.
-        inject: Evidence shown to the model.
         evidence: Where requests may hold evidence.
         reasons: Whether refused and filtered answers carry their reasons (field ``guardrail``).
-        rights: What a request may bring or choose.
         owner: Owner of the ids in a request; other owners' requests cannot refer to them.
         earlier: Evidence of earlier answers, for the turns that refer to them.
         max_reply_bytes: Most bytes of one reply that are read, whole or streamed.

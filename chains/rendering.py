@@ -22,11 +22,9 @@ from guardrail.markers.rendering import markers_of
 
 
 class PlacedCitation(NamedTuple):
-    """A citation with the span of the returned text that it supports.
+    """A citation, and the span of the returned text that it supports.
 
     Attributes:
-        start: Offset of the span in the returned text.
-        end: Offset past it.
         citation: As written in a marker.
         title: Title of the evidence, for a person to read.
         url: Page to open; None if there is none.

@@ -26,13 +26,7 @@ if TYPE_CHECKING:
 
 
 class Release(NamedTuple):
-    """Judged text, and at the end the whole verdict.
-
-    Attributes:
-        text: Text that continues what was released before.
-        citations: Citations with offsets into all released text.
-        answer: The guarded answer, in the last release only.
-    """
+    """Judged text that continues the text before; the last release has the whole verdict."""
 
     text: str
     citations: tuple[PlacedCitation, ...] = ()

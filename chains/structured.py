@@ -59,7 +59,6 @@ class Judged(NamedTuple):
     """The verdict on one document.
 
     Attributes:
-        of: Name of the document.
         answer: The verdict on all of its leaves, one after another.
         leaves: JSON pointer, start and end of each leaf in the text of the verdict.
     """
@@ -95,7 +94,6 @@ class Verdicts(NamedTuple):
     """The verdicts on the documents of one reply.
 
     Attributes:
-        judged: The verdicts.
         unjudged: Names of the documents without one: all, unless the policy says ``structured``;
             else those without any text.
     """

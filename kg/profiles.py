@@ -31,13 +31,7 @@ _SHORT_ID = re.compile(r"[\w.,()'!*~&=+$@%\-]+")
 
 
 class Statements(Value):
-    """Namespaces of Wikidata's statements, which hold a value and qualifiers.
-
-    Attributes:
-        claim: Of the predicates from an entity to a statement.
-        value: Of those from a statement to its value.
-        qualifier: Of those from a statement to its qualifiers.
-    """
+    """Namespaces of Wikidata's statements: of predicates to one, to its value and qualifiers."""
 
     claim: str
     value: str

@@ -21,12 +21,9 @@ from guardrail.markers.grammar import parse
 
 
 class EarlierAnswers:
-    """A bounded, thread-safe memory of the evidence of returned answers.
+    """A bounded, thread-safe memory of the evidence of the last returned answers.
 
     Each process has its own: another worker judges the next turn without it.
-
-    Args:
-        most: Answers in memory, the last used ones.
     """
 
     def __init__(self, most: int = 1_000) -> None:

@@ -46,9 +46,6 @@ class StepsSeen(BaseCallbackHandler):
     In ``{"context": retriever, "question": …} | prompt | model`` the context is neither in the
     chain's input nor in its output.
 
-    Args:
-        path: Key or path of the value to keep from the output of any step; None for none.
-
     Attributes:
         documents: The documents of the chain's retrievers; None if no retriever was called.
         value: The value at the path in the last step that had it, and whether any had.

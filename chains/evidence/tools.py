@@ -21,13 +21,7 @@ MOST_RESULT_CHARS = 100_000
 
 
 class ToolResult(NamedTuple):
-    """The result of one tool call.
-
-    Attributes:
-        content: Text, or data.
-        tool: The tool's name, if known.
-        documents: Documents that come with the content, such as LangChain's artifact; read once.
-    """
+    """The result of one tool call: text or data, and documents that come with it, read once."""
 
     content: object
     tool: str | None = None

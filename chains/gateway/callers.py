@@ -26,12 +26,9 @@ from guardrail.log.records import tagged
 
 
 class Caller(NamedTuple):
-    """Who calls.
+    """Who calls: a tenant, one of the gateway's own keys (``key-1``), or anybody (no name).
 
-    Attributes:
-        name: The tenant's; ``key-1`` and so on for the gateway's own keys; empty without keys.
-        owner: Owner of the ids in its requests; other callers' requests cannot refer to them.
-        tenant: The tenant; None for the gateway's own keys.
+    ``owner`` owns the ids in its requests; other callers' requests cannot refer to them.
     """
 
     name: str = ""
