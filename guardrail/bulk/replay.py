@@ -163,10 +163,7 @@ def flips(record: Record, after: GuardedAnswer) -> Iterator[Flip]:
 
 
 def _pairs(before: GuardedAnswer, after: GuardedAnswer) -> Iterator[tuple[Sentence, Sentence]]:
-    """The sentences of a recorded answer, shown or removed, with the same sentences judged now.
-
-    Sentences with the same text are paired in their order.
-    """
+    """The sentences of a recorded answer, shown or removed, with the same ones judged now."""
     left = list(after.sentences)
     found = []
     # Removed ones come first: their offsets are still those of the whole answer.
@@ -211,14 +208,9 @@ def _row(record: Record, guard: Guardrail) -> dict[str, object]:
         known = {item.subject_id for item in today if isinstance(item, Triple)}
         own = [item for item in own if not (isinstance(item, Triple) and item.subject_id in known)]
         own += today
-    return row | {
-        "triples": [
-            [item.subject, item.property, item.value] for item in own if isinstance(item, Triple)
-        ],
-        "passages": [
-            item.model_dump(exclude_defaults=True) for item in own if isinstance(item, Passage)
-        ],
-    }
+    triples = [[it.subject, it.property, it.value] for it in own if isinstance(it, Triple)]
+    passages = [it.model_dump(exclude_defaults=True) for it in own if isinstance(it, Passage)]
+    return row | {"triples": triples, "passages": passages}
 
 
 def _of_graph(item: Evidence) -> bool:

@@ -177,7 +177,12 @@ def _opened(plan: _Plan, shards: Sequence[Shard]) -> bool:
     files, folder = file_system(plan.output)
     folder = folder.rstrip("/")
     job = f"{folder}/_job.json"
-    fingerprint = json.dumps({"job": _fingerprint(plan, shards)}).encode()
+    # Of rows and settings, and the state of input, graph and judge
+    text = plan.scorer.state() + plan.kind
+    text += "".join(shard.model_dump_json() for shard in shards)
+    text += "".join(file_state(path) for path in sorted({shard.path for shard in shards}))
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    fingerprint = json.dumps({"job": digest}).encode()
     if files.exists(job):
         with files.open(job, "rb") as file:
             if file.read() != fingerprint:
@@ -198,14 +203,6 @@ def _opened(plan: _Plan, shards: Sequence[Shard]) -> bool:
         file.write(fingerprint)
     files.mv(job + _UNFINISHED, job)
     return False
-
-
-def _fingerprint(plan: _Plan, shards: Sequence[Shard]) -> str:
-    """Identifies a job: its rows, settings, and the state of input, graph and judge."""
-    text = plan.scorer.state() + plan.kind
-    text += "".join(shard.model_dump_json() for shard in shards)
-    text += "".join(file_state(path) for path in sorted({shard.path for shard in shards}))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _counted(plan: _Plan, shard: Shard) -> Counts | None:
@@ -260,15 +257,12 @@ def _count(counts: Counts, task: str, result: Mapping[str, Any] | None) -> None:
     else:
         conner = result["conner"].items()
         scores = {"sck": result["sck"]["score"]}
-        scores |= {f"conner.{name}": part for name, part in conner if _is_score(part)}
+        rated = ((n, part) for n, part in conner if isinstance(part, dict) and "value" in part)
+        scores |= {f"conner.{name}": part for name, part in rated}
     for name, score in scores.items():
         if (value := score["value"]) is not None:
             for kind, number in (("number", 1), ("total", value), ("squares", value * value)):
                 counts[kind, name] += number
-
-
-def _is_score(part: object) -> bool:
-    return isinstance(part, dict) and "value" in part
 
 
 def _summary(parts: Sequence[Counts], *, skipped: int, seconds: float, fresh: int) -> Summary:
@@ -306,13 +300,7 @@ def _run_local(plan: _Plan, shards: Sequence[Shard], workers: int | None) -> Ite
     context = multiprocessing.get_context("spawn")
     try:
         with (
-            _environment(
-                {
-                    "OMP_NUM_THREADS": "1",
-                    "OPENBLAS_NUM_THREADS": "1",
-                    "TOKENIZERS_PARALLELISM": "0",
-                }
-            ),
+            _environment(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", TOKENIZERS_PARALLELISM="0"),
             ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool,
         ):
             running = [pool.submit(run_shard, plan, shard) for shard in shards]
@@ -329,11 +317,7 @@ def _run_local(plan: _Plan, shards: Sequence[Shard], workers: int | None) -> Ite
 
 
 def _run_ray(plan: _Plan, shards: Sequence[Shard], workers: int | None) -> Iterator[int]:
-    """Run shards in actors of a Ray cluster, one GPU each if the judge uses GPUs.
-
-    Raises:
-        MissingExtraError: Ray is not installed.
-    """
+    """Run shards in actors of a Ray cluster, one GPU each if the judge uses GPUs."""
     try:
         import ray
         import ray.data
@@ -366,7 +350,7 @@ def _run_ray(plan: _Plan, shards: Sequence[Shard], workers: int | None) -> Itera
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+def _environment(**variables: str) -> Iterator[None]:
     """Set variables for the processes that are started meanwhile."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)

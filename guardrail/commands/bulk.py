@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from guardrail.bulk.inputs import Format
 from guardrail.bulk.run import SHARD_ROWS
 from guardrail.commands.lines import telling
 from guardrail.commands.options import (
@@ -37,20 +37,6 @@ app = typer.Typer(
 )
 
 
-class Engine(StrEnum):
-    """Where the work is done."""
-
-    LOCAL = "local"
-    RAY = "ray"
-
-
-class Format(StrEnum):
-    """Format of the output."""
-
-    JSONL = "jsonl"
-    PARQUET = "parquet"
-
-
 Source = Annotated[
     str, arg("JSON lines or Parquet: a file, a folder, or an address (s3://…, gs://…).", "INPUT")
 ]
@@ -61,9 +47,9 @@ Target = Annotated[str, opt("--output -o", "Where the results go, in parts.", "F
 class Work:
     """Where the work is done, in which parts, and how results are printed."""
 
-    engine: Annotated[Engine, opt("", "local: processes; ray: actors of a Ray cluster.")] = (
-        Engine.LOCAL
-    )
+    engine: Annotated[
+        Literal["local", "ray"], opt("", "local: processes; ray: actors of a Ray cluster.")
+    ] = "local"
     workers: Annotated[
         int | None, opt("--workers -w", "Processes or actors. Default: one per core.", min=1)
     ] = None
@@ -137,7 +123,7 @@ def replay(
             log,
             judging.settings(),
             target,
-            engine=work.engine.value,
+            engine=work.engine,
             workers=work.workers,
             shard_rows=work.shard_rows,
             progress=lambda done, total: tell("replay", done, total),
@@ -174,10 +160,10 @@ def _run(
             BulkScorer(task=task, config=settings),
             source,
             target,
-            engine=work.engine.value,
+            engine=work.engine,
             workers=work.workers,
             shard_rows=work.shard_rows,
-            kind=None if work.format is None else work.format.value,
+            kind=work.format,
             progress=lambda done, total: tell(task, done, total),
         )
     if work.as_json:

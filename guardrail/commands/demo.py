@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from guardrail.core.types import GuardedAnswer
-
 __all__ = ["demo"]
 
 
@@ -27,6 +22,7 @@ def demo() -> None:
     from guardrail.core.types import Triple
     from guardrail.core.types.answers import CheckRequest
     from guardrail.guard import Guardrail
+    from guardrail.log.entries import record_of
 
     console = Console()
     with Guardrail(graph=company_graph()) as guard:
@@ -58,25 +54,19 @@ def demo() -> None:
             guard.check(QUESTION, answers[0], evidence=evidence, policy="strict-correct"),
         )
         console.rule("4. One row of the score log", align="left")
-        console.print_json(data=_log_row(guarded[0]))
+        record, card = record_of(guarded[0]), guarded[0].scorecard
+        scores = {"overall": card.overall, **card.scores}
+        row = {  # without the long columns
+            "id": record.id,
+            "created": record.created.isoformat(timespec="seconds"),
+            "question": QUESTION,
+            "action": guarded[0].action.value,
+            "reasons": guarded[0].reasons,
+            "scores": {name: score.value for name, score in scores.items()},
+            "versions": dict(guarded[0].versions),
+        }
+        console.print_json(data=row)
     console.print(
         "\nNext: [bold]guardrail check QUESTION ANSWER --passage FILE[/bold] judges an answer by "
         "your own text; continue with docs/quick-start.md."
     )
-
-
-def _log_row(answer: GuardedAnswer) -> dict[str, object]:
-    """An answer in the score log, without the long columns."""
-    from guardrail.log.entries import record_of
-
-    record = record_of(answer)
-    scores = {"overall": answer.scorecard.overall, **answer.scorecard.scores}
-    return {
-        "id": record.id,
-        "created": record.created.isoformat(timespec="seconds"),
-        "question": answer.question,
-        "action": answer.action.value,
-        "reasons": answer.reasons,
-        "scores": {name: score.value for name, score in scores.items()},
-        "versions": dict(answer.versions),
-    }

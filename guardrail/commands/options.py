@@ -22,24 +22,10 @@ if TYPE_CHECKING:
     from guardrail.guard import Guardrail
 
 __all__ = [
-    "AsJson",
-    "CausalModel",
-    "Config",
-    "Graph",
-    "Input",
-    "JudgeName",
-    "Judging",
-    "ModelJudgeName",
-    "Output",
-    "Question",
-    "StrictnessName",
-    "arg",
-    "build_config",
-    "build_guard",
-    "grouped",
-    "opt",
+    "AsJson", "CausalModel", "Config", "Graph", "Input", "JudgeName", "Judging", "ModelJudgeName",
+    "Output", "Question", "StrictnessName", "arg", "build_config", "build_guard", "grouped", "opt",
     "writes",
-]
+]  # fmt: skip
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -156,15 +142,8 @@ def grouped(command: Callable[P, T]) -> Callable[P, T]:
             continue
         groups[name] = kind
         hints = get_type_hints(kind, include_extras=True)
-        shown += [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=hints[field.name],
-            )
-            for field in fields(kind)
-        ]
+        own = inspect.signature(kind).parameters.values()
+        shown += [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
 
     @wraps(command)
     def run(*args: P.args, **given: P.kwargs) -> T:

@@ -18,7 +18,6 @@ from guardrail.core.fields import read_toml
 
 if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig
-    from guardrail.evaluation.rows import LabelledRow
     from guardrail.tuning.second import SecondTuning
     from guardrail.tuning.thresholds import Tuning
 
@@ -199,11 +198,27 @@ def _by_labels(path: Path, settings: GuardrailConfig, false_pass: float | None) 
 def _second(
     path: Path, settings: GuardrailConfig, name: str, target: Path | None, *, as_json: bool
 ) -> None:
+    from guardrail.engine.parts import Parts
     from guardrail.evaluation.rows import read_labelled
+    from guardrail.tuning.second import tune_second
+    from judges.chat import ChatJudge
+    from judges.settings import Calibration
 
     if not name.startswith("chat:"):
         raise ConfigError(f"--second takes a chat model, as in chat:MODEL, not {name!r}")
-    found = _measured(read_labelled(path), settings, name.removeprefix("chat:"))
+    rows = read_labelled(path)
+    chat = settings.chat.model_copy(update={"calibration": Calibration()})
+    second = ChatJudge(name.removeprefix("chat:"), settings=chat, detail=False, timeout_s=600.0)
+    with telling() as tell:
+        found = tune_second(
+            rows,
+            Parts(settings.model_copy(update={"second_judge": None}), {}, ()),
+            second,
+            settings.second_judge,
+            thresholds=(settings.policy.strictness or settings.strictness).thresholds,
+            progress=lambda done, total: tell("tune", done, total),
+        )
+    second.close()
     if as_json:
         typer.echo(found.model_dump_json())
     else:
@@ -217,27 +232,6 @@ def _second(
     write_settings(target, "second_judge", {"judge": name})
     write_settings(target, "chat.calibration", dict(found.calibration))
     typer.echo(f"guardrail: written to {target}", err=True)
-
-
-def _measured(rows: Sequence[LabelledRow], settings: GuardrailConfig, model: str) -> SecondTuning:
-    from guardrail.engine.parts import Parts
-    from guardrail.tuning.second import tune_second
-    from judges.chat import ChatJudge
-    from judges.settings import Calibration
-
-    chat = settings.chat.model_copy(update={"calibration": Calibration()})
-    second = ChatJudge(model, settings=chat, detail=False, timeout_s=600.0)
-    with telling() as tell:
-        found = tune_second(
-            rows,
-            Parts(settings.model_copy(update={"second_judge": None}), {}, ()),
-            second,
-            settings.second_judge,
-            thresholds=(settings.policy.strictness or settings.strictness).thresholds,
-            progress=lambda done, total: tell("tune", done, total),
-        )
-    second.close()
-    return found
 
 
 def _write(path: Path, found: Tuning) -> None:
@@ -258,18 +252,12 @@ def _write(path: Path, found: Tuning) -> None:
 def _show(found: Tuning) -> None:
     step = max(1, len(found.curve) // 12)  # a dozen rows, and the chosen one
     shown = {*found.curve[::step], *([found.chosen] if found.chosen else [])}
-    print_table(
-        ("threshold", "wrong that pass", "right that pass"),
-        [
-            (
-                f"{'→' if point == found.chosen else ' '} {point.threshold:.4f}",
-                point.wrong.percent,
-                point.right.percent,
-            )
-            for point in sorted(shown, key=lambda item: item.threshold)
-        ],
-        title=f"Thresholds on {found.score}",
-    )
+    rows = []
+    for point in sorted(shown, key=lambda item: item.threshold):
+        mark = "→" if point == found.chosen else " "
+        rows.append((f"{mark} {point.threshold:.4f}", point.wrong.percent, point.right.percent))
+    heads = ("threshold", "wrong that pass", "right that pass")
+    print_table(heads, rows, title=f"Thresholds on {found.score}")
     groups = f", by {found.groups} different texts of evidence" if found.groups else ""
     typer.echo(
         f"{found.right} right and {found.wrong} wrong answers{groups}; a right one scores above a "
@@ -294,17 +282,9 @@ def _show(found: Tuning) -> None:
 
 
 def _show_second(found: SecondTuning) -> None:
-    print_table(
-        ("", "balanced accuracy", "AUC"),
-        [
-            (name, f"{quality.balanced:.3f}", f"{quality.auc:.3f}")
-            for name, quality in (
-                ("first judge alone", found.first),
-                ("with second opinion", found.both),
-            )
-        ],
-        title=f"{found.judge} as second judge",
-    )
+    named = {"first judge alone": found.first, "with second opinion": found.both}
+    rows = [(name, f"{it.balanced:.3f}", f"{it.auc:.3f}") for name, it in named.items()]
+    print_table(("", "balanced accuracy", "AUC"), rows, title=f"{found.judge} as second judge")
     typer.echo(
         f"{found.rows} answers by {found.groups} different texts of evidence; {found.judge} "
         f"was asked about {found.asked}, and its answer counted on {found.answered}.\n"

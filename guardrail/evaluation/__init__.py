@@ -26,13 +26,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Assessment",
-    "Requirement",
-    "ajudge_answer",
-    "assert_grounded",
-    "assess",
-    "judge_answer",
-]
+    "Assessment", "Requirement", "ajudge_answer", "assert_grounded", "assess", "judge_answer",
+]  # fmt: skip
 
 observers: list[Callable[[GuardedAnswer, Assessment], None]] = []
 """The last one is called with each asserted answer. The pytest plugin adds one while a test runs;

@@ -26,16 +26,9 @@ if TYPE_CHECKING:
     from guardrail.guard import Guardrail
 
 __all__ = [
-    "Assessment",
-    "Requirement",
-    "ajudge_answer",
-    "assert_grounded",
-    "assess",
-    "judge_answer",
-    "require",
-    "shared_guard",
-    "whole_answer_policy",
-]
+    "Assessment", "Requirement", "ajudge_answer", "assert_grounded", "assess", "judge_answer",
+    "require", "shared_guard", "whole_answer_policy",
+]  # fmt: skip
 
 
 class Requirement(Value):

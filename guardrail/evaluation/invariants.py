@@ -115,18 +115,19 @@ def measured(guard: Guardrail, trials: Sequence[Trial], *, most: int = 20) -> di
     before = {id(item): answer for item, answer in zip(whole, answers, strict=False)}
     counts: dict[str, Tally] = {}
     for trial, answer in zip(trials, answers[len(whole) :], strict=True):
+        found = _verdicts(answer)
         if trial.same_as is not None:
-            good = _verdicts(before[id(trial.same_as)]) == _verdicts(answer)
-        else:
-            good = _passes(answer) is trial.supported
-        against = trial.same_as is None and trial.supported and _contradicts(answer)
-        _count(counts, trial.kind, good, against)
+            _count(counts, trial.kind, _verdicts(before[id(trial.same_as)]) == found)
+            continue
+        good = ({*found} <= {Category.SUPPORTIVE, None}) is trial.supported
+        _count(counts, trial.kind, good, trial.supported and Category.CONTRADICTORY in found)
     for item in whole[:most]:
         expected = _verdicts(before[id(item)])
-        alone = guard.check(item.question, item.answer, evidence=item.evidence, policy="annotate")
-        _count(counts, "batch", _verdicts(alone) == expected)
-        again = guard.check(item.question, item.answer, evidence=item.evidence, policy="annotate")
-        _count(counts, "cache", _verdicts(again) == expected)
+        for kind in ("batch", "cache"):  # alone, and again
+            once = guard.check(
+                item.question, item.answer, evidence=item.evidence, policy="annotate"
+            )
+            _count(counts, kind, _verdicts(once) == expected)
         _count(counts, "stream", _streamed(guard, item) == expected)
     return {kind: counts[kind] for kind in GUARANTEES if kind in counts}
 
@@ -138,14 +139,6 @@ def _count(counts: dict[str, Tally], kind: str, good: bool, against: bool = Fals
 
 def _verdicts(answer: GuardedAnswer) -> list[Category | None]:
     return [sentence.category for sentence in answer.sentences]
-
-
-def _passes(answer: GuardedAnswer) -> bool:
-    return all(item in (Category.SUPPORTIVE, None) for item in _verdicts(answer))
-
-
-def _contradicts(answer: GuardedAnswer) -> bool:
-    return Category.CONTRADICTORY in _verdicts(answer)
 
 
 def _streamed(guard: Guardrail, item: CheckRequest) -> list[Category | None]:
@@ -192,11 +185,11 @@ def _stated(item: CheckRequest, rng: random.Random) -> Iterator[Trial]:
     facts = [one for one in item.evidence or () if isinstance(one, Triple)]
     held = {(fact.subject, fact.property): fact.value for fact in facts}
     single = [fact for fact in facts if _is_single(fact, facts)]
+
+    def asked(kind: str, text: str, *, supported: bool) -> Trial:
+        return Trial(kind, _with(item, item.evidence or (), text), supported=supported)
+
     for fact in rng.sample(single, min(6, len(single))):
-
-        def asked(kind: str, text: str, *, supported: bool, fact: Triple = fact) -> Trial:
-            return Trial(kind, _with(item, item.evidence or (), text), supported=supported)
-
         yield asked("true twin", _sentence(fact), supported=True)
         for value in _notations(fact):
             yield asked("notation", _sentence(fact, value), supported=True)

@@ -25,16 +25,9 @@ if TYPE_CHECKING:
     from guardrail.guard import Guardrail
 
 __all__ = [
-    "Comparison",
-    "EvalResult",
-    "EvalSummary",
-    "Turn",
-    "compare",
-    "evaluation_job",
-    "read_run",
-    "summarise",
-    "write_junit",
-]
+    "Comparison", "EvalResult", "EvalSummary", "Turn", "compare", "evaluation_job", "read_run",
+    "summarise", "write_junit",
+]  # fmt: skip
 
 
 class EvalResult(Value):

@@ -24,20 +24,9 @@ if TYPE_CHECKING:
     from guardrail.policy import Policy
 
 __all__ = [
-    "LOST",
-    "Feedback",
-    "Record",
-    "RecordFilter",
-    "Redact",
-    "ScoreBound",
-    "changed_hashes",
-    "fingerprints",
-    "from_json",
-    "record_of",
-    "tagged",
-    "tagged_lost",
-    "to_json",
-]
+    "LOST", "Feedback", "Record", "RecordFilter", "Redact", "ScoreBound", "changed_hashes",
+    "fingerprints", "from_json", "record_of", "tagged", "tagged_lost", "to_json",
+]  # fmt: skip
 
 EVIDENCE = "evidence:"
 """Precedes the names of evidence files among an answer's versions; the values are hashes."""
@@ -252,13 +241,9 @@ def changed_hashes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple
 
     Evidence files are compared if both answers were judged by some.
     """
-    files = [[name for name in one if name.startswith(EVIDENCE)] for one in (before, after)]
-    names = (
-        "graph_snapshot",
-        "judge_hash",
-        "policy_hash",
-        *(sorted({*files[0], *files[1]}) if all(files) else ()),
-    )
+    files = [{name for name in one if name.startswith(EVIDENCE)} for one in (before, after)]
+    names = ["graph_snapshot", "judge_hash", "policy_hash"]
+    names += sorted(files[0] | files[1]) if all(files) else []
     return tuple(name for name in names if before.get(name) != after.get(name))
 
 
@@ -272,12 +257,8 @@ def _hash(text: str) -> str:
 
 
 def _slim(answer: GuardedAnswer) -> GuardedAnswer:
-    """The answer with only the evidence that its sentences cite or contradict.
-
-    An answer is judged against all facts about its entities, often hundreds. Of each linked entity
-    the chosen node stays. Passages and triples without an id came with the call and are in no
-    graph, so all of them stay.
-    """
+    """The answer without candidates, and without facts of the graph that no sentence rests on."""
+    # What came with the call (passages, and triples without an id) is in no graph: all of it stays.
     sentences = answer.judged
     carrying = {item for one in sentences for item in (*one.citations, *one.uncited)}
     named = {span.triple for sentence in sentences for span in sentence.spans}
@@ -289,13 +270,9 @@ def _slim(answer: GuardedAnswer) -> GuardedAnswer:
         or item in named
         or item.citation in carrying
     )
+    bare = {"aliases": (), "types": ()}
     entities = tuple(
-        link.model_copy(
-            update={
-                "candidates": (),
-                "entity": link.entity.model_copy(update={"aliases": (), "types": ()}),
-            }
-        )
+        link.model_copy(update={"candidates": (), "entity": link.entity.model_copy(update=bare)})
         for link in answer.entities
     )
     return answer.model_copy(update={"evidence": evidence, "entities": entities})
@@ -308,17 +285,12 @@ def record_of(answer: GuardedAnswer, tags: Mapping[str, str] | None = None) -> R
         answer: The answer.
         tags: Tags beyond those of ``tagged``.
     """
-    intent = {"intent": found} if (found := _intent(answer)) else {}
-    return Record(answer=_slim(answer), tags={**intent, **_TAGS.get(), **(tags or {})})
-
-
-def _intent(answer: GuardedAnswer) -> str | None:
-    """The intent that the SCK score names."""
-    for name, score in answer.scorecard.scores.items():
-        for line in score.evidence if name.startswith("sck") else ():
-            if line.startswith(INTENT):
-                return line.removeprefix(INTENT).partition(" (")[0]
-    return None
+    scores = answer.scorecard.scores.items()
+    lines = (line for name, score in scores if name.startswith("sck") for line in score.evidence)
+    line = next((line for line in lines if line.startswith(INTENT)), INTENT)
+    intent = line.removeprefix(INTENT).partition(" (")[0]
+    own = {"intent": intent} if intent else {}
+    return Record(answer=_slim(answer), tags={**own, **_TAGS.get(), **(tags or {})})
 
 
 def to_json(record: Record) -> str:

@@ -33,15 +33,8 @@ from guardrail.log.entries import (
 )
 
 __all__ = [
-    "Feedback",
-    "Record",
-    "RecordFilter",
-    "SQLiteLog",
-    "ScoreLog",
-    "export",
-    "open_log",
-    "tagged",
-]
+    "Feedback", "Record", "RecordFilter", "SQLiteLog", "ScoreLog", "export", "open_log", "tagged",
+]  # fmt: skip
 
 BUSY_TIMEOUT_S = 30.0
 """How long a writer waits for another process's transaction."""
@@ -118,11 +111,9 @@ class SQLiteLog(Closing):
         """Record one response; it is with the operating system when this returns."""
         if self._sample < 1.0 and not answer.errors and random.random() >= self._sample:
             return
-        record: Record | None = record_of(answer, tags)
-        if record is not None and self._redact is not None:
-            record = self._redact(record)
-        if record is not None:
-            self.write_record(record)
+        record = record_of(answer, tags)
+        if (kept := self._redact(record) if self._redact else record) is not None:
+            self.write_record(kept)
 
     def write_record(self, record: Record) -> None:
         """Write a finished record; one whose id exists is left unchanged."""
@@ -291,12 +282,9 @@ class SQLiteLog(Closing):
 
     @contextmanager
     def _writing(self, what: str) -> Iterator[sqlite3.Connection]:
-        """A transaction on the file that is at the log's path now.
-
-        SQLite would continue to write to a file that was moved or deleted.
-        """
+        """A transaction on the file at the path of the log, whichever that is by now."""
         with self._lock, self._errors(what):
-            if self._file_id() != self._file:
+            if self._file_id() != self._file:  # SQLite would go on with one that was moved
                 self._db.close()
                 self._db = self._writer()
                 self._file = self._file_id()
@@ -342,11 +330,10 @@ class SQLiteLog(Closing):
 
     def _file_id(self) -> tuple[int, int] | None:
         """Identity of the file at the log's path; None if there is none."""
-        try:
+        with suppress(OSError):
             found = self.path.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+            return found.st_dev, found.st_ino
+        return None
 
     @contextmanager
     def _errors(self, what: str) -> Iterator[None]:
@@ -447,8 +434,7 @@ def _csv_row(record: Record) -> dict[str, object]:
         **{f"ms.{stage}": spent for stage, spent in answer.timings_ms.items()},
         **{f"tag.{name}": value for name, value in record.tags.items()},
     }
-    # A quotation mark before a text keeps spreadsheets from running it.
-    # Beginnings of a text that a spreadsheet would run as a formula
+    # A quotation mark before a text keeps spreadsheets from running it as a formula.
     formula = ("=", "+", "-", "@", "\t", "\r")
     return {
         name: f"'{value}" if isinstance(value, str) and value.startswith(formula) else value

@@ -14,16 +14,9 @@ if TYPE_CHECKING:
     from guardrail.models.openai import OpenAIModel
 
 __all__ = [
-    "Completion",
-    "LangChainModel",
-    "LanguageModel",
-    "Message",
-    "OpenAIModel",
-    "Prompt",
-    "SampleRequest",
-    "default_model",
-    "open_model",
-]
+    "Completion", "LangChainModel", "LanguageModel", "Message", "OpenAIModel", "Prompt",
+    "SampleRequest", "default_model", "open_model",
+]  # fmt: skip
 
 DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
 

@@ -22,15 +22,9 @@ from guardrail.markers.brackets import KnownFacts
 from guardrail.markers.grammar import insert, parse, render_marker
 
 __all__ = [
-    "CitationConstraint",
-    "Completion",
-    "LanguageModel",
-    "Message",
-    "Prompt",
-    "SampleRequest",
-    "model_workers",
-    "sampled",
-]
+    "CitationConstraint", "Completion", "LanguageModel", "Message", "Prompt", "SampleRequest",
+    "model_workers", "sampled",
+]  # fmt: skip
 
 # OpenAI, "Structured model outputs", supported schemas: at most 1,000 enum values, and
 # 15,000 characters of them together where there are more than 250.
@@ -146,12 +140,8 @@ class CitationConstraint(Value):
 
 
 def _object(fields: dict[str, object]) -> dict[str, object]:
-    return {
-        "type": "object",
-        "properties": fields,
-        "required": list(fields),
-        "additionalProperties": False,
-    }
+    kind = {"type": "object", "properties": fields, "required": list(fields)}
+    return {**kind, "additionalProperties": False}
 
 
 class SampleRequest(Value):

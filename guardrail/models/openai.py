@@ -83,15 +83,13 @@ class OpenAIModel:
         """
         samples = await self._workers.run(self._call, request)
         if len(samples) < request.n and request.n > 1:
-            singles = [
-                request.model_copy(
-                    update={"n": 1, "seed": None if request.seed is None else request.seed + number}
-                )
+            seeds = (
+                None if request.seed is None else request.seed + number
                 for number in range(len(samples), request.n)
-            ]
-            further = await asyncio.gather(
-                *(self._workers.run(self._call, single) for single in singles)
             )
+            singles = (request.model_copy(update={"n": 1, "seed": seed}) for seed in seeds)
+            calls = [self._workers.run(self._call, single) for single in singles]
+            further = await asyncio.gather(*calls)
             samples += [sample for batch in further for sample in batch[:1]]
         if not samples:
             raise ModelError(f"model {self._model!r} returned no choices; check the endpoint")
@@ -153,14 +151,9 @@ class OpenAIModel:
         if stop:
             options["stop"] = stop[:4]  # the API's limit
         if self._structured and request.constraint is not None:
-            options["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": "cited_answer",
-                    "strict": True,
-                    "schema": request.constraint.json_schema(),
-                },
-            }
+            schema = request.constraint.json_schema()
+            named = {"name": "cited_answer", "strict": True, "schema": schema}
+            options["response_format"] = {"type": "json_schema", "json_schema": named}
         return options
 
     def _completion(self, choice: Any, request: SampleRequest) -> Completion:

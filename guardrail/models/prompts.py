@@ -14,12 +14,8 @@ from guardrail.models.base import Message, Prompt
 from guardrail.models.facts import flatten
 
 __all__ = [
-    "DEMONSTRATION_ANSWER",
-    "DEMONSTRATION_FACTS",
-    "INSTRUCTION",
-    "answer_prompt",
-    "system_prompt",
-]
+    "DEMONSTRATION_ANSWER", "DEMONSTRATION_FACTS", "INSTRUCTION", "answer_prompt", "system_prompt",
+]  # fmt: skip
 
 INSTRUCTION = (
     "Answer the question in three or four sentences. Right after each claim, cite the given "

@@ -72,19 +72,12 @@ async def _one(model: LanguageModel, wrong: Wrong, seconds: float) -> str | None
         "with the fact. Change nothing else, add nothing, and answer with the sentence alone, on "
         "one line."
     )
-    prompt = Prompt(
-        messages=(
-            Message(role="system", content=instruction),
-            Message(role="user", content=task),
-        ),
-        text=f"{instruction}\n\n{task}\nRewritten:",
-    )
+    messages = (Message(role="system", content=instruction), Message(role="user", content=task))
+    prompt = Prompt(messages=messages, text=f"{instruction}\n\n{task}\nRewritten:")
     bound = None if math.isinf(seconds) else seconds
+    request = SampleRequest(prompt=prompt, temperature=0.0, max_tokens=256, timeout_s=bound)
     async with asyncio.timeout(bound):
-        samples = await sampled(
-            model,
-            SampleRequest(prompt=prompt, temperature=0.0, max_tokens=256, timeout_s=bound),
-        )
+        samples = await sampled(model, request)
     lines = samples[0].text.strip().splitlines() if samples else []
     if not lines or (samples[0].finish_reason == "length"):
         return None
@@ -92,6 +85,4 @@ async def _one(model: LanguageModel, wrong: Wrong, seconds: float) -> str | None
     quotation = re.compile(r'["“](?P<inner>[^"“”]*)["”]')
     quoted = quotation.fullmatch(text)
     text = quoted["inner"].strip() if quoted and not quotation.fullmatch(wrong.text) else text
-    if not text or len(text) > 2 * len(wrong.text) + 120:
-        return None
-    return text
+    return text if text and len(text) <= 2 * len(wrong.text) + 120 else None

@@ -79,11 +79,7 @@ def inline_evidence(
     """The evidence of a request; None, to query the graph, if both are None."""
     if triples is None and passages is None:
         return None
-    facts = (
-        Triple(subject=subject, property=name, value=value)
-        for subject, name, value in triples or ()
-    )
-    return (*facts, *as_evidence(passages or ()))
+    return (*(Triple(*item) for item in triples or ()), *as_evidence(passages or ()))
 
 
 def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
@@ -128,7 +124,7 @@ def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
     if isinstance(item, Mapping):
         return _object(item, where)
     if isinstance(item, list | tuple):
-        return (_triple(item, where),)
+        return (Triple(*_parts(item, where)),)
     raise InputError(
         f"{where} must be a text, an object with 'text', 'triple', 'table' or 'file', a Triple, a "
         f"Passage, a Table or a LangChain document, not {_kind(item)}"
@@ -218,11 +214,7 @@ def evidence_of_bytes(data: bytes, name: str) -> tuple[Evidence, ...]:
 def _linked(
     cells: Sequence[Triple], column: str, target: str, rows: Iterable[Triple]
 ) -> tuple[Triple, ...]:
-    """The cells, with row ids in a column replaced by the names of the rows.
-
-    Raises:
-        InputError: No value of the column is an id of a row.
-    """
+    """The cells, with row ids in a column replaced by the names of the rows."""
     wanted = {cell.value for cell in cells if cell.property == column}
     columns: dict[str, list[Triple]] = {}
     names: dict[str, str] = {}
@@ -248,13 +240,10 @@ def _linked(
 
 def _joined(wanted: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
     """The names of the rows that some ids lead to, by id."""
-    found = ((value, names.get(value) or names.get(_whole(value))) for value in wanted)
+    # A column of numbers with gaps is exported with decimals.
+    whole = re.compile(r"(?<=\d)\.0+$")
+    found = ((value, names.get(value) or names.get(whole.sub("", value))) for value in wanted)
     return {value: name for value, name in found if name}
-
-
-def _whole(value: str) -> str:
-    """A whole number without the decimals that a column of numbers with gaps is exported with."""
-    return re.sub(r"(?<=\d)\.0+$", "", value)
 
 
 def _cells(table: Table, source: str) -> tuple[Triple, ...]:
@@ -297,7 +286,7 @@ def _object(item: Mapping[str, object], where: str) -> tuple[Evidence, ...]:
             f"{where} has {next(iter(fields))!r} and 'triple' but no 'text': a triple holds "
             "subject, property and value alone; add the text, or leave it out"
         )
-    fact = _triple(triple, f"{where}.triple")
+    fact = Triple(*_parts(triple, f"{where}.triple"))
     return (_passage(fields, where), fact) if fields else (fact,)
 
 
@@ -359,7 +348,12 @@ def _file(value: object, where: str) -> tuple[Evidence, ...]:
 
 
 def _passage(fields: Mapping[str, object], where: str) -> Passage:
-    return _valid(Passage, {key: _written(value) for key, value in fields.items()}, where)
+    """The passage of some fields, of which ids and the like may be numbers."""
+    texts = {
+        key: str(it) if isinstance(it, int | float) and not isinstance(it, bool) else it
+        for key, it in fields.items()
+    }
+    return _valid(Passage, texts, where)
 
 
 def _valid(kind: type[Item], fields: Mapping[str, object], where: str) -> Item:
@@ -369,10 +363,6 @@ def _valid(kind: type[Item], fields: Mapping[str, object], where: str) -> Item:
         first = error.errors(include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise InputError(f"{where}.{place}: {first['msg']}") from None
-
-
-def _triple(item: object, where: str) -> Triple:
-    return Triple(*_parts(item, where))
 
 
 def _parts(item: object, where: str = "a triple") -> tuple[str, str, str]:
@@ -394,11 +384,6 @@ def _known_keys(value: Mapping[str, object], known: tuple[str, ...], where: str)
         if key not in known:
             hint = did_you_mean(str(key), known)
             raise InputError(f"{where} has no field {in_short(key)}; {hint}")
-
-
-def _written(value: object) -> object:
-    """Ids and the like may be numbers."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _kind(value: object) -> str:

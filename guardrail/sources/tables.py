@@ -118,9 +118,8 @@ class Table:
         name: str | None = None,
         references: Collection[str] = (),
     ) -> None:
-        cells = [_written(row) for row in _whole_days([*map(flat_row, _dicts(rows))])]
+        cells = _texts(_whole_days([*map(flat_row, _dicts(rows))]), subject)
         columns = list(dict.fromkeys(column for row in cells for column in row))
-        _rewrite(cells, subject)
         if subject is not None and cells and subject not in columns:
             hint = did_you_mean(subject, columns)
             hint = hint if len(hint) <= LONGEST else f"{hint[:LONGEST]}…"
@@ -485,29 +484,23 @@ def _whole_days(rows: Sequence[Mapping[str, object]]) -> list[dict[str, object]]
     ]
 
 
-def _written(row: Mapping[str, object]) -> dict[str, list[str]]:
-    """The cells of a row as texts; a cell that is a list has several."""
-    return {
-        column: [
-            text
-            for item in (value if isinstance(value, list | tuple) else [value])
-            if (text := cell_text(item)) is not None
-        ]
-        for column, value in row.items()
-    }
-
-
-def _rewrite(rows: Sequence[dict[str, list[str]]], subject: str | None) -> None:
-    """Rewrite the numbers of each column in one notation."""
+def _texts(rows: Iterable[Mapping[str, object]], subject: str | None) -> list[dict[str, list[str]]]:
+    """The cells as texts, the numbers of a column in one notation; a list is several texts."""
+    found: list[dict[str, list[str]]] = []
     held: dict[str, list[list[str]]] = {}
     for row in rows:
-        for column, texts in row.items():
-            held.setdefault(column, []).append(texts)
-    held.pop(subject or "", None)
+        found.append({})
+        for column, value in row.items():
+            items = value if isinstance(value, list | tuple) else [value]
+            texts = [text for item in items if (text := cell_text(item)) is not None]
+            found[-1][column] = texts
+            if column != (subject or ""):
+                held.setdefault(column, []).append(texts)
     for lists in held.values():
         written = iter(in_one_notation([text for texts in lists for text in texts]))
         for texts in lists:
             texts[:] = islice(written, len(texts))
+    return found
 
 
 def _subject_column(

@@ -208,12 +208,7 @@ def _quality(
 
 
 def _lower_bound(rows: Sequence[LabelledRow], gains: NDArray[np.float64]) -> float:
-    """Lower bound of the gain in balanced accuracy, by bootstrap over the groups.
-
-    Args:
-        rows: The rows.
-        gains: [n] 1 for each row that is judged correctly only now, -1 if only before, else 0.
-    """
+    """Lower bound of the gain in balanced accuracy, 1, 0 or -1 a row, by bootstrap over groups."""
     names, group = np.unique([row.group for row in rows], return_inverse=True)
     right = np.array([row.label is Verdict.SUPPORTED for row in rows])
     rng = np.random.default_rng(1)

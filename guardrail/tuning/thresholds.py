@@ -36,17 +36,9 @@ from guardrail.verdict.claims import GroundingRequest, claims_of
 from guardrail.verdict.grounder import Grounder
 
 __all__ = [
-    "CurvePoint",
-    "Scored",
-    "Tuning",
-    "area",
-    "folds_of",
-    "judged",
-    "require_both",
-    "tune_feedback",
-    "tune_labelled",
-    "tune_scored",
-]
+    "CurvePoint", "Scored", "Tuning", "area", "folds_of", "judged", "require_both",
+    "tune_feedback", "tune_labelled", "tune_scored",
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -366,11 +358,8 @@ def _chosen(
 
 
 def _best(worth: dict[T, float]) -> list[T]:
-    """The keys whose worth (twice the balanced accuracy less one) is nearly the highest.
-
-    A difference of balanced accuracy below 0.01 is chance: among thresholds this close to the best,
-    the one nearest to the current threshold is chosen.
-    """
+    """The keys whose worth (twice the balanced accuracy less one) is nearly the highest."""
+    # A difference of balanced accuracy below 0.01 is chance.
     return [key for key, value in worth.items() if value >= max(worth.values()) - 2.0 * 0.01]
 
 
@@ -387,10 +376,7 @@ def _learned(
 
 
 def _contradiction(rows: Sequence[_Row], support: float, before: float) -> float:
-    """The threshold that best separates contradicted rows that do not pass from the others.
-
-    The current one if there are too few rows of either kind.
-    """
+    """The threshold that best separates contradicted rows that do not pass, with enough of each."""
     likely: dict[bool, list[float]] = {True: [], False: []}
     for row in rows:
         if stopped := [pair[1] for pair in row.claims if _passes_to(*pair) < support]:
@@ -435,10 +421,7 @@ def _passes_to(support: float, contradiction: float) -> float:
 def _claims(
     row: LabelledRow, answer: AttributedAnswer, at: VerdictThresholds
 ) -> tuple[tuple[float, float], ...]:
-    """Support and contradiction of the claims, judged at some thresholds.
-
-    Of a verdict that does not follow from its probabilities, certain ones: no threshold changes it.
-    """
+    """Support and contradiction of the claims; certain where no threshold changes the verdict."""
     found = []
     heads = {claim.place.start for claim in claims_of(_request(row, at)) if claim.head}
     for sentence in answer.sentences:
