@@ -21,14 +21,9 @@ BLIND = Case("check", "judge", "reset")
 def answer(text: str, category: Category) -> GuardedAnswer:
     sentence = Sentence(text=text, start=0, end=len(text), category=category)
     return GuardedAnswer(
-        id="a",
-        question="?",
-        text=text,
-        marked=text,
-        action=Action.PASS,
-        sentences=(sentence,),
+        id="a", question="?", text=text, marked=text, action=Action.PASS, sentences=(sentence,),
         scorecard=ScoreCard(overall=Score(value=0.5)),
-    )
+    )  # fmt: skip
 
 
 def test_what_should_not_have_left_is_counted() -> None:
@@ -41,7 +36,7 @@ def test_what_should_not_have_left_is_counted() -> None:
 
 async def test_faults_are_met_on_the_way(tmp_path) -> None:
     cases = {
-        Case("check", "none", "none"): {"delivered"},
+        SOUND: {"delivered"},
         Case("gateway", "none", "none"): {"delivered"},
         Case("check", "judge", "reset"): {"refused", "typed error"},
         Case("gateway", "model", "half"): {"typed error"},

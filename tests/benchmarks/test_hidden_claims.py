@@ -35,21 +35,16 @@ def test_a_claim_stands_in_its_answer(tmp_path):
 def test_what_a_reader_gets_of_each_sentence():
     sentences = ("Dogs are welcome.", "Cats pay twice.", "Birds sing at noon.")
     scores = ((0.97, 0.02, 0.01), (0.01, 0.01, 0.98), (0.02, 0.97, 0.01))
-    judge = Scripted(
-        {
-            sentence: Grounding(supported=a, unsupported=b, contradicted=c, no_claim=0.0)
-            for sentence, (a, b, c) in zip(sentences, scores, strict=True)
-        }
+    groundings = (
+        Grounding(supported=a, unsupported=b, contradicted=c, no_claim=0.0) for a, b, c in scores
     )
+    judge = Scripted(dict(zip(sentences, groundings, strict=True)))
     text = " ".join(sentences)
     with Guardrail(GuardrailConfig(policy="strict"), grounding=judge) as guard:
         answer = guard.check("", text, evidence=[Passage("Dogs are welcome. Cats pay once.")])
     places = [(text.index(sentence), text.index(sentence) + 1) for sentence in sentences]
     true, against, missing = (outcome(answer, text, *place) for place in places)
-    assert true.supported
-    assert true.unmarked
-    assert against.contradicted
-    assert against.removed
-    assert missing.marked
-    assert not missing.removed
+    assert (true.supported, true.unmarked) == (True, True)
+    assert (against.contradicted, against.removed) == (True, True)
+    assert (missing.marked, missing.removed) == (True, False)
     assert not untouched(answer, text)

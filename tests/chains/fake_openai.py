@@ -15,44 +15,33 @@ from typing import Any
 
 import httpx
 import uvicorn
+from openai import AsyncOpenAI
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from chains import EvidenceSettings, guard_openai
+from chains.gateway import GatewaySettings, create_app
 from tests.chains.conftest import ANSWER, CANARY, FALSE_MIDDLE, TRUE_END, TRUE_START
 
 GOOD, FALSE, MORE = TRUE_START, FALSE_MIDDLE, TRUE_END
 JSON_ANSWER = '{"name": "Mary Shelley", "note": "any text"}'
-TOOL_CALL = {
-    "id": "call_1",
-    "type": "function",
-    "function": {"name": "look_up", "arguments": '{"name": "Mary Shelley"}'},
-}
+LOOK_UP = {"name": "look_up", "arguments": '{"name": "Mary Shelley"}'}
+TOOL_CALL = {"id": "call_1", "type": "function", "function": LOOK_UP}
 USAGE = {"prompt_tokens": 12, "completion_tokens": 30, "total_tokens": 42}
-CANDIDATES = [
-    f"Mary Shelley was born in {CANARY} on 4 May 1999.",
-    GOOD,
-    MORE + " " + FALSE,
-    ANSWER,
-    FALSE,
-]
-TEXTS = {
-    "json": JSON_ANSWER,
-    "broken-json": ANSWER,
-    "tools": "I will look that up.",
-    "false-only": FALSE,
-}
+BORN = f"Mary Shelley was born in {CANARY} on 4 May 1999."
+CANDIDATES = [BORN, GOOD, MORE + " " + FALSE, ANSWER, FALSE]
+TEXTS = {"json": JSON_ANSWER, "tools": "I will look that up.", "false-only": FALSE}
 SHOP_QUESTIONS = ("Can I send it back?",)
 SHOP_ANSWER = "You can send a bicycle back within 30 days of delivery."
 """Questions in the pages of the documentation, and their answer."""
 JUDGED = {"Ann's sister runs the shop.": "A"}
 """Its labels as a judge; any other sentence is unsupported."""
+THOUGHT = f"Perhaps {CANARY}."
 SECRETS = {
-    "reasoning_content": f"Perhaps {CANARY}.",
-    "audio": {"transcript": FALSE},
-    "x_debug": {"raw": ANSWER},
-}
+    "reasoning_content": THOUGHT, "audio": {"transcript": FALSE}, "x_debug": {"raw": ANSWER},
+}  # fmt: skip
 
 
 class FakeOpenAI:
@@ -115,10 +104,7 @@ class FakeOpenAI:
         head = {"id": "chatcmpl-1", "created": 1, "model": model, "x_debug": SECRETS}
         if body.get("stream"):
             events = self._cut_events if model == "cut" else self._chat_events
-            return StreamingResponse(
-                self._chunked(events(head, body)), media_type="text/event-stream"
-            )
-        texts = self._texts(body)
+            return stream_reply(self._chunked(events(head, body)))
         choices = [
             {
                 "index": index,
@@ -127,12 +113,10 @@ class FakeOpenAI:
                 "message": {"role": "assistant", "content": text, "refusal": None, **SECRETS}
                 | ({"tool_calls": [TOOL_CALL]} if model == "tools" else {}),
             }
-            for index, text in enumerate(texts)
+            for index, text in enumerate(self._texts(body))
         ]
-        return JSONResponse(
-            head | {"object": "chat.completion", "choices": choices, "usage": USAGE},
-            headers={"x-request-id": "req_7"},
-        )
+        whole = head | {"object": "chat.completion", "choices": choices, "usage": USAGE}
+        return JSONResponse(whole, headers={"x-request-id": "req_7"})
 
     def _texts(self, body: dict[str, Any]) -> list[str]:
         """The texts of all choices that are asked for."""
@@ -158,12 +142,11 @@ class FakeOpenAI:
             return f"data: {json.dumps(head | {'choices': [choice]})}\n\n"
 
         yield event({"role": "assistant", "content": ""})
-        yield event({"reasoning_content": f"Perhaps {CANARY}."})
+        yield event({"reasoning_content": THOUGHT})
         for piece in pieces(self._text(body), rng):
             yield event({"content": piece, "audio": {"transcript": piece}})
         if body["model"] == "tools":
-            call = TOOL_CALL | {"index": 0}
-            first = call | {"function": {"name": "look_up", "arguments": ""}}
+            first = TOOL_CALL | {"index": 0, "function": LOOK_UP | {"arguments": ""}}
             yield event({"tool_calls": [first]})
             for part in ('{"name": ', '"Mary Shelley"}'):
                 yield event({"tool_calls": [{"index": 0, "function": {"arguments": part}}]})
@@ -199,9 +182,7 @@ class FakeOpenAI:
     async def responses(self, request: Request) -> Response:
         body = await self._asked(request)
         if body.get("stream"):
-            return StreamingResponse(
-                self.stream_of("/responses", body), media_type="text/event-stream"
-            )
+            return stream_reply(self.stream_of("/responses", body))
         return JSONResponse(self._response(body)[0])
 
     def _response_text(self, body: dict[str, Any]) -> str:
@@ -211,34 +192,22 @@ class FakeOpenAI:
         text = self._response_text(body)
         part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
         message = {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            "status": "completed",
+            "id": "msg_1", "type": "message", "role": "assistant", "status": "completed",
             "content": [part],
-        }
-        thought = {
-            "id": "rs_1",
-            "type": "reasoning",
-            "summary": [{"type": "summary_text", "text": FALSE}],
-        }
+        }  # fmt: skip
+        summary = [{"type": "summary_text", "text": FALSE}]
+        thought = {"id": "rs_1", "type": "reasoning", "summary": summary}
         whole = {
-            "id": "resp_1",
-            "object": "response",
-            "created_at": 1,
-            "status": "completed",
-            "model": body["model"],
-            "output": [thought, message],
-            "output_text": text,
-            "parallel_tool_calls": True,
-            "tool_choice": "auto",
-            "tools": [],
-        }
+            "id": "resp_1", "object": "response", "created_at": 1, "status": "completed",
+            "model": body["model"], "output": [thought, message], "output_text": text,
+            "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+        }  # fmt: skip
         return whole, text
 
     async def _response_events(self, whole: dict[str, Any], text: str) -> AsyncIterator[str]:
         thought, message = whole["output"]
         begun = whole | {"output": [], "status": "in_progress"}
+        added = message | {"content": [], "status": "in_progress"}
         where = {"item_id": "msg_1", "output_index": 1, "content_index": 0}
         part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
         events: list[dict[str, Any]] = [
@@ -247,11 +216,7 @@ class FakeOpenAI:
             {"type": "response.output_item.added", "output_index": 0, "item": thought},
             {"type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": FALSE},
             {"type": "response.output_item.done", "output_index": 0, "item": thought},
-            {
-                "type": "response.output_item.added",
-                "output_index": 1,
-                "item": message | {"content": [], "status": "in_progress"},
-            },
+            {"type": "response.output_item.added", "output_index": 1, "item": added},
             {"type": "response.content_part.added", **where, "part": part},
         ]
         events += [
@@ -293,6 +258,23 @@ class _InProcess(httpx.AsyncBaseTransport):
         body = json.loads(await request.aread())
         content = self._server.stream_of(request.url.path, body)
         return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=content)
+
+
+def stream_reply(content: AsyncIterator[Any]) -> Response:
+    return StreamingResponse(content, media_type="text/event-stream")
+
+
+def client_over(way, guard, app, *, policy="strict", style="footnotes", **more: Any) -> AsyncOpenAI:
+    """A client of a model, guarded itself or behind a gateway with the guardrail's policy."""
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(app))
+    if way == "gateway":
+        settings = GatewaySettings(upstream="http://model/v1", style=style, **more)
+        gateway = create_app(guard, settings, client=http)
+        http = httpx.AsyncClient(transport=httpx.ASGITransport(gateway))
+        return AsyncOpenAI(base_url="http://model/v1", api_key="k", http_client=http)
+    evidence = EvidenceSettings(**{name.removeprefix("evidence_"): it for name, it in more.items()})
+    client = AsyncOpenAI(base_url="http://model/v1", api_key="k", http_client=http)
+    return guard_openai(client, guard, evidence=evidence, policy=policy, style=style)
 
 
 def pieces(text: str, rng: random.Random) -> Iterator[str]:

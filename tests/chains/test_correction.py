@@ -2,18 +2,15 @@
 
 import json
 
-import httpx
 import pytest
-from openai import AsyncOpenAI
 
-from chains import GuardedChatModel, GuardrailMiddleware, GuardrailRunnable, guard_openai
-from chains.gateway import GatewaySettings, create_app
+from chains import GuardedChatModel, GuardrailMiddleware, GuardrailRunnable
 from guardrail import STRICT_CORRECT, GuardrailConfig, Triple
 from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from tests.chains import fake_openai
 from tests.chains.conftest import scripted_guard
-from tests.chains.fake_openai import FakeOpenAI
+from tests.chains.fake_openai import FakeOpenAI, client_over
 from tests.chains.hotel import HOTEL_QUESTION
 from tests.chains.models import agent, model, run, verdict
 
@@ -84,36 +81,21 @@ async def mcp(guard):
 
 def openai(ask, way):
     """Ask a model whose answer holds the error, through a guarded client or the gateway."""
-
-    async def call(guard):
-        http = httpx.AsyncClient(transport=httpx.ASGITransport(FakeOpenAI().app))
-        if way == "gateway":
-            settings = GatewaySettings(upstream="http://model/v1", style="none")
-            app = create_app(guard, settings, client=http)
-            http = httpx.AsyncClient(transport=httpx.ASGITransport(app))
-        client = AsyncOpenAI(base_url="http://model/v1", api_key="k", http_client=http)
-        return await ask(guard_openai(client, guard, **OPTIONS) if way == "client" else client)
-
-    return call
+    return lambda guard: ask(client_over(way, guard, FakeOpenAI().app, **OPTIONS))
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        *(
-            pytest.param(openai(ask, way), id=f"{way}-{ask.__name__}")
-            for ask in (chat, streamed_chat, response, streamed_response)
-            for way in ("client", "gateway")
-        ),
-        *(
-            pytest.param(langchain(kind, way), id=f"{kind.__name__}-{way}")
-            for kind in (GuardrailRunnable, GuardedChatModel)
-            for way in ("invoke", "stream")
-        ),
-        of_agent,
-        mcp,
-    ],
-)
+KINDS = {
+    f"{way}-{ask.__name__}": openai(ask, way)
+    for ask in (chat, streamed_chat, response, streamed_response)
+    for way in ("client", "gateway")
+} | {
+    f"{kind.__name__}-{way}": langchain(kind, way)
+    for kind in (GuardrailRunnable, GuardedChatModel)
+    for way in ("invoke", "stream")
+}
+
+
+@pytest.mark.parametrize("ask", [*KINDS.values(), of_agent, mcp], ids=[*KINDS, "agent", "mcp"])
 async def test_the_text_is_corrected_and_the_verdict_says_so(ask, correcting, monkeypatch):
     monkeypatch.setattr(fake_openai, "ANSWER", SAID)
     assert_corrected(*await ask(correcting))

@@ -2,32 +2,26 @@
 
 import json
 
-import httpx
 import pytest
-from openai import AsyncOpenAI
 
-from chains import EvidenceMode, EvidenceSettings, GuardrailRunnable, guard_openai
-from chains.gateway import GatewaySettings, create_app
+from chains import GuardrailRunnable
 from chains.options import MarkerStyle
 from chains.rendering import details, render
 from guardrail import STRICT, GuardrailConfig, Passage
 from tests.chains import fake_openai
 from tests.chains.conftest import ANSWER, CANARY, QUESTION, scripted_guard
-from tests.chains.fake_openai import FakeOpenAI
+from tests.chains.fake_openai import FakeOpenAI, client_over
 from tests.chains.hotel import DOCUMENTS
-from tests.chains.models import model
+from tests.chains.models import model, run
 
 WRITER = "[Q47152, occupation: writer]"
 MOTHER = "[Q47152, mother: Mary Wollstonecraft]"
 NOTES = "[1] Mary Shelley, occupation: writer  \n[2] Mary Shelley, mother: Mary Wollstonecraft"
+PLAIN = "Mary Shelley was a writer{}. Her mother was Mary Wollstonecraft{}."
 STYLES = {
-    MarkerStyle.KALMA: (
-        f"Mary Shelley was a writer {WRITER}. Her mother was Mary Wollstonecraft {MOTHER}."
-    ),
-    MarkerStyle.FOOTNOTES: (
-        f"Mary Shelley was a writer [1]. Her mother was Mary Wollstonecraft [2].\n\n{NOTES}"
-    ),
-    MarkerStyle.NONE: "Mary Shelley was a writer. Her mother was Mary Wollstonecraft.",
+    MarkerStyle.KALMA: PLAIN.format(f" {WRITER}", f" {MOTHER}"),
+    MarkerStyle.FOOTNOTES: f"{PLAIN.format(' [1]', ' [2]')}\n\n{NOTES}",
+    MarkerStyle.NONE: PLAIN.format("", ""),
 }
 
 
@@ -45,16 +39,15 @@ def test_styles(answer, style, expected):
 
 
 BOTH = "Mary Shelley was a writer and Mary Wollstonecraft was her mother."
+SAILOR = BOTH.replace("writer", "sailor")
 
 
 @pytest.mark.parametrize(
     ("said", "numbered"),
     [
         (BOTH, "Mary Shelley was a writer and Mary Wollstonecraft was her mother [1][2]."),
-        (  # the place tells which part is supported
-            BOTH.replace("writer", "sailor"),
-            "Mary Shelley was a sailor [NA] and Mary Wollstonecraft [1] was her mother.",
-        ),
+        # The place tells which part is supported.
+        (SAILOR, "Mary Shelley was a sailor [NA] and Mary Wollstonecraft [1] was her mother."),
     ],
 )
 def test_numbers_stand_at_the_end_of_a_sentence_that_is_supported_as_a_whole(guard, said, numbered):
@@ -68,10 +61,7 @@ def test_numbers_stand_at_the_end_of_a_sentence_that_is_supported_as_a_whole(gua
     [
         (Passage("The pool\nis open."), "The pool is open."),
         (Passage("The pool is open.", title="Pool"), "Pool"),
-        (
-            Passage("The pool is open.", url="https://h.example/"),
-            "The pool is open. (https://h.example/)",
-        ),
+        (Passage("The pool is open.", url="https://h.x/"), "The pool is open. (https://h.x/)"),
     ],
 )
 def test_a_note_names_a_passage_by_its_title_or_else_by_what_it_says(guard, passage, note):
@@ -130,16 +120,10 @@ def own(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("style", "text"), [("kalma", KALMA), ("footnotes", FOOTNOTES)])
-@pytest.mark.parametrize("stream", [False, True])
-def test_readers_of_a_chain_see_labels_and_pages(own, style, text, stream):
-    chain = GuardrailRunnable(
-        own, model(SAID), evidence=lambda _: DOGS, evidence_mode="both", style=style
-    )
-    if stream:
-        first, *rest = chain.stream(HOTEL_QUESTION)
-        message = sum(rest, first)
-    else:
-        message = chain.invoke(HOTEL_QUESTION)
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+async def test_readers_of_a_chain_see_labels_and_pages(own, style, text, way):
+    given = {"evidence": lambda _: DOGS, "evidence_mode": "both", "style": style}
+    message = await run(GuardrailRunnable(own, model(SAID), **given), HOTEL_QUESTION, way)
     assert message.content == text
     cited = message.response_metadata["guardrail"]["citations"]
     assert [(item["title"], item.get("url") or "") for item in cited] == CITED
@@ -149,20 +133,12 @@ def test_readers_of_a_chain_see_labels_and_pages(own, style, text, stream):
 @pytest.mark.parametrize("endpoint", ["chat", "responses"])
 async def test_readers_of_openai_see_labels_and_pages(own, way, endpoint, monkeypatch):
     monkeypatch.setattr(fake_openai, "ANSWER", SAID)
-    http = httpx.AsyncClient(transport=httpx.ASGITransport(FakeOpenAI().app))
-    if way == "gateway":
-        settings = GatewaySettings(upstream="http://model/v1", evidence_mode="both")
-        app = create_app(own, settings, client=http)
-        http = httpx.AsyncClient(transport=httpx.ASGITransport(app))
-    client = AsyncOpenAI(base_url="http://model/v1", api_key="k", http_client=http)
-    if way == "client":
-        client = guard_openai(client, own, evidence=EvidenceSettings(mode=EvidenceMode.BOTH))
+    client = client_over(way, own, FakeOpenAI().app, evidence_mode="both")
     extra = {"guardrail": {"evidence": [dog.model_dump() for dog in DOGS]}}
     if endpoint == "chat":
         asked = [{"role": "user", "content": HOTEL_QUESTION}]
-        reply = await client.chat.completions.create(
-            model="plain", messages=asked, extra_body=extra
-        )
+        chat = client.chat.completions
+        reply = await chat.create(model="plain", messages=asked, extra_body=extra)
         message = reply.choices[0].message
         text, cited = message.content, [item.url_citation for item in message.annotations]
     else:
@@ -180,7 +156,7 @@ RENUMBERED = (
 
 
 @pytest.mark.parametrize("style", ["kalma", "footnotes"])
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("way", ["invoke", "stream"])
 @pytest.mark.parametrize(
     "said",
     [
@@ -188,13 +164,9 @@ RENUMBERED = (
         "Dogs are welcome[^4]. Breakfast costs 12 euros [2]. The Kestrel Hotel has 42 rooms.",
     ],
 )
-def test_numbers_that_the_model_wrote_become_those_of_the_list(guard, said, style, stream):
+async def test_numbers_that_the_model_wrote_become_those_of_the_list(guard, said, style, way):
     chain = GuardrailRunnable(guard, model(said), evidence=lambda _: DOCUMENTS, style=style)
-    if stream:
-        first, *rest = chain.stream("What about dogs, breakfast and rooms?")
-        message = sum(rest, first)
-    else:
-        message = chain.invoke("What about dogs, breakfast and rooms?")
+    message = await run(chain, "What about dogs, breakfast and rooms?", way)
     assert message.content == RENUMBERED
 
 

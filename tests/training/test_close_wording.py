@@ -3,8 +3,8 @@
 import pytest
 
 from guardrail.core.types import Verdict
+from tests.training.test_table_statements import evidence
 from training.close_wording import close_wording
-from training.statements import Statement
 
 PRICES = (
     "Fjell 3, price: €2,490.",
@@ -19,22 +19,15 @@ HANDBOOK = (
 )
 
 
-def evidence(*statements: str, triples: bool) -> Statement:
-    return Statement(
-        group="shop", kind="", triples=triples, statements=statements, question="", context="",
-        sentence="", verdict=Verdict.SUPPORTED, span=None, cited=frozenset(),
-    )  # fmt: skip
-
-
 @pytest.fixture(scope="module")
 def triples():
-    sets = [evidence(*PRICES, triples=True)._replace(group=f"shop {n}") for n in range(20)]
+    sets = [evidence(*PRICES, triples=True, group=f"shop {n}") for n in range(20)]
     return list(close_wording(sets, seed=1))
 
 
 @pytest.fixture(scope="module")
 def passages():
-    sets = [evidence(*HANDBOOK, triples=False)._replace(group=f"shop {n}") for n in range(20)]
+    sets = [evidence(*HANDBOOK, triples=False, group=f"shop {n}") for n in range(20)]
     return list(close_wording(sets, seed=1))
 
 

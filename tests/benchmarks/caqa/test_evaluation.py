@@ -14,18 +14,8 @@ from benchmarks.caqa.evaluators import (
     create_evaluator,
     item_of,
 )
-from benchmarks.caqa.metrics import (
-    confusion,
-    f1_by_category,
-    fine_grained,
-    micro_f1,
-    report,
-)
-from benchmarks.caqa.prompts import (
-    Form,
-    demonstrations,
-    read_category,
-)
+from benchmarks.caqa.metrics import confusion, f1_by_category, fine_grained, micro_f1, report
+from benchmarks.caqa.prompts import Form, demonstrations, read_category
 from benchmarks.caqa.rows import CAQARow
 from benchmarks.caqa.run import KeptRuns, evaluate, run
 from benchmarks.caqa.transfer import transfer
@@ -33,17 +23,15 @@ from guardrail.core.errors import ConfigError, InputError
 from guardrail.core.types import Category, Judgement, NLIScores
 from judges.base import AttributionItem, Pair
 from judges.registry import register
+from tests.guardrail.scripted import Ready
 
 S, P, C, I = Category  # noqa: E741 - the paper's letters
 
 
-class ContainmentJudge:
+class ContainmentJudge(Ready):
     """Minimal judge: supportive if the evidence contains the last word of the answer."""
 
     name = "containment"
-
-    def warm_up(self) -> None:
-        return None
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         said = [S if i.answer.split()[-1] in " ".join(i.evidence) else I for i in items]
@@ -76,12 +64,8 @@ class Parrot:
 
 def test_f1_by_category_and_micro_f1() -> None:
     gold, said = [S, S, P, C, I, I], [S, P, P, C, S, None]
-    assert f1_by_category(gold, said) == {
-        S: pytest.approx(2 * 1 / (2 + 2)),
-        P: pytest.approx(2 * 1 / (1 + 2)),
-        C: 1.0,
-        I: 0.0,
-    }
+    expected = {S: 2 * 1 / (2 + 2), P: 2 * 1 / (1 + 2), C: 1.0, I: 0.0}
+    assert f1_by_category(gold, said) == pytest.approx(expected)
     assert micro_f1(gold, said) == pytest.approx(2 * 3 / (6 + 5))
     assert confusion(gold, said)[I] == {S: 1, P: 0, C: 0, I: 0, "unreadable": 1}
 
@@ -128,9 +112,8 @@ def test_the_category_is_read_from_free_text(reply: str, category: Category | No
 def test_any_judge_is_an_evaluator(unseen: list[CAQARow]) -> None:
     found = evaluate(JudgeEvaluator(ContainmentJudge()), unseen)
     assert found.n == len(unseen)
-    assert found.overall == pytest.approx(
-        sum(found.confusion[c][c] for c in Category) / len(unseen)
-    )
+    right = sum(found.confusion[c][c] for c in Category)
+    assert found.overall == pytest.approx(right / len(unseen))
     assert found.category[P] == 0
 
 
@@ -149,8 +132,8 @@ def test_chat_models_get_the_papers_prompts(unseen: list[CAQARow]) -> None:
     assert "There are four possible types of relationships" in chat.prompts[0]
     assert ChatEvaluator(Parrot("True"), form=Form.SHORT).supports([("x", ("y",))]) == [True]
     assert P not in ChatEvaluator(chat, form=Form.ATTRSCORE).categories
-    assert report(unseen[:2], ChatEvaluator(Parrot("?")).categorise(
-        [item_of(row) for row in unseen[:2]])).unreadable == 2  # fmt: skip
+    said = ChatEvaluator(Parrot("?")).categorise([item_of(row) for row in unseen[:2]])
+    assert report(unseen[:2], said).unreadable == 2
 
 
 def test_transfer_maps_categories_to_the_labels_of_a_set(tmp_path: Path) -> None:
@@ -166,11 +149,8 @@ def test_transfer_maps_categories_to_the_labels_of_a_set(tmp_path: Path) -> None
     with gzip.open(folder / "wice_claim_dev.jsonl.gz", "wt") as file:
         file.write("\n".join(map(json.dumps, rows)))
     found = transfer(JudgeEvaluator(ContainmentJudge()), "wice_claim_dev", tmp_path)
-    assert found.f1 == {
-        "supported": pytest.approx(2 / 3),
-        "partially_supported": 0.0,
-        "not_supported": 1.0,
-    }
+    expected = {"supported": 2 / 3, "partially_supported": 0.0, "not_supported": 1.0}
+    assert found.f1 == pytest.approx(expected)
     assert found.macro_f1 == pytest.approx((2 / 3 + 1) / 3)
 
 

@@ -19,19 +19,14 @@ def tiny_encoder(tmp_path: Path, train: list[CAQARow]) -> str:
     tokenizer = transformers.BertTokenizerFast(vocab=str(tmp_path / "vocab.txt"))
     tokenizer.save_pretrained(folder)
     config = transformers.BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
+        vocab_size=len(vocabulary), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
         intermediate_size=64,
-    )
+    )  # fmt: skip
     transformers.BertModel(config).save_pretrained(folder)
     return str(folder)
 
 
-def test_a_classifier_is_fine_tuned_and_judges(
-    tiny_encoder: str, train: list[CAQARow], tmp_path: Path
-) -> None:
+def test_a_classifier_is_fine_tuned_and_judges(tiny_encoder, train, tmp_path):
     folder = tmp_path / "tuned"
     rows = [row for row in train if row.category in (Category.SUPPORTIVE, Category.IRRELEVANT)]
     settings = FineTuning(epochs=1, batch_size=8, learning_rate=1e-3, max_length=64)

@@ -9,16 +9,8 @@ from benchmarks.caqa.kgqa import KGQALog, kgqa_entities, kgqa_queries
 from benchmarks.caqa.sparql_shapes import Pattern, UnfitQueryError, read_shape
 from guardrail.core.types import Triple
 
-WD = (
-    "PREFIX wd: <http://www.wikidata.org/entity/> "
-    "PREFIX wdt: <http://www.wikidata.org/prop/direct/> "
-)
-
-
-P = (
-    "PREFIX p: <http://www.wikidata.org/prop/> "
-    "PREFIX ps: <http://www.wikidata.org/prop/statement/> "
-)
+WIKIDATA = {"wd": "entity/", "wdt": "prop/direct/", "p": "prop/", "ps": "prop/statement/"}
+WD = "".join(f"PREFIX {n}: <http://www.wikidata.org/{place}> " for n, place in WIKIDATA.items())
 DBPEDIA = "<http://dbpedia.org/resource/Ada_Lovelace> <http://dbpedia.org/ontology/birthPlace>"
 
 
@@ -26,23 +18,16 @@ DBPEDIA = "<http://dbpedia.org/resource/Ada_Lovelace> <http://dbpedia.org/ontolo
     ("query", "base", "patterns"),
     [
         ("SELECT DISTINCT ?x WHERE { wd:Q7259 wdt:P22 ?x . }", "single", [("Q7259", "P22", "?x")]),
-        (
-            "SELECT ?x { ?x wdt:P57 wd:Q1 ; wdt:P161 wd:Q2 ; wdt:P31 wd:Q11424 . }",
-            "tree",
-            [("?x", "P57", "Q1"), ("?x", "P161", "Q2")],  # the class constraint is left out
-        ),
-        (  # a statement node is one hop
-            f"{P}SELECT ?x WHERE {{ ?x p:P39 ?s . ?s ps:P39 wd:Q11696 . }}",
-            "single",
-            [("?x", "P39", "Q11696")],
-        ),
-        (
-            f"SELECT ?x WHERE {{ {DBPEDIA} ?x }}",
-            "single",
-            [("=Ada Lovelace", "=birth place", "?x")],
-        ),
+        # The class constraint is left out.
+        ("SELECT ?x { ?x wdt:P57 wd:Q1 ; wdt:P161 wd:Q2 ; wdt:P31 wd:Q11424 . }", "tree",
+         [("?x", "P57", "Q1"), ("?x", "P161", "Q2")]),
+        # A statement node is one hop.
+        ("SELECT ?x WHERE { ?x p:P39 ?s . ?s ps:P39 wd:Q11696 . }", "single",
+         [("?x", "P39", "Q11696")]),
+        (f"SELECT ?x WHERE {{ {DBPEDIA} ?x }}", "single",
+         [("=Ada Lovelace", "=birth place", "?x")]),
     ],
-)
+)  # fmt: skip
 def test_the_shape_of_a_query(query: str, base: str, patterns: list[tuple[str, str, str]]) -> None:
     shape = read_shape(WD + query)
     assert shape.base == base
@@ -68,22 +53,11 @@ def test_other_queries_are_named_not_guessed(query: str, reason: str) -> None:
 
 def family() -> FactGraph:
     def fact(subject: str, label: str, pid: str, value: str) -> Triple:
-        return Triple(
-            subject=f"name {subject}",
-            property=label,
-            value=f"name {value}",
-            subject_id=subject,
-            property_id=pid,
-            value_id=value,
-        )
+        ids = {"subject_id": subject, "property_id": pid, "value_id": value}
+        return Triple(f"name {subject}", label, f"name {value}", **ids)
 
-    return FactGraph(
-        [
-            fact("Q1", "father", "P22", "Q2"),
-            fact("Q2", "place of birth", "P19", "Q3"),
-            fact("Q1", "place of birth", "P19", "Q4"),
-        ]
-    )
+    born = [fact("Q2", "place of birth", "P19", "Q3"), fact("Q1", "place of birth", "P19", "Q4")]
+    return FactGraph([fact("Q1", "father", "P22", "Q2"), *born])
 
 
 def written(tmp_path: Path, *rows: dict[str, object]) -> Path:
@@ -111,18 +85,11 @@ def test_queries_are_found_in_the_graph_and_the_rest_is_counted(tmp_path: Path) 
 
 
 def test_a_question_with_entities_and_answer_is_linked_over_the_graph(tmp_path: Path) -> None:
-    file = written(
-        tmp_path,
-        {
-            "question": "Where was the father of one born?",
-            "questionEntity": [{"name": "Q1", "entityType": "entity"}],
-            "answer": {"answer": [{"name": "Q3"}]},
-            "complexityType": "multihop",
-        },
-    )
-    (query,) = kgqa_queries(file, family())
-    assert query.base == "path"
-    assert query.question == "Where was the father of one born?"
+    asked = "Where was the father of one born?"
+    row = {"question": asked, "questionEntity": [{"name": "Q1", "entityType": "entity"}]}
+    answer = {"answer": {"answer": [{"name": "Q3"}]}, "complexityType": "multihop"}
+    (query,) = kgqa_queries(written(tmp_path, row | answer), family())
+    assert (query.base, query.question) == ("path", asked)
 
 
 def test_rows_keep_the_question_of_a_query_that_was_not_extended(

@@ -11,13 +11,13 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.tools import tool
-from openai import AsyncOpenAI, BadRequestError
+from openai import BadRequestError
 
-from chains import EvidenceSettings, GuardrailMiddleware, GuardrailRunnable, guard_openai
+from chains import GuardrailMiddleware, GuardrailRunnable
 from chains.gateway import GatewaySettings, create_app
 from guardrail import InputError
 from tests.chains import fake_openai
-from tests.chains.fake_openai import FakeOpenAI
+from tests.chains.fake_openai import FakeOpenAI, client_over
 from tests.chains.hotel import (
     DOCUMENTS,
     HOTEL_QUESTION,
@@ -32,10 +32,8 @@ from tests.chains.hotel import (
 from tests.chains.models import agent, model, run, verdict
 
 RETRIEVED = [
-    Document(
-        document.text, id=document.id, metadata={"source": document.url, "title": document.title}
-    )
-    for document in DOCUMENTS
+    Document(item.text, id=item.id, metadata={"source": item.url, "title": item.title})
+    for item in DOCUMENTS
 ]
 TEXT = " ".join(document.text for document in DOCUMENTS)
 PROMPT = ChatPromptTemplate.from_template("Use this: {context}\n\n{question}")
@@ -125,9 +123,8 @@ def test_an_agent_whose_tool_returns_the_facts(empty, said, action):
     assert state["guardrail"]["action"] == action
     assert state["guardrail"]["evidence"]["from"] == ["tool results", "graph"]
     assert SECRET not in message.content
-    if action == "pass":
-        noted = "The Kestrel Hotel has 42 rooms [1].\n\n[1] Kestrel Hotel, rooms: 42"
-        assert message.content == noted
+    noted = "The Kestrel Hotel has 42 rooms [1].\n\n[1] Kestrel Hotel, rooms: 42"
+    assert (message.content == noted) == (action == "pass")
 
 
 # --- OpenAI client and gateway -----------------------------------------------------------
@@ -137,19 +134,6 @@ def test_an_agent_whose_tool_returns_the_facts(empty, said, action):
 def fake(monkeypatch):
     monkeypatch.setattr(fake_openai, "ANSWER", SAID)
     return FakeOpenAI()
-
-
-def client_of(way, guard, fake, **places):
-    http = httpx.AsyncClient(transport=httpx.ASGITransport(fake.app))
-    if way == "gateway":
-        settings = GatewaySettings(upstream="http://model/v1", **places)
-        app = create_app(guard, settings, client=http)
-        http = httpx.AsyncClient(transport=httpx.ASGITransport(app))
-    client = AsyncOpenAI(base_url="http://model/v1", api_key="k", http_client=http)
-    if way == "gateway":
-        return client
-    marks = places.get("evidence_marks")
-    return guard_openai(client, guard, evidence=EvidenceSettings(marks=marks))
 
 
 def asked_by(kind, endpoint):
@@ -179,7 +163,7 @@ KINDS = ["field", "parts", "tools", "marked"]
 @pytest.mark.parametrize("way", ["client", "gateway"])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_evidence_of_a_chat(way, kind, empty, fake):
-    client = client_of(way, empty, fake, evidence_marks=("<context>", "</context>"))
+    client = client_over(way, empty, fake.app, evidence_marks=("<context>", "</context>"))
     completion = await client.chat.completions.create(**asked_by(kind, "chat"))
     message = completion.choices[0].message
     assert RIGHT[:-1] in message.content
@@ -198,7 +182,7 @@ async def test_evidence_of_a_chat(way, kind, empty, fake):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("endpoint", ["chat", "responses"])
 async def test_no_byte_of_a_rejected_sentence_is_seen(way, kind, endpoint, empty, fake):
-    client = client_of(way, empty, fake, evidence_marks=("<context>", "</context>"))
+    client = client_over(way, empty, fake.app, evidence_marks=("<context>", "</context>"))
     api = client.chat.completions if endpoint == "chat" else client.responses
     for seed in range(12):
         fake.seed = random.Random(seed).randrange(10_000)
@@ -212,7 +196,7 @@ async def test_no_byte_of_a_rejected_sentence_is_seen(way, kind, endpoint, empty
 
 @pytest.mark.parametrize("way", ["client", "gateway"])
 async def test_an_unknown_key_is_a_bad_request(way, alone, fake):
-    client = client_of(way, alone, fake)
+    client = client_over(way, alone, fake.app)
     call = asked_by("field", "chat") | {"extra_body": {"guardrail": {"evidnce": []}}}
     with pytest.raises(BadRequestError):
         await client.chat.completions.create(**call)
@@ -223,7 +207,9 @@ async def test_a_policy_of_the_request_may_be_switched_off(alone, fake):
     field = {"guardrail": {"evidence": ITEMS, "policy": "annotate"}}
     call = asked_by("field", "chat") | {"extra_body": field}
     for allowed, action in ((True, "annotate"), (False, "filter")):
-        client = client_of("gateway", alone, fake, caller="free" if allowed else "evidence,tools")
+        client = client_over(
+            "gateway", alone, fake.app, caller="free" if allowed else "evidence,tools"
+        )
         completion = await client.chat.completions.create(**call)
         assert completion.choices[0].message.guardrail["action"] == action
 
@@ -231,11 +217,8 @@ async def test_a_policy_of_the_request_may_be_switched_off(alone, fake):
 async def test_checks_take_passages_as_objects(alone):
     app = create_app(alone, GatewaySettings())
     client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
-    body = {
-        "question": HOTEL_QUESTION,
-        "answer": RIGHT,
-        "passages": [ITEMS[0], "Dogs are welcome."],
-    }
+    given = {"answer": RIGHT, "passages": [ITEMS[0], "Dogs are welcome."]}
+    body = {"question": HOTEL_QUESTION, **given}
     reply = (await client.post("/v1/checks", json=body)).json()
     assert reply["evidence"][0]["url"] == "https://h.example/guide"
     assert reply["sentences"][0]["citations"][0]["entity"] == "d1"

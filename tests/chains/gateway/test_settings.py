@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -15,37 +16,6 @@ from guardrail.cli import app
 from guardrail.commands import serving as serving_command
 from guardrail.config import gateway_section
 
-FILE = """
-judge = "none"
-graph = "none"
-
-[gateway]
-host = "127.0.0.1"
-port = 0
-workers = 1
-upstream = "http://file/v1"
-upstream_key = "up-file"
-keys = ["one", "two"]
-style = "none"
-stream_mode = "buffer"
-inject = "facts"
-evidence_mode = "both"
-evidence_marks = ["<a>", "</a>"]
-caller = ["evidence", "tools"]
-protocols = ["litellm", "fms"]
-max_body_bytes = 1000
-timeout_s = 4.5
-concurrency = 6
-address_per_minute = 11
-
-[gateway.tenants.shop]
-keys = ["shop-key"]
-policy = "annotate"
-
-[gateway.routes.drafts]
-calls = "draft-*"
-policy = "annotate"
-"""
 ALONE = typer.Typer(add_completion=False)
 ALONE.command()(serving_command.serve)
 OF_THE_GUARDRAIL = {
@@ -54,10 +24,8 @@ OF_THE_GUARDRAIL = {
 
 
 @pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "guardrail.toml"
-    path.write_text(FILE)
-    return path
+def file():
+    return Path(__file__).with_name("every_setting.toml")
 
 
 @pytest.fixture

@@ -30,13 +30,9 @@ def encoder() -> Encoder:
     """A trunk of random weights in the real shape, and heads fitted on random features."""
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=len(VOCABULARY),
-        hidden_size=HIDDEN,
-        num_hidden_layers=6,
-        num_attention_heads=12,
-        intermediate_size=1536,
-        max_position_embeddings=64,
-    )
+        vocab_size=len(VOCABULARY), hidden_size=HIDDEN, num_hidden_layers=6,
+        num_attention_heads=12, intermediate_size=1536, max_position_embeddings=64,
+    )  # fmt: skip
     trunk = BertModel(config, add_pooling_layer=False).eval()
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(40, FEATURES)).astype(np.float32)
@@ -66,11 +62,8 @@ def test_the_written_files_agree_with_the_trained_modules(encoder: Encoder, tmp_
     states = []
     for row, text in enumerate(texts):
         ids = np.array([tokenizer.encode(text).ids], np.int64)
-        inputs = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.zeros_like(ids),
-        }
+        marks = {"attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        inputs = {"input_ids": ids} | marks
         embedding, intent, _, state = model.run(None, inputs)
         assert np.linalg.norm(embedding) == pytest.approx(1, abs=1e-5)
         with torch.no_grad():
