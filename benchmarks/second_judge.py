@@ -18,10 +18,10 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,14 +75,16 @@ class Both(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A figure with its 95 % interval."""
+    """A figure with its 95 % interval; None for a single piece of evidence."""
 
     value: float
-    low: float
-    high: float
+    interval: tuple[float, float] | None
 
     def __str__(self) -> str:
-        return f"{self.value:.3f} ({self.low:.2f} to {self.high:.2f})"
+        if self.interval is None:
+            return f"{self.value:.3f}"
+        low, high = self.interval
+        return f"{self.value:.3f} ({low:.2f} to {high:.2f})"
 
 
 class Point(NamedTuple):
@@ -247,15 +249,13 @@ def _measured(
         for _ in range(RESAMPLES)
     )
     samples = [sample for sample in drawn if 0 < truth[sample].sum() < len(sample)]
-    measures = ((balanced_accuracy, passed), (area, supports))
-    balanced, auc = (
-        Measured(
-            measure(scores, truth),
-            *np.quantile([measure(scores[s], truth[s]) for s in samples], [0.025, 0.975]),
-        )
-        for measure, scores in measures
-    )
-    return balanced, auc
+
+    def measured(measure: Callable[[Any, Any], float], scores: Any) -> Measured:
+        found = [measure(scores[sample], truth[sample]) for sample in samples]
+        low, high = np.quantile(found, [0.025, 0.975])
+        return Measured(measure(scores, truth), (low, high) if len(groups) > 1 else None)
+
+    return measured(balanced_accuracy, passed), measured(area, supports)
 
 
 def _asked(item: Judged) -> bool:

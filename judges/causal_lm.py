@@ -125,7 +125,8 @@ class OpenAICausalLM:
 class LlamaServerCausalLM:
     """A llama.cpp server that is made to sample given tokens one by one.
 
-    The server caches the shared prefix, so each token costs one decoding step.
+    The server caches the shared prefix, so each token costs one decoding step. A rare character is
+    several tokens, of which the first one is left out.
 
     Args:
         base_url: Where the server listens, without ``/v1``.
@@ -157,14 +158,19 @@ class LlamaServerCausalLM:
                     "logit_bias": [[token, 1_000.0]],
                 },
             )
+            prompt = [*prompt, token]
             try:
+                # The server reports no likelihood of a token that ends inside a character.
+                if not reply.get("completion_probabilities") and reply["content"].endswith(
+                    "\ufffd"
+                ):
+                    continue
                 step = reply["completion_probabilities"][0]
                 text, value = str(step["token"]), step["logprob"]
-            except (KeyError, IndexError, TypeError) as error:
+            except (KeyError, IndexError, TypeError, AttributeError) as error:
                 raise JudgeError(f"{self.name} returned no token probabilities") from error
             tokens.append(text)
             logprobs.append(_likelihood(self.name, value))
-            prompt = [*prompt, token]
         return TokenLikelihoods(tuple(tokens), tuple(logprobs))
 
     def _tokenize(self, text: str, *, special: bool) -> list[int]:

@@ -12,6 +12,7 @@ import asyncio
 import json
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -107,10 +108,17 @@ class _Line(NamedTuple):
 
 
 class SelectionTable(NamedTuple):
-    """The result of a run."""
+    """The result of a run.
+
+    Attributes:
+        questions: Number of questions.
+        without_value: Samples without a helpfulness, by reason.
+        lines: One line for each way of choosing.
+        ties: Questions whose samples are all equal in Q_know.
+    """
 
     questions: int
-    without_value: int
+    without_value: Mapping[str, int]
     lines: Sequence[_Line]
     ties: int
 
@@ -120,8 +128,9 @@ class SelectionTable(NamedTuple):
 
     def text(self) -> str:
         """The table in words."""
+        missing = ", ".join(f"{count} ({reason})" for reason, count in self.without_value.items())
         head = (
-            f"{self.questions} questions; {self.without_value} samples without a helpfulness; "
+            f"{self.questions} questions; {missing or 0} samples without a helpfulness; "
             f"{self.ties} questions whose samples are all equal in Q_know"
         )
         lines = [head, HEADINGS]
@@ -275,7 +284,11 @@ def _table(
     reports = [report for group in groups for report in group]
     return SelectionTable(
         questions=len(asked),
-        without_value=sum(report.helpfulness.value is None for report in reports),
+        without_value=Counter(
+            report.helpfulness.reason or ""
+            for report in reports
+            if report.helpfulness.value is None
+        ),
         lines=lines,
         ties=sum(len({report.quality.value for report in group}) == 1 for group in groups),
     )

@@ -36,9 +36,11 @@ def test_a_llama_server_and_transformers_agree_on_one_file(tmp_path):
     pairs = [("the cat", " sat in the hat"), ("", "in it"), ("nothing follows", "")]
     with llama_server(file) as url:
         served = LlamaServerCausalLM(f"{url}/v1").loglikelihoods(pairs)
+        [rare] = LlamaServerCausalLM(url).loglikelihoods([("the cat", " sat\u2009in")])
     folder = str(as_folder(file))
     read = TransformersCausalLM(folder, device="cpu", dtype="float32").loglikelihoods(pairs)
     assert [len(item.logprobs) for item in served] == [13, 4, 0]
+    assert len(rare.logprobs) == 7  # the first of the space's three bytes has no likelihood
     for left, right in zip(served, read, strict=True):
         assert left.logprobs == pytest.approx(right.logprobs, abs=0.05)  # llama.cpp's 16-bit cache
 
