@@ -46,6 +46,9 @@ SECOND = "second"
 SPECIAL_TOKENS = 3
 """[CLS] and two [SEP] of a pair."""
 
+DOUBTED = 0.15
+"""Least support in the pool that takes back a contradiction which the smaller model is sure of."""
+
 CHUNK = 256
 """Pairs that are tokenised while earlier ones are computed."""
 
@@ -233,7 +236,7 @@ class EnsembleJudge(OnnxJudge):
     The probabilities of supported, unsupported and contradicted are multiplied, each to the power
     of its model's share, and calibrated (Genest and Zidek 1986, "Combining Probability
     Distributions"). Sentences that the smaller model is sure about are not read by the larger one,
-    except contradictions, which both must find.
+    except contradictions, which the pool may doubt.
 
     Args:
         folder: Folder of the smaller model, with that of the larger one, ``second``, in it. Its
@@ -310,11 +313,12 @@ def _shares(one: Grounding) -> tuple[float, float, float]:
 def agreed(one: Grounding, pooled: Grounding, *, sure: float) -> Grounding:
     """What the pool makes of a sentence: nothing else where the smaller model is sure.
 
-    Of a contradiction that it is sure about, what the pool denies becomes a lack of support.
+    Of a contradiction that it is sure about and that the pool doubts, what the pool denies becomes
+    a lack of support.
     """
     if most_of(one) < sure:
         return pooled
-    if not _is_open(one, sure):
+    if not _is_open(one, sure) or _shares(pooled)[0] < DOUBTED:
         return one
     contradicted = min(one.contradicted, pooled.contradicted)
     unsupported = one.unsupported + one.contradicted - contradicted

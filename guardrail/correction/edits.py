@@ -31,11 +31,12 @@ from guardrail.core.text.words import (
     property_words,
     tokenise,
 )
-from guardrail.core.types import Effect
+from guardrail.core.types import Effect, Verdict
 from guardrail.verdict.checks.base import NAMED, named_share
 
 if TYPE_CHECKING:
-    from spacy.tokens import Token
+    from spacy.tokens import Doc, Token
+    from spacy.tokens import Span as Words
 
     from guardrail.core.types import Finding
     from guardrail.evidence.statements import Statement
@@ -47,8 +48,12 @@ if TYPE_CHECKING:
 QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 """What distinguishes namesakes in labels; prose omits it."""
 
+HALF_NAMED = 0.5
+"""Share of a property's words that name the one fact which a sentence does not state."""
+
 MODIFIERS = frozenset({"amod", "compound", "nmod"})
 NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
+RELATIVE = frozenset({"WDT", "WP", "WP$", "WRB"})
 
 
 class Edit(NamedTuple):
@@ -87,18 +92,32 @@ def replaced(text: str, edits: Sequence[Edit]) -> str:
 
 def proposed(
     claim: Claim, evidence: Premises, findings: Sequence[Finding], outcome: Outcome
-) -> Proposal:
-    """How one contradicted sentence may be corrected: every finding against it, or nothing."""
+) -> list[Proposal]:
+    """How one sentence may be corrected: every finding against it, or nothing.
+
+    Of a sentence that is merely unsupported, its only name that nothing supports, where it names
+    the property of one fact that it does not state.
+    """
     statements = evidence.indexed.statements
+    if outcome.verdict is Verdict.UNSUPPORTED:
+        leans = outcome.weighed and outcome.weighed.contradiction > outcome.weighed.support
+        edits = _of_name(claim, evidence, None, conflicts=bool(leans))
+        sources = tuple(statements[edit.number] for edit in edits)
+        place = claim.stretch[1:]
+        return [Proposal(*place, claim.stretch.text, tuple(edits), sources)] if edits else []
+    if outcome.verdict is not Verdict.CONTRADICTED:
+        return []
     each: dict[tuple[int, ...], tuple[Edit, ...]] = {}
+    decided = {(finding.start, finding.end) for finding in findings if finding.decides}
     for finding in findings:
-        if finding.effect is Effect.CONTRADICTS:  # several checks may find one difference
+        open_ = finding.decides or (finding.start, finding.end) not in decided
+        if open_ and finding.effect is Effect.CONTRADICTS:  # several may find one difference
             known = each.get(finding.statements)
             each[finding.statements] = known or _of_finding(claim, finding, evidence)
     edits = sorted({edit for found in each.values() for edit in found})
     if not each and outcome.against is not None:
         edits = _of_judge(claim, evidence, outcome.against) or _of_name(
-            claim, evidence, outcome.against
+            claim, evidence, outcome.against, conflicts=True
         )
     writes = Counter(edit.number for edit in edits)
     if (
@@ -113,7 +132,7 @@ def proposed(
     if not edits and outcome.against is not None:
         numbers = [outcome.against]
     sources = tuple(statements[number] for number in numbers)
-    return Proposal(*claim.stretch[1:], claim.stretch.text, tuple(edits), sources)
+    return [Proposal(*claim.stretch[1:], claim.stretch.text, tuple(edits), sources)]
 
 
 def _of_finding(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edit, ...]:
@@ -184,10 +203,12 @@ def _of_judge(claim: Claim, evidence: Premises, against: int) -> list[Edit]:
         for value in outside(claim.values, claim.mentions)
         if all(compare(value, item) is not Agreement.SAME for item in known)
     ]
-    if len(left) != 1 or len(statement.values) != 1:
+    if len(left) != 1:
         return []
     if statement.fact is None:
         return [*_of_prose(claim, left[0], evidence)]
+    if len(statement.values) != 1:
+        return []
     edit = value_edit(claim.text, left[0], statement.values[0], against)
     return [] if edit is None else [edit]
 
@@ -245,18 +266,30 @@ def _quantities(text: str, mine: Quantity, held: Quantity, held_text: str) -> It
         return
     value = round(held.low * scale, 9)
     counts = (mine.high == 1) is not (value == 1)
-    behind = text[mine.number_end : mine.end] or text[mine.end :][:2]
+    after = text[mine.number_end : mine.end] or text[mine.end :][:2]
     if offset or (value and abs(mine.low / value) > 1e4):
         return
-    if held.low != held.high or mine.low != mine.high or (counts and behind[-1:].isalpha()):
+    if held.low != held.high or mine.low != mine.high or (counts and after[-1:].isalpha()):
         if mine.unit == held.unit and mine.unit is not None:
             yield held_text
         return
     written = text[mine.start : mine.number_end]
     figures = re.search(r"\d(?:[\d,.' ]*\d)?", written)
+    behind = text[mine.number_end : mine.end]
+    sign = "-" if value < 0 else ""
+    if number := _scaled(abs(value), abs(mine.low), written):
+        yield f"{sign}{number}{behind}"
     before = "" if mine.words or figures is None else written[: figures.start()].removeprefix("-")
     number = (mine.words and _in_words(value, written)) or _figures(value, written, held_text, mine)
-    yield f"{'-' if value < 0 else ''}{before}{number}{text[mine.number_end : mine.end]}"
+    yield f"{sign}{before}{number}{behind}"
+
+
+def _scaled(value: float, mine: float, written: str) -> str | None:
+    """A number in the sentence's scale, *3.8 million*, if at most two decimals tell it."""
+    scaled = re.fullmatch(r"-?(\d+(?:\.\d+)?)( ?(?:thousand|[mb]illion|trillion))", written)
+    shown = value / mine * float(scaled[1]) if scaled and mine else 0.0
+    short = shown >= 1 and abs(shown - round(shown, 2)) < 1e-9
+    return f"{round(shown, 2):,.10g}{scaled[2]}" if scaled and short else None
 
 
 def _in_words(value: float, written: str) -> str | None:
@@ -326,39 +359,30 @@ def _opens_with_vowel(words: str) -> bool:
 # --- names -------------------------------------------------------------------------------
 
 
-def _of_name(claim: Claim, evidence: Premises, against: int) -> list[Edit]:
-    """The only name of a sentence that nothing supports becomes the value that contradicts it."""
-    statements = evidence.indexed.statements
-    text = claim.plain
-    named = [
-        number
-        for number, item in evidence.chosen
-        if item.fact and named_share(claim, item.fact.property) >= NAMED and _is_name(item)
-        if evidence.speaks_of(item) and not claim.where(item)
-    ]
-    against = named[0] if len(named) == 1 else against
-    statement, fact = statements[against], statements[against].fact
+def _of_name(
+    claim: Claim, evidence: Premises, against: int | None, *, conflicts: bool
+) -> list[Edit]:
+    """The only name of a sentence that nothing supports becomes the value of a fact."""
+    names = _unsupported_names(claim, evidence)
+    if len(names) != 1:
+        return []
+    text, (start, end) = claim.text, names[0]
+    number = _unstated(claim, evidence, text[start:end], against, conflicts=conflicts)
+    if number is None:
+        return []
+    statement = evidence.indexed.statements[number]
+    fact = statement.fact
     if fact is None or not evidence.speaks_of(statement) or not _is_name(statement):
         return []
-    own = evidence.indexed.facts_of(evidence.subjects)
-    values = {item.fact.value for _, item in own if item.fact and
+    facts = evidence.indexed.facts_of(evidence.subjects)
+    values = {item.fact.value for _, item in facts if item.fact and
               item.fact.property == fact.property}  # fmt: skip
-    names = _unsupported_names(claim, evidence)
-    if len(values) > 1 or len(names) != 1:
-        return []
-    text = claim.text
-    (start, end), new = names[0], QUALIFIER.sub("", fact.value).strip()
+    new = QUALIFIER.sub("", fact.value).strip()
     if text[:start].lower().endswith("the "):
         new = new.removeprefix("The ").removeprefix("the ")
-    rest = content_stems(f"{text[:start]} {text[end:]}")
-    alike = SequenceMatcher(a=fold(text[start:end]), b=fold(new), autojunk=False).ratio()
-    nations = _nation(text[start:end]), _nation(new)
-    if alike >= 0.85 or content_stems(new) & rest or nations[0][0] != nations[1][0]:
-        return []
-    if any(
-        {nations[0][1], nations[1][1]} <= {*row["names"], *row["peoples"]}
-        for row in lexicon("nations")["nations"]
-    ):  # what is English is British
+    rest, own = content_stems(f"{text[:start]} {text[end:]}"), content_stems(new)
+    again = own <= rest or own & rest - content_stems(fact.subject)
+    if len(values) > 1 or again or not _may_replace(text[start:end], new):
         return []
     [doc] = parse([text])
     name = doc.char_span(start, end, alignment_mode="expand")
@@ -366,21 +390,80 @@ def _of_name(claim: Claim, evidence: Premises, against: int) -> list[Edit]:
         return []
     noun = name.root.head if name.root.dep_ in MODIFIERS else name.root
     if (
-        not nations[0][0]
-        and noun.idx >= end
+        noun.idx >= end
+        and "peoples" not in _nation(text[start:end])
         and content_stems(noun.text).isdisjoint(cues(fact.property))
     ):
         return []  # a part of a longer name: the *Brown* of *Brown sauce*
+    if re.search(r"\b[A-Z]\w* (?:and|&) $", text[:start]) or _is_apart(doc, name, fact.property):
+        return []  # *Faber and Faber*
     start, new = _with_article(text, start, new)
-    return [Edit(start, end, new, against)]
+    return [Edit(start, end, new, number)]
 
 
-def _nation(name: str) -> tuple[str, str]:
-    """``names`` or ``peoples`` if a name is a country's or a people's, and its folded words."""
-    words = " ".join(token.folded for token in tokenise(name))
+def _is_apart(doc: Doc, name: Words, label: str) -> bool:
+    """Whether a relative clause lies between a name and the nearest word of a property.
+
+    *Its licensor is the firm that supplies P1* names no licensor.
+    """
+    wanted = content_stems(property_words(label))
+    places = [token.i for token in doc if content_stems(token.text) & wanted]
+    nearest = min(places, key=lambda place: abs(place - name.start), default=name.start)
+    between = doc[min(nearest, name.start) : max(nearest, name.end)]
+    return any(token.tag_ in RELATIVE for token in between)
+
+
+def _unstated(
+    claim: Claim, evidence: Premises, name: str, against: int | None, *, conflicts: bool
+) -> int | None:
+    """The only fact that a sentence does not state and whose property it names, or ``against``.
+
+    If the sentence is in conflict with its evidence, half of the property's words name it, and a
+    people (*a Japanese coffee shop*) stands for the only fact that gives one.
+    """
+    stems, statements = content_stems(claim.plain), evidence.indexed.statements
+    shares: dict[int, float] = {}
+    for number, item in evidence.chosen:
+        if item.fact is None or not evidence.speaks_of(item) or not _is_name(item):
+            continue
+        if not claim.where(item) and not content_stems(item.fact.value.partition(",")[0]) <= stems:
+            label = re.sub(r"[ _]name$", "", item.fact.property, flags=re.IGNORECASE)
+            shares[number] = named_share(claim, label)
+    named = [number for number, share in shares.items() if share >= NAMED]
+    partly = [number for number, share in shares.items() if share >= HALF_NAMED]
+    if not conflicts:
+        found = named if named == partly else []
+    elif "peoples" in _nation(name):
+        found = [n for n in shares if "peoples" in _nation(statements[n].value_text.strip())]
+    else:
+        found = named or partly
+    return found[0] if len(found) == 1 else against if against in shares else None
+
+
+def _may_replace(name: str, new: str) -> bool:
+    """Whether one name may stand in another's place.
+
+    Nations stand for nations alone, and peoples for peoples. What is English is British: of one
+    nation neither name is wrong.
+    """
+    alike = SequenceMatcher(a=fold(name), b=fold(new), autojunk=False).ratio()
+    mine, theirs = _nation(name), _nation(new)
+    if alike >= 0.85 or (mine != theirs and mine.isdisjoint(theirs)):
+        return False
+    both = {_folded(name), _folded(new)}
     rows = lexicon("nations")["nations"]
-    kinds = (kind for kind in ("names", "peoples") if any(words in row[kind] for row in rows))
-    return next(kinds, ""), words
+    return not any(both <= {*row["names"], *row["peoples"]} for row in rows)
+
+
+def _nation(name: str) -> frozenset[str]:
+    """``names`` or ``peoples``, as a name is a country's or a people's."""
+    words, rows = _folded(name), lexicon("nations")["nations"]
+    kinds = ("names", "peoples")
+    return frozenset(kind for kind in kinds if any(words in row[kind] for row in rows))
+
+
+def _folded(name: str) -> str:
+    return " ".join(token.folded for token in tokenise(name))
 
 
 def _is_name(statement: Statement) -> bool:
@@ -435,7 +518,7 @@ def _of_yes_no(claim: Claim, span: Span, number: int, statement: Statement) -> t
     finite = {"MD", "VBZ", "VBP", "VBD"}
     verbs = [n for n, token in enumerate(clause[: max(named, default=0)]) if token.tag_ in finite]
     clause = clause[verbs[-1] :] if verbs else []
-    if not clause or any(token.tag_ in {"WDT", "WP", "WP$", "WRB"} for token in doc[clause[0].i :]):
+    if not clause or any(token.tag_ in RELATIVE for token in doc[clause[0].i :]):
         return ()  # *has a car park, which is free*: the rest would refer to nothing
     found = _affirmed(clause) if statement.yes else _negated(clause)
     if found is None:
@@ -484,6 +567,10 @@ def _affirmed(clause: Sequence[Token]) -> tuple[int, int, str] | None:
         return word.idx, end, "an" if _opens_with_vowel(after[0].text) else "a"
     if verb.lower_ in lexicon_set("grammar", "be") or verb.tag_ == "MD":
         return verb.idx, end, lexicon("grammar")["shortened"].get(verb.lower_, verb.text)
+    if verb.lower_ in ("do", "does") and after and after[0].tag_ == "VB":
+        base = after[0].text
+        shown = base if verb.lower_ == "do" else _third_person(base)
+        return verb.idx, after[0].idx + len(base), shown
     return None
 
 
@@ -492,3 +579,12 @@ def _base(verb: str) -> str:
     if verb.endswith(("sses", "shes", "ches", "xes", "zzes", "oes")):
         return verb[:-2]
     return f"{verb[:-3]}y" if verb.endswith("ies") and len(verb) > 4 else verb.removesuffix("s")
+
+
+def _third_person(verb: str) -> str:
+    """The third person of a verb: *carry* → *carries*, *watch* → *watches*, *have* → *has*."""
+    if verb == "have":
+        return "has"
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return f"{verb[:-1]}ies"
+    return f"{verb}es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else f"{verb}s"

@@ -136,9 +136,8 @@ class Grounder:
                 if not problems:
                     key = looked.evidence.subjects, looked.evidence.thresholds
                     claim.judged[key] = sentence
-                contradicted = looked.outcome.verdict is Verdict.CONTRADICTED
-                if requests[draft.request].correct and contradicted and claim.answers is None:
-                    proposals[draft.request].append(proposed(claim, *looked[:3]))
+                if requests[draft.request].correct and claim.answers is None:
+                    proposals[draft.request] += proposed(claim, *looked[:3])
             assert sentence is not None
             sentences[draft.request].append(sentence)
         answers = [

@@ -26,9 +26,9 @@ def written(sentence: str, held: str) -> str | None:
         ("It costs €990.", "2,490 euros", "It costs €2,490."),
         ("It costs €69.", "64.90 euros", "It costs €64.90."),
         ("It has 2 million rows.", "50,000", "It has 50,000 rows."),
-        ("It made 2.4 million euros.", "-2,600,000 euros", "It made -2,600,000 euros."),
-        ("It made -2.4 million euros.", "-2,600,000 euros", "It made -2,600,000 euros."),
-        ("It made -2.4 million euros.", "2,600,000 euros", "It made 2,600,000 euros."),
+        ("It made 2.4 million euros.", "-2,600,000 euros", "It made -2.6 million euros."),
+        ("It made -2.4 million euros.", "-2,600,000 euros", "It made -2.6 million euros."),
+        ("It made -2.4 million euros.", "2,600,000 euros", "It made 2.6 million euros."),
         ("It is -5 °C there.", "-6 °C", "It is -6 °C there."),
         ("It has five gears.", "6", "It has six gears."),
         ("It weighs an 8 kg.", "24 kg", "It weighs a 24 kg."),
@@ -113,6 +113,8 @@ def guard():
         (BOAT, "The Alba has a parking lot.", "The Alba has no parking lot."),
         (HOTEL, "The hotel has a swimming pool.", "The hotel has no swimming pool."),
         (HOTEL, "The hotel has no sauna.", "The hotel has a sauna."),
+        (HOTEL, "The hotel does not have a sauna.", "The hotel has a sauna."),
+        (HOTEL, "The hotel does not offer a sauna.", "The hotel offers a sauna."),
         (HOTEL, "No, pets are not allowed.", "Yes, pets are allowed."),
         (HOTEL, "The hotel offers an airport shuttle.",
          "The hotel does not offer an airport shuttle."),
@@ -221,3 +223,27 @@ def test_what_else_lacks_support_keeps_a_sentence_from_being_released(guard):
     answer = guard.check("", f"{said} It has 6 gears.", evidence=FJELL, policy=STRICT_CORRECT)
     assert "2,490" not in answer.text
     assert not [item for item in answer.judged if item.correction]
+
+
+LIBRARY = (
+    Triple("Alder Library", "head librarian", "Tove Lind"),
+    Triple("Alder Library", "supplier", "Norli Books"),
+    Triple("Alder Library", "town", "Nyborg"),
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "corrected"),
+    [
+        ("The head librarian of Alder Library is Bea Strand.", "Tove Lind"),
+        # Another property than the fact's, two names, and a name in a clause of its own.
+        ("The caretaker of Alder Library is Bea Strand.", ""),
+        ("The head librarian of Alder Library is Bea Strand or Ole Falk.", ""),
+        ("The supplier of Alder Library is the firm that also supplies Odense.", ""),
+    ],
+)
+def test_the_only_name_without_support_becomes_the_fact_that_it_is_meant_to_give(said, corrected):
+    with Guardrail(GuardrailConfig(judge="none")) as guard:
+        answer = guard.check("", said, evidence=LIBRARY, policy=STRICT_CORRECT)
+    mended = [item.text for item in answer.judged if item.correction]
+    assert [corrected in text for text in mended] == [True] * bool(corrected)
