@@ -359,9 +359,10 @@ class PreparedEvidence:
 
     def _scores(self, sentence: str, context: str) -> list[float]:
         """How much each statement has to do with a sentence, by shared words."""
-        # Weight of a word of the question or of earlier sentences; a word of the sentence weighs 1
-        wanted = dict.fromkeys(content_stems(context), 0.3)
-        wanted |= dict.fromkeys(content_stems(sentence), 1.0)
+        own = content_stems(sentence)
+        # Of a short sentence, such as *Half past five*, the question says what it is about
+        wanted = dict.fromkeys(content_stems(context), max(0.3, min(1.0, 2 / max(1, len(own)))))
+        wanted |= dict.fromkeys(own, 1.0)
         total = len(self.statements)
         scores = [0.0] * total
         for stem, weight in wanted.items():
