@@ -54,7 +54,7 @@ def root(tmp_path: Path) -> Path:
     return lay_out(tmp_path, FILES)
 
 
-def test_a_chain_holds_what_runs_with_the_import(root: Path) -> None:
+def test_a_chain_holds_what_runs_with_the_import(root):
     shape = read(root)
     assert shape.chain("kg.base") == ("kg.base", "guardrail.core.types")
     assert shape.chain("guardrail.guard") == ("guardrail.guard", *shape.chain("kg.base"))
@@ -63,7 +63,7 @@ def test_a_chain_holds_what_runs_with_the_import(root: Path) -> None:
     assert "judges.training" not in shape.modules
 
 
-def test_an_import_cycle_is_reported_once_and_ends_a_chain(root: Path) -> None:
+def test_an_import_cycle_is_reported_once_and_ends_a_chain(root):
     assert not read(root).circles
     lay_out(root, {"guardrail/core/types.py": "import guardrail.guard\n"})
     (circle,) = (shape := read(root)).circles
@@ -80,9 +80,7 @@ def test_an_import_cycle_is_reported_once_and_ends_a_chain(root: Path) -> None:
         ("guardrail/guard.py", "chains.gateway"),
     ],
 )
-def test_an_import_of_a_floor_above_is_found_in_a_function_too(
-    root: Path, file: str, arrow: str
-) -> None:
+def test_an_import_of_a_floor_above_is_found_in_a_function_too(root, file, arrow):
     lay_out(root, {"guardrail/policy.py": "", "guardrail/guard.py": "import kg.base\n"})
     assert not read(root).arrows_up()
     lay_out(root, {file: f"def later():\n    import {arrow}\n"})
@@ -90,9 +88,7 @@ def test_an_import_of_a_floor_above_is_found_in_a_function_too(
     assert read(root).arrows_up() == [f"{name} -> {arrow}"]
 
 
-def test_the_table_has_a_column_for_each_commit(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_has_a_column_for_each_commit(root, capsys):
     git = ["git", "-C", str(root), "-c", "user.name=A", "-c", "user.email=a@b.c"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *command], check=True)

@@ -1,7 +1,6 @@
 """How sure the judge must be: by preset or threshold, from every place that may say so."""
 
 import json
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -49,16 +48,14 @@ def grounding(supported: float, contradicted: float, no_claim: float = 0.0) -> G
         (0.40, 0.55, Verdict.UNSUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED),
     ],
 )
-def test_each_preset_draws_the_line_elsewhere(
-    supported: float, contradicted: float, lenient: Verdict, balanced: Verdict, strict: Verdict
-) -> None:
+def test_each_preset_draws_the_line_elsewhere(supported, contradicted, lenient, balanced, strict):
     scores = grounding(supported, contradicted)
     verdicts = [scores.verdict_at(item.thresholds) for item in Strictness]
     assert verdicts == [lenient, balanced, strict]
     assert scores.verdict_at(Strictness.BALANCED.thresholds) is balanced
 
 
-def test_support_is_counted_among_claims() -> None:
+def test_support_is_counted_among_claims():
     scores = grounding(0.3, 0.0, no_claim=0.45)
     assert scores.verdict_at(VerdictThresholds(support=0.54)) is Verdict.SUPPORTED
     assert scores.verdict_at(VerdictThresholds(support=0.56)) is Verdict.UNSUPPORTED
@@ -73,7 +70,7 @@ def category(guard: Guardrail, **options: object) -> Category | None:
     return guard.check("", SENTENCE, evidence=EVIDENCE, **options).sentences[0].category  # type: ignore[arg-type]
 
 
-def test_the_settings_the_argument_and_a_calls_policy_say_it(judge: Scripted) -> None:
+def test_the_settings_the_argument_and_a_calls_policy_say_it(judge):
     with Guardrail(GuardrailConfig(strictness="strict"), grounding=judge) as guard:
         assert category(guard) is Category.IRRELEVANT
         assert category(guard, policy="annotate") is Category.IRRELEVANT
@@ -92,7 +89,7 @@ def test_the_settings_the_argument_and_a_calls_policy_say_it(judge: Scripted) ->
         assert category(guard) is Category.IRRELEVANT
 
 
-def test_a_settings_file_names_a_preset_or_gives_thresholds(tmp_path: Path) -> None:
+def test_a_settings_file_names_a_preset_or_gives_thresholds(tmp_path):
     path = tmp_path / "guardrail.toml"
     path.write_text('strictness = "lenient"\n')
     assert GuardrailConfig.from_toml(path, environ={}).strictness is Strictness.LENIENT
@@ -114,16 +111,14 @@ def test_a_settings_file_names_a_preset_or_gives_thresholds(tmp_path: Path) -> N
         ("strictness = {support = 70}", "strictness.support: Input should be less"),
     ],
 )
-def test_an_invalid_strictness_is_a_config_error(
-    tmp_path: Path, written: str, message: str
-) -> None:
+def test_an_invalid_strictness_is_a_config_error(tmp_path, written, message):
     path = tmp_path / "guardrail.toml"
     path.write_text(written)
     with pytest.raises(ConfigError, match=message):
         GuardrailConfig.from_toml(path, environ={})
 
 
-def test_the_option_wins_over_the_settings_and_their_policy(tmp_path: Path) -> None:
+def test_the_option_wins_over_the_settings_and_their_policy(tmp_path):
     path = tmp_path / "guardrail.toml"
     path.write_text('strictness = "strict"\n[policy]\nbase = "strict"\nstrictness = "strict"\n')
     found = build_config(path, strictness="lenient")
@@ -133,7 +128,7 @@ def test_the_option_wins_over_the_settings_and_their_policy(tmp_path: Path) -> N
     assert "policy" not in build_config(strictness="lenient").model_fields_set
 
 
-def test_the_command_takes_the_option(tmp_path: Path) -> None:
+def test_the_command_takes_the_option(tmp_path):
     from guardrail.cli import app
 
     text = tmp_path / "handbook.txt"
@@ -146,7 +141,7 @@ def test_the_command_takes_the_option(tmp_path: Path) -> None:
     assert isinstance(wrong.exception, ConfigError)
 
 
-def test_a_request_says_it_beside_a_policy_or_alone() -> None:
+def test_a_request_says_it_beside_a_policy_or_alone():
     field = request_field({"strictness": "lenient"})
     assert field.changes_policy
     assert field.chosen_policy(STRICT) == STRICT.changed(strictness="lenient")

@@ -15,9 +15,7 @@ lengths = st.lists(st.integers(1, 300), max_size=60)
 
 @settings(deadline=None)
 @given(lengths, st.integers(1, 1000), st.integers(1, 16))
-def test_batches_hold_every_item_once_within_the_budget(
-    lengths: list[int], budget: int, rows: int
-) -> None:
+def test_batches_hold_every_item_once_within_the_budget(lengths, budget, rows):
     batches = list(token_batches(lengths, budget=budget, rows=rows))
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
@@ -26,7 +24,7 @@ def test_batches_hold_every_item_once_within_the_budget(
 
 
 @given(st.lists(st.text(max_size=2)))
-def test_distinct_can_be_undone(items: list[str]) -> None:
+def test_distinct_can_be_undone(items):
     kept, inverse = distinct(items)
     assert len(set(kept)) == len(kept)
     assert [kept[i] for i in inverse] == items
@@ -34,7 +32,7 @@ def test_distinct_can_be_undone(items: list[str]) -> None:
 
 @settings(deadline=None)
 @given(st.integers(0, 500), st.integers(1, 80))
-def test_spans_cover_a_text_without_gaps(length: int, size: int) -> None:
+def test_spans_cover_a_text_without_gaps(length, size):
     found = spans(length, size)
     assert found[0][0] == 0
     assert found[-1][1] == length
@@ -45,9 +43,7 @@ def test_spans_cover_a_text_without_gaps(length: int, size: int) -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 120), st.integers(0, 60), st.integers(8, 64))
-def test_windows_of_a_pair_fit_the_model_and_lose_no_token(
-    premise: int, hypothesis: int, capacity: int
-) -> None:
+def test_windows_of_a_pair_fit_the_model_and_lose_no_token(premise, hypothesis, capacity):
     windows = pair_windows(range(premise), range(hypothesis), capacity)
     assert all(len(w.premise) + len(w.hypothesis) <= capacity for w in windows)
     for part in {window.part for window in windows}:
@@ -62,7 +58,7 @@ TEXT = (
 )
 
 
-def test_sentences_end_at_full_stops_and_line_breaks_but_not_at_abbreviations() -> None:
+def test_sentences_end_at_full_stops_and_line_breaks_but_not_at_abbreviations():
     assert split_sentences(TEXT) == [
         "Dr. Ada B. Bryn was born in Rome in 1593.", "The weather was mild.",
         "Her father was a painter!", "The weather changed.", "She moved to Naples.",
@@ -70,7 +66,7 @@ def test_sentences_end_at_full_stops_and_line_breaks_but_not_at_abbreviations() 
     assert split_sentences(" \n ") == []
 
 
-def test_each_part_of_a_claim_gets_its_sentence_in_the_order_of_the_text() -> None:
+def test_each_part_of_a_claim_gets_its_sentence_in_the_order_of_the_text():
     sentences = split_sentences(TEXT)
     claim = "She moved to Naples and was born in Rome"
     assert choose(sentences, claim, [8] * 5, room=16) == (0, 4)
@@ -82,7 +78,7 @@ def test_each_part_of_a_claim_gets_its_sentence_in_the_order_of_the_text() -> No
     assert choose([], "anything", [], room=4) == ()
 
 
-def test_the_choice_does_not_hang_on_the_order_of_a_set() -> None:
+def test_the_choice_does_not_hang_on_the_order_of_a_set():
     """Sums of the same weights in another order differ in the last digit, which would tell."""
     script = (
         "import random; from judges.batching import choose; draw = random.Random(1).choices\n"

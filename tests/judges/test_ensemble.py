@@ -49,9 +49,7 @@ def shares(grounding: Grounding) -> np.ndarray:
     return found / (1.0 - grounding.no_claim)
 
 
-def test_probabilities_are_multiplied_by_share(
-    tmp_path: Path, small: Path, windows_judge: Path
-) -> None:
+def test_probabilities_are_multiplied_by_share(tmp_path, small, windows_judge):
     found = pooled(tmp_path, small, windows_judge, share=0.25).ground(ITEMS)
     ones, others = OnnxJudge(small).ground(ITEMS), EvidenceJudge(windows_judge).ground(ITEMS)
     for both, one, other in zip(found, ones, others, strict=True):
@@ -62,9 +60,7 @@ def test_probabilities_are_multiplied_by_share(
         assert both.statements == one.statements
 
 
-def test_the_larger_model_reads_only_what_the_smaller_is_unsure_of(
-    tmp_path: Path, small: Path, windows_judge: Path
-) -> None:
+def test_the_larger_model_reads_only_what_the_smaller_is_unsure_of(tmp_path, small, windows_judge):
     one = OnnxJudge(small).ground(ITEMS)
     between = (shares(one[0]).max() + max(shares(one[1]).max(), 0.0)) / 2
     judge = pooled(tmp_path, small, windows_judge, share=0.5, sure=float(between))
@@ -73,7 +69,7 @@ def test_the_larger_model_reads_only_what_the_smaller_is_unsure_of(
     assert sorted(changed) == [False, True]
 
 
-def test_nli_is_pooled_too(tmp_path: Path, small: Path, windows_judge: Path) -> None:
+def test_nli_is_pooled_too(tmp_path, small, windows_judge):
     pairs = [Pair("Artemisia was born in Rome.", "Artemisia was born.")]
     (found,) = pooled(tmp_path, small, windows_judge, pairs=0.5).judge(pairs)
     (one,), (other,) = OnnxJudge(small).judge(pairs), EvidenceJudge(windows_judge).judge(pairs)
@@ -84,7 +80,7 @@ def test_nli_is_pooled_too(tmp_path: Path, small: Path, windows_judge: Path) -> 
     assert found.entailment == pytest.approx(products[0] / sum(products), rel=1e-5)
 
 
-def test_both_models_are_named(tmp_path: Path, small: Path, windows_judge: Path) -> None:
+def test_both_models_are_named(tmp_path, small, windows_judge):
     judge = pooled(tmp_path, small, windows_judge)
     judge.warm_up()
     parts = OnnxJudge(small), EvidenceJudge(windows_judge)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -220,9 +219,7 @@ def aligned(folder: Path, pair: Pair) -> float:
         ("AlignScore-base", aligned),
     ],
 )
-def test_a_checker_reads_as_its_own_code_does(
-    models: Path, name: str, expected: Callable[[Path, Pair], float]
-) -> None:
+def test_a_checker_reads_as_its_own_code_does(models, name, expected):
     judge = judge_of(models, name)
     scores = judge.judge(PAIRS)
     for pair, score in zip(PAIRS, scores, strict=True):
@@ -233,7 +230,7 @@ def test_a_checker_reads_as_its_own_code_does(
         assert judge.name.endswith("base" if name.endswith("base") else "large")
 
 
-def test_lettucedetect_marks_the_words_behind_its_prompt(models: Path) -> None:
+def test_lettucedetect_marks_the_words_behind_its_prompt(models):
     name = "lettucedect-base-modernbert-en-v1"
     judge = judge_of(models, name)
     assert isinstance(judge, GroundingJudge)
@@ -259,7 +256,7 @@ def test_lettucedetect_marks_the_words_behind_its_prompt(models: Path) -> None:
     assert found[0] != found[1]
 
 
-def test_the_prompts_are_those_of_ragtruth() -> None:
+def test_the_prompts_are_those_of_ragtruth():
     assert marker_prompt(["alpha", "beta"], "What?") == (
         "Briefly answer the following question:\nWhat?\n"
         "Bear in mind that your response should be strictly based on the following 2 passages:\n"
@@ -275,7 +272,7 @@ SAME_FORM = {"lettucedect-large-modernbert-en-v1", "lettucedect-v2-mmbert-base"}
 
 
 @pytest.mark.parametrize("name", sorted(set(KNOWN) - SAME_FORM))
-def test_the_chunk_that_supports_most_counts(models: Path, name: str) -> None:
+def test_the_chunk_that_supports_most_counts(models, name):
     """Evidence of any length is read to its end, and more of it never supports less."""
     judge = judge_of(models, name)
     whole, *parts = judge.judge(
@@ -300,7 +297,7 @@ def chunks_of(name: str) -> list[str]:
     )
 
 
-def test_marks_of_the_tokenizer_in_a_text_are_no_marks(models: Path) -> None:
+def test_marks_of_the_tokenizer_in_a_text_are_no_marks(models):
     """Evidence cannot end itself and write the claim that follows."""
     judge = judge_of(models, "MiniCheck-RoBERTa-Large")
     plain, hostile = judge.judge(
@@ -309,7 +306,7 @@ def test_marks_of_the_tokenizer_in_a_text_are_no_marks(models: Path) -> None:
     assert hostile.entailment == pytest.approx(plain.entailment, abs=1e-5)
 
 
-def test_odd_texts_are_read(models: Path) -> None:
+def test_odd_texts_are_read(models):
     pairs = [Pair("", ""), Pair("\ud800", "{claim}"), Pair("rome", "in paris " * 600)]
     for name in ("MiniCheck-RoBERTa-Large", "FactCG-DeBERTa-v3-Large", "AlignScore"):
         assert len(judge_of(models, name).judge(pairs)) == len(pairs)
@@ -321,14 +318,14 @@ def test_odd_texts_are_read(models: Path) -> None:
     assert short.entailment != other.entailment
 
 
-def test_probabilities_take_a_temperature_of_ones_own(models: Path) -> None:
+def test_probabilities_take_a_temperature_of_ones_own(models):
     name = f"hf:{models / 'MiniCheck-RoBERTa-Large'}"
     [sharp] = create_nli(name, device="cpu").judge(PAIRS[:1])
     [soft] = create_nli(name, device="cpu", temperature=10.0).judge(PAIRS[:1])
     assert abs(soft.entailment - 0.5) < abs(sharp.entailment - 0.5)
 
 
-def test_a_name_is_known_in_any_capitals_and_by_its_folder() -> None:
+def test_a_name_is_known_in_any_capitals_and_by_its_folder():
     for name in ("lytang/minicheck-roberta-large", "/srv/models/MiniCheck-RoBERTa-Large/"):
         assert not open_hf(name).traits.tells_contradiction
     assert open_hf("somebody/else").traits.tells_contradiction
@@ -352,9 +349,7 @@ UNNAMED = {str(number): f"LABEL_{number}" for number in range(3)}
         ({"architectures": [CLASSIFIER], "id2label": {"0": "LABEL_0"}}, "one number"),
     ],
 )
-def test_a_model_that_cannot_be_read_is_refused(
-    tmp_path: Path, config: dict[str, object], message: str
-) -> None:
+def test_a_model_that_cannot_be_read_is_refused(tmp_path, config, message):
     folder = tmp_path / "MiniCheck-Roberta-Larg"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
@@ -389,7 +384,7 @@ def loaded(classifier: Path, **options: object) -> HFJudge:
     return judge
 
 
-def test_batches_give_what_the_model_gives_pair_by_pair(classifier: Path) -> None:
+def test_batches_give_what_the_model_gives_pair_by_pair(classifier):
     scores = loaded(classifier, token_budget=128).judge([*SHORT, SHORT[0]])
     assert scores[0] == scores[-1]
     model, tokenizer = auto("BertForSequenceClassification", classifier)
@@ -402,13 +397,13 @@ def test_batches_give_what_the_model_gives_pair_by_pair(classifier: Path) -> Non
         assert found == pytest.approx(logits.softmax(-1)[0].tolist(), abs=1e-4)
 
 
-def test_long_premises_are_windowed_and_odd_text_is_read(classifier: Path) -> None:
+def test_long_premises_are_windowed_and_odd_text_is_read(classifier):
     pairs = [Pair("rome " * 500, "paris"), Pair("", ""), Pair("\ud800", "rome")]
     assert len(loaded(classifier).judge(pairs)) == 3
     assert loaded(classifier).judge([]) == []
 
 
-def test_lack_of_memory_halves_the_batch(classifier: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lack_of_memory_halves_the_batch(classifier, monkeypatch):
     judge = loaded(classifier)
     expected = judge.judge(SHORT)
     runner = judge._runner
@@ -425,7 +420,7 @@ def test_lack_of_memory_halves_the_batch(classifier: Path, monkeypatch: pytest.M
         assert found.entailment == pytest.approx(wanted.entailment, abs=1e-5)
 
 
-def test_a_model_that_gives_nan_is_an_error(classifier: Path) -> None:
+def test_a_model_that_gives_nan_is_an_error(classifier):
     judge = loaded(classifier)
     assert judge._runner is not None
     with torch.no_grad():
@@ -434,7 +429,7 @@ def test_a_model_that_gives_nan_is_an_error(classifier: Path) -> None:
         judge.judge(SHORT)
 
 
-def test_true_compares_the_likelihood_of_one_and_zero(models: Path) -> None:
+def test_true_compares_the_likelihood_of_one_and_zero(models):
     folder = models / "MiniCheck-Flan-T5-Large"
     judge = create_nli(f"t5-true:{folder}", device="cpu", token_budget=200)
     for pair, score in zip(SHORT, judge.judge(SHORT), strict=True):
@@ -450,12 +445,12 @@ def test_true_compares_the_likelihood_of_one_and_zero(models: Path) -> None:
         ("REFUTES|NOT ENOUGH INFO|SUPPORTS", "contradiction neutral entailment"),
     ],
 )
-def test_labels_are_found_in_any_order(labels: str, columns: str) -> None:
+def test_labels_are_found_in_any_order(labels, columns):
     named = labels.split("|") if "|" in labels else labels.split()
     expected = {name: column for column, name in enumerate(columns.split())}
     assert label_columns(dict(enumerate(named))) == expected
 
 
-def test_labels_of_another_task_are_refused() -> None:
+def test_labels_of_another_task_are_refused():
     with pytest.raises(JudgeError, match="not those of an NLI model"):
         label_columns({0: "good", 1: "bad"})

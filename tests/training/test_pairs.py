@@ -41,12 +41,12 @@ def rows() -> list[Row]:
     return [pairs.row() for _ in range(600)]
 
 
-def test_every_label_is_drawn(rows: list[Row]) -> None:
+def test_every_label_is_drawn(rows):
     assert {row.nli for row in rows} == {ENTAILMENT, NEUTRAL, CONTRADICTION}
     assert {row.attribution for row in rows} == {(0,), (1,), (2,), (3,)}
 
 
-def test_facts_behind_an_entailed_sentence_are_in_the_premise(rows: list[Row]) -> None:
+def test_facts_behind_an_entailed_sentence_are_in_the_premise(rows):
     graph = _graph()
     facts = [graph.triple(fact) for fact in graph.facts]
     for row in rows:
@@ -56,8 +56,8 @@ def test_facts_behind_an_entailed_sentence_are_in_the_premise(rows: list[Row]) -
 
 
 def test_a_contradicted_triple_is_a_single_valued_relation_with_a_false_value(
-    rows: list[Row],
-) -> None:
+    rows,
+):
     graph = _graph()
     facts = {graph.triple(fact).text for fact in graph.facts}
     contradicted = [r for r in rows if r.source == "graph_fact" and r.nli == CONTRADICTION]
@@ -69,8 +69,8 @@ def test_a_contradicted_triple_is_a_single_valued_relation_with_a_false_value(
 
 
 def test_roles_that_trade_places_are_contradicted_and_the_implied_relation_is_entailed(
-    rows: list[Row],
-) -> None:
+    rows,
+):
     graph = _graph()
     facts = [graph.triple(fact) for fact in graph.facts]
     fathers = {(fact.value, fact.subject) for fact in facts if fact.property == "father"}
@@ -86,7 +86,7 @@ def test_roles_that_trade_places_are_contradicted_and_the_implied_relation_is_en
 
 
 @given(st.integers(1000, 2050), st.integers(1, 12), st.integers(1, 28), st.integers(0, 10_000))
-def test_a_near_miss_of_a_date_is_another_date(year: int, month: int, day: int, seed: int) -> None:
+def test_a_near_miss_of_a_date_is_another_date(year, month, day, seed):
     date = f"{year:04}-{month:02}-{day:02}"
     changed = near_miss(date, random.Random(seed))
     assert changed is not None
@@ -95,7 +95,7 @@ def test_a_near_miss_of_a_date_is_another_date(year: int, month: int, day: int, 
     assert not same_value(surface(changed), surface(date))
 
 
-def test_training_rows_that_recur_in_validation_are_dropped() -> None:
+def test_training_rows_that_recur_in_validation_are_dropped():
     unseen = [nli_row("The sky is blue.", "It is blue.", "entailment", "x")]
     train = [
         nli_row("the sky is BLUE", "It is green.", "contradiction", "x"),

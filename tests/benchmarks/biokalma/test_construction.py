@@ -24,9 +24,7 @@ def pairs(graph: OxigraphGraph) -> list[PersonPair]:
     return disambiguate(graph, pairs_from_graph(graph))
 
 
-def test_pairs_are_two_persons_that_the_stated_relation_connects(
-    graph: OxigraphGraph, pairs: list[PersonPair]
-) -> None:
+def test_pairs_are_two_persons_that_the_stated_relation_connects(graph, pairs):
     assert len(pairs) > 200
     for pair in pairs[:20]:
         assert pair.link.subject_id == pair.first.id
@@ -42,9 +40,7 @@ def test_pairs_are_two_persons_that_the_stated_relation_connects(
     assert disambiguate(graph, [wrong, single]) == []
 
 
-def test_six_rounds_leave_a_minimum_set_that_the_answer_states(
-    graph: OxigraphGraph, pairs: list[PersonPair]
-) -> None:
+def test_six_rounds_leave_a_minimum_set_that_the_answer_states(graph, pairs):
     questions = list(construct(graph, pairs, TemplateEvolver(), n=12, seed=3))
     assert len({question.id for question in questions}) == 12
     by_id = {f"{pair.first.id}-{pair.second.id}": pair for pair in pairs}
@@ -59,7 +55,7 @@ def test_six_rounds_leave_a_minimum_set_that_the_answer_states(
             assert later.draft.answer.startswith(earlier.draft.answer)  # answers only grow
 
 
-def test_a_chat_model_writes_drafts_and_is_asked_again(pairs: list[PersonPair]) -> None:
+def test_a_chat_model_writes_drafts_and_is_asked_again(pairs):
     pair = pairs[0]
     good = (
         f"Answer: {pair.link.subject} and {pair.link.value} were kin.\n"

@@ -118,7 +118,7 @@ def learned(
     return tune_labelled(labelled, grounder(OFF), false_pass=false_pass, before=before)
 
 
-def test_the_lowest_threshold_that_keeps_false_passes_down_is_chosen(tmp_path: Path) -> None:
+def test_the_lowest_threshold_that_keeps_false_passes_down_is_chosen(tmp_path):
     found = learned(tmp_path, GOOD + BAD, false_pass=0.1)
     # Of the 20 wrong rows two may pass, those at 0.90 and 0.95; 0.86 is next above 0.85.
     assert found.chosen is not None
@@ -128,7 +128,7 @@ def test_the_lowest_threshold_that_keeps_false_passes_down_is_chosen(tmp_path: P
     assert found.settings == {"support": 0.855, "contradiction": 0.6, "removal": 0.75}
 
 
-def test_a_row_that_a_check_stops_passes_at_no_threshold(tmp_path: Path) -> None:
+def test_a_row_that_a_check_stops_passes_at_no_threshold(tmp_path):
     stopped = {**row(89, "unsupported"), "evidence": "It was in 1950 that she believed it."}
     stopped["sentence"] = "It was in 1951 that she believed it p89 and doubted p0."
     rows = read_labelled(written(tmp_path / "my.csv", [*GOOD, *BAD, stopped]))
@@ -139,7 +139,7 @@ def test_a_row_that_a_check_stops_passes_at_no_threshold(tmp_path: Path) -> None
         assert [round(21 * share) for share in near] == passing  # 0.90, 0.95, and the stopped one
 
 
-def test_no_threshold_changes_a_verdict_that_a_finding_settles(tmp_path: Path) -> None:
+def test_no_threshold_changes_a_verdict_that_a_finding_settles(tmp_path):
     quoted = [row(n, "supported", evidence="") for n in range(12)]
     for number, item in enumerate(quoted):
         item["evidence"] = f"Note {number}. {item['sentence']}"
@@ -148,7 +148,7 @@ def test_no_threshold_changes_a_verdict_that_a_finding_settles(tmp_path: Path) -
     assert all(point.right.value == 1.0 for point in found.curve if point.threshold <= 1.0)
 
 
-def test_a_threshold_separates_contradictions_from_lack_of_support(tmp_path: Path) -> None:
+def test_a_threshold_separates_contradictions_from_lack_of_support(tmp_path):
     against = [row(10, "contradicted", against=30 + n, evidence=f"C {n}.") for n in range(12)]
     lacking = [row(10, "unsupported", against=n, evidence=f"U {n}.") for n in range(12)]
     found = learned(tmp_path, GOOD + against + lacking)
@@ -156,7 +156,7 @@ def test_a_threshold_separates_contradictions_from_lack_of_support(tmp_path: Pat
     assert found.settings["removal"] == 0.75
 
 
-def test_thresholds_are_learned_if_they_help_on_held_out_rows(tmp_path: Path) -> None:
+def test_thresholds_are_learned_if_they_help_on_held_out_rows(tmp_path):
     found = learned(tmp_path, FAR + NEAR, false_pass=None)
     assert (found.before, found.after) == (0.5, 1.0)
     assert 0.19 < found.settings["support"] < 0.30
@@ -165,7 +165,7 @@ def test_thresholds_are_learned_if_they_help_on_held_out_rows(tmp_path: Path) ->
     assert (same.before, same.after, same.settings) == (1.0, 1.0, {})
 
 
-def test_sentences_that_the_judge_cannot_read_are_no_gain(tmp_path: Path) -> None:
+def test_sentences_that_the_judge_cannot_read_are_no_gain(tmp_path):
     """No threshold makes them pass, so they separate nothing."""
     unread = [row(70 + n, "supported", evidence=f"Far {n}.") for n in range(20)]
     wrong = [row(n // 7, "unsupported", evidence=f"Near {n}.") for n in range(20)]
@@ -174,7 +174,7 @@ def test_sentences_that_the_judge_cannot_read_are_no_gain(tmp_path: Path) -> Non
     assert (found.before, found.after, found.settings) == (0.5, 0.5, {})
 
 
-def test_the_head_of_a_table_passes_at_any_threshold(tmp_path: Path) -> None:
+def test_the_head_of_a_table_passes_at_any_threshold(tmp_path):
     """Unsupported, it claims nothing."""
     table = "| Bike p30 p0 | Range 5 km |\n|---|---|\n| Fjell p90 p0 | far |"
     right = [{**row(0, "supported", evidence=f"Far {n}."), "sentence": table} for n in range(20)]
@@ -186,9 +186,7 @@ def test_the_head_of_a_table_passes_at_any_threshold(tmp_path: Path) -> None:
     assert 0.4 < found.settings["support"] < 0.9
 
 
-def test_the_gain_is_the_engine_s_where_a_second_judge_decides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_gain_is_the_engine_s_where_a_second_judge_decides(tmp_path, monkeypatch):
     """The first judge is unsure of all rows, and the second one right about each."""
     monkeypatch.setitem(registry._FACTORIES, "deciding", lambda model=None, **options: Deciding())
     right = [row(45, "supported", evidence=f"Note {n} is true.") for n in range(20)]
@@ -206,7 +204,7 @@ def test_the_gain_is_the_engine_s_where_a_second_judge_decides(
             assert answer.sentences[0].verdict == item["label"]
 
 
-def test_the_engine_applies_the_learned_threshold(tmp_path: Path) -> None:
+def test_the_engine_applies_the_learned_threshold(tmp_path):
     found = learned(tmp_path, GOOD + BAD, false_pass=0.1)
     config = GuardrailConfig.model_validate(
         {"judge": "percent", "strictness": found.settings, "checks": {"off": ["typed_values"]}}
@@ -219,7 +217,7 @@ def test_the_engine_applies_the_learned_threshold(tmp_path: Path) -> None:
     assert sum(passed) / len(passed) == 0.1
 
 
-def test_a_cell_of_evidence_is_a_text_or_a_list(tmp_path: Path) -> None:
+def test_a_cell_of_evidence_is_a_text_or_a_list(tmp_path):
     cells = ["Plain, with a comma.", '["One.", {"text": "Two.", "id": "2"}, ["a", "b", "c"]]', ""]
     rows = [
         {"answer": "It is.", "passages": cell, "label": label}
@@ -248,7 +246,7 @@ def test_a_cell_of_evidence_is_a_text_or_a_list(tmp_path: Path) -> None:
         (b"answer,evidence,label\na,b,1\na,b,0\n", "10 of each are needed, 9 more supported"),
     ],
 )
-def test_an_unusable_file_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+def test_an_unusable_file_is_refused(tmp_path, content, message):
     path = tmp_path / "my.csv"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message):
@@ -282,7 +280,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["tune", *map(str, arguments)])
 
 
-def test_a_threshold_comes_from_feedback(tmp_path: Path) -> None:
+def test_a_threshold_comes_from_feedback(tmp_path):
     path = tmp_path / "log.sqlite"
     with open_log(path) as log:
         for n in range(24):
@@ -313,7 +311,7 @@ def test_a_threshold_comes_from_feedback(tmp_path: Path) -> None:
         "[strictness]\n# learned in May\nsupport = 0.9 # old\n\n[limits]\nevidence = 9\n",
     ],
 )
-def test_the_command_prints_the_settings_and_writes_them(tmp_path: Path, before: str) -> None:
+def test_the_command_prints_the_settings_and_writes_them(tmp_path, before):
     rows = written(tmp_path / "my.csv", GOOD + BAD)
     config = tmp_path / "guardrail.toml"
     config.write_text(before)
@@ -333,7 +331,7 @@ def test_the_command_prints_the_settings_and_writes_them(tmp_path: Path, before:
     assert tomllib.loads(config.read_text()) == held
 
 
-def test_the_settings_files_are_evidence_if_there_is_no_column(tmp_path: Path) -> None:
+def test_the_settings_files_are_evidence_if_there_is_no_column(tmp_path):
     bare = [{key: row[key] for key in row if key != "evidence"} for row in GOOD + BAD]
     rows, config = written(tmp_path / "my.csv", bare), tmp_path / "guardrail.toml"
     config.write_text("")
@@ -344,7 +342,7 @@ def test_the_settings_files_are_evidence_if_there_is_no_column(tmp_path: Path) -
     assert "20 right and 20 wrong answers" in run(*asked).stdout
 
 
-def test_a_missing_settings_file_is_created(tmp_path: Path) -> None:
+def test_a_missing_settings_file_is_created(tmp_path):
     rows = written(tmp_path / "my.csv", GOOD + BAD)
     config = tmp_path / "not" / "yet" / "new.toml"
     asked = ("--labelled", rows, "--judge", "percent", "--false-pass", 0.1, "--config", config)
@@ -367,9 +365,7 @@ def test_a_missing_settings_file_is_created(tmp_path: Path) -> None:
          r"write into \[strictness\]: support = 0"),
     ],
 )  # fmt: skip
-def test_wrong_use_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, settings: str, message: str
-) -> None:
+def test_wrong_use_changes_nothing(tmp_path, monkeypatch, options, settings, message):
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "my.csv", GOOD + BAD)
     (tmp_path / "s.toml").write_text(settings)
@@ -379,7 +375,7 @@ def test_wrong_use_changes_nothing(
     assert (tmp_path / "s.toml").read_text() == settings
 
 
-def test_the_command_writes_nothing_if_the_current_thresholds_are_as_good(tmp_path: Path) -> None:
+def test_the_command_writes_nothing_if_the_current_thresholds_are_as_good(tmp_path):
     config = tmp_path / "guardrail.toml"
     config.write_text("strictness = { support = 0.25, contradiction = 0.6, removal = 0.75 }\n")
     labelled = written(tmp_path / "my.csv", FAR + NEAR)
