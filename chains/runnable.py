@@ -197,16 +197,25 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         return not isinstance(self.evidence, str) or value_at(value, self.evidence)[1]
 
     def _outputs(self, run: _Run, value: object, samples: int) -> list[Output]:
-        """The outputs of one call: as many as are sampled if the model has ``n``, else one."""
+        """The outputs of one call: as many as are sampled if the model takes ``n``, else one."""
         if samples > 1 and (model := self._model_with_n()) is not None:
             prompt = model._convert_input(cast("Any", value))
-            return _messages(model.generate_prompt([prompt], **_model_options(run, samples)))
+            try:
+                return _messages(model.generate_prompt([prompt], **_model_options(run, samples)))
+            except Exception as error:
+                if not _refuses_n(error):
+                    raise
         return [self.bound.invoke(cast("Input", value), run.watched, **run.kwargs)]
 
     async def _aoutputs(self, run: _Run, value: object, samples: int) -> list[Output]:
         if samples > 1 and (model := self._model_with_n()) is not None:
             prompt = model._convert_input(cast("Any", value))
-            return _messages(await model.agenerate_prompt([prompt], **_model_options(run, samples)))
+            options = _model_options(run, samples)
+            try:
+                return _messages(await model.agenerate_prompt([prompt], **options))
+            except Exception as error:
+                if not _refuses_n(error):
+                    raise
         return [await self.bound.ainvoke(cast("Input", value), run.watched, **run.kwargs)]
 
     async def _in_thread(self, run: _Run, value: object, samples: int) -> list[Output]:
@@ -383,6 +392,11 @@ async def _trace(run: _Run, release: Release) -> None:
 
     text = answer.text if answer.original is None else answer.original
     await trace_checks(run.config, Case(answer.question, answer.evidence), [text], judged())
+
+
+def _refuses_n(error: Exception) -> bool:
+    """True for HTTP 400 of any client: llama.cpp takes no ``n`` above its number of slots."""
+    return getattr(error, "status_code", None) == 400
 
 
 def _model_options(run: _Run, samples: int) -> dict[str, Any]:

@@ -97,6 +97,8 @@ class FakeOpenAI:
         model = body["model"]
         if model.startswith("error-"):
             return self._error(int(model.removeprefix("error-")))
+        if model == "one-slot" and body.get("n", 1) > 1:
+            return self._error(400)
         if model == "slow":
             await self._until_gone(request)
         while model == "held" and not self.let_go.is_set():

@@ -14,8 +14,9 @@ from langchain_openai import ChatOpenAI
 from langchain_tests.unit_tests import ChatModelUnitTests
 
 from chains import GuardedChatModel, GuardrailRunnable
-from guardrail import STRICT, InputError, KnowledgeGraphError
+from guardrail import BEST_OF_N, STRICT, InputError, KnowledgeGraphError
 from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION, TRUE_START, scripted_guard
+from tests.chains.fake_openai import FakeOpenAI, served
 from tests.chains.models import USAGE, WAYS, model, run, verdict
 from tests.clock import PATIENCE_S
 
@@ -115,6 +116,16 @@ async def test_text_next_to_a_tool_call_is_judged(guard, way, content, text):
     assert verdict(found)["action"] == ("filter" if text else "refuse")
     if way != "stream" and isinstance(content, list):
         assert found.content[0] == SIGNED  # the provider needs it with the tool's result
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+async def test_a_server_that_refuses_several_choices_is_asked_for_each(guard, way):
+    server = FakeOpenAI()
+    policy = BEST_OF_N.changed(candidates=3, attempts=1)
+    with served(server.app) as url:
+        bound = ChatOpenAI(model="one-slot", base_url=f"{url}/v1", api_key="k", max_retries=0)
+        await run(GuardrailRunnable(guard, bound, policy=policy), QUESTION, way)
+    assert [request.get("n") for request in server.requests] == [3, None, None, None]
 
 
 async def test_every_row_of_a_batch_has_its_own_error():
