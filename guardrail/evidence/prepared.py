@@ -286,20 +286,22 @@ class PreparedEvidence:
     def select(
         self,
         sentence: str,
+        asked: str = "",
         context: str = "",
-        *,
         subjects: Collection[str] = (),
+        *,
         chars: int = EVIDENCE_CHARS,
     ) -> Selection:
         """Choose the windows that one sentence is held against, the most relevant ones first.
 
         Args:
             sentence: The sentence.
-            context: Question and earlier sentences, whose words weigh less.
+            asked: The question, whose words weigh more the shorter the sentence is.
+            context: Earlier sentences, whose words weigh less.
             subjects: What the sentence is about; facts about it that share a word with it go first.
             chars: Room for the windows' texts.
         """
-        scores = self._scores(sentence, context)
+        scores = self._scores(sentence, context, asked)
         stems = content_stems(sentence)
         for number, statement in self.facts_of(subjects):
             assert statement.fact is not None
@@ -357,11 +359,12 @@ class PreparedEvidence:
                     found[stem].append(place)
         return found
 
-    def _scores(self, sentence: str, context: str) -> list[float]:
+    def _scores(self, sentence: str, context: str, asked: str) -> list[float]:
         """How much each statement has to do with a sentence, by shared words."""
         own = content_stems(sentence)
+        wanted = dict.fromkeys(content_stems(context), 0.3)
         # Of a short sentence, such as *Half past five*, the question says what it is about
-        wanted = dict.fromkeys(content_stems(context), max(0.3, min(1.0, 2 / max(1, len(own)))))
+        wanted |= dict.fromkeys(content_stems(asked), max(0.3, min(1.0, 2 / max(1, len(own)))))
         wanted |= dict.fromkeys(own, 1.0)
         total = len(self.statements)
         scores = [0.0] * total

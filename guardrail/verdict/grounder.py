@@ -186,12 +186,12 @@ class Grounder:
                     yield _Draft(number, claim, None, found=bounded)
                     continue
                 found = claim.judged.get((subjects, request.thresholds))
-                if found and not (request.correct and found.verdict is Verdict.CONTRADICTED):
+                if found and (not request.correct or found.verdict is Verdict.SUPPORTED):
                     moved = _moved(found, claim.place.start)
                     yield _Draft(number, claim, None, found=moved)
                     continue
-                words = f"{claim.context} {' '.join(subjects)}"
-                selection = indexed.select(claim.plain, words, subjects=subjects, chars=self._chars)
+                words = claim.asked, " ".join([claim.before, *subjects])
+                selection = indexed.select(claim.plain, *words, subjects, chars=self._chars)
                 evidence = Premises(indexed, selection, subjects, None, request.thresholds)
                 fitting = _fitting(claim, evidence)
                 if 0 < len(fitting) < len(selection.places):
