@@ -81,8 +81,6 @@ REMOVED = {
     "graph.endpoint.per_second": "the endpoint's own limit (429, Retry-After) is respected",
     "graph.endpoint.text_search": "set text_search in a profile that extends that of the graph",
     "graph.endpoint.user": "set login, the place of user:password",
-    "model.api_key_env": "put the key into OPENAI_API_KEY",
-    "model.base_url": "put the address into OPENAI_BASE_URL",
 }
 """Settings of earlier versions, with what to do instead."""
 
@@ -129,14 +127,18 @@ class ModelConfig(_Section):
 
     Attributes:
         name: ``openai:NAME`` or ``completion:NAME``; None for the default model of the endpoint.
-            Its address and key are ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY``.
-        causal_lm: CONNER's language model: ``transformers:MODEL``, ``openai:NAME`` (completions
-            with echoed log-probabilities) or ``llama:URL``; None leaves out what needs one.
+        causal_lm: CONNER's language model: ``transformers:MODEL``, ``openai:NAME`` (completions at
+            ``base_url`` with echoed log-probabilities) or ``llama:URL``; None leaves out what needs
+            one.
+        base_url: Address of an OpenAI-compatible endpoint; None for ``OPENAI_BASE_URL``.
+        api_key_env: Environment variable that holds its key.
         generation: How answers are sampled.
     """
 
     name: str | None = None
     causal_lm: str | None = None
+    base_url: str | None = None
+    api_key_env: str = "OPENAI_API_KEY"
     generation: GenerationSettings = GenerationSettings()
 
 

@@ -150,7 +150,8 @@ class Guardrail(Closing):
     @property
     def has_model(self) -> bool:
         """True if a language model was passed in or is named in the settings."""
-        return self._model_given or self.config.model.name is not None
+        model = self.config.model
+        return self._model_given or model.name is not None or model.base_url is not None
 
     def require(self, policy: Policy) -> Policy:
         """The policy itself, if its scores are computed here.

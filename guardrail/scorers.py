@@ -246,11 +246,11 @@ def open_conner(
     from judges.encoder import create_encoder
 
     encoder = create_encoder()
-    name = None if config is None else config.model.causal_lm
+    name, url = (None, None) if config is None else (config.model.causal_lm, config.model.base_url)
     models = ConnerModels(
         nli=nli,
         encoder=encoder,
-        causal=None if name is None else create_causal_lm(name),
+        causal=None if name is None else create_causal_lm(name, base_url=url),
     )
     return ConnerScorer(
         models, settings, irrelevant_pool=pool or [passage.text for passage in handbook()]

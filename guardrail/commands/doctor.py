@@ -231,7 +231,8 @@ def _graph(settings: GuardrailConfig) -> str:
 def _model(settings: GuardrailConfig) -> str:
     from guardrail.core.http_clients import open_client, openai_errors
 
-    base, key = os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY")
+    base = settings.model.base_url or os.environ.get("OPENAI_BASE_URL")
+    key = os.environ.get(settings.model.api_key_env)
     if settings.model.name is None and not base and not key:
         raise Note(
             "no endpoint is configured; 'check' and 'rank' need none",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
@@ -238,7 +239,13 @@ class Parts:
         settings = self._config.model
         if "model" in self._given:
             return open_model(self._given["model"])
-        return default_model() if settings.name is None else open_model(settings.name)
+        if settings.name is None and settings.base_url is None:
+            return default_model()
+        return open_model(
+            settings.name or "openai:default",
+            base_url=settings.base_url,
+            api_key=os.environ.get(settings.api_key_env),
+        )
 
     @_Part
     def scorers(self) -> tuple[Scorer, ...]:
