@@ -135,11 +135,12 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
     ``overall``, so that of two answers the one with more supported facts is better, unless more
     of it lacks support.
     """
+    score = Score.model_construct  # with a value or a reason each, so that nothing is validated
     claims = [sentence for sentence in sentences if sentence.verdict is not Verdict.NO_CLAIM]
     cited = {citation for sentence in sentences for citation in sentence.citations}
-    count = Score(value=float(len(cited)))
+    count = score(value=float(len(cited)))
     if not claims:
-        none = Score(reason="the answer makes no claim that could be checked")
+        none = score(reason="the answer makes no claim that could be checked")
         return dict.fromkeys(CLAIM_SCORES, none) | {"citations": count}
     total = len(claims)
     supported = [claim for claim in claims if claim.verdict is Verdict.SUPPORTED]
@@ -153,20 +154,20 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
         f"{len(lacking)} lack support, {len(against)} contradicted",
     )
     return {
-        "overall": Score(value=overall, evidence=evidence),
-        "grounded": Score(
+        "overall": score(value=overall, evidence=evidence),
+        "grounded": score(
             value=overall * len(cited), evidence=(f"facts cited: {len(cited)}", *evidence)
         ),
-        "supported_share": Score(value=len(supported) / total),
-        "na_share": Score(
-            value=len(lacking) / total, evidence=tuple(item.text for item in lacking)
+        "supported_share": score(value=len(supported) / total),
+        "na_share": score(
+            value=len(lacking) / total, evidence=tuple([item.text for item in lacking])
         ),
-        "contradicted_share": Score(
-            value=len(against) / total, evidence=tuple(item.text for item in against)
+        "contradicted_share": score(
+            value=len(against) / total, evidence=tuple([item.text for item in against])
         ),
-        "entailment": Score(value=sum(judged) / len(judged))
+        "entailment": score(value=sum(judged) / len(judged))
         if judged
-        else Score(reason="no judge was asked"),
+        else score(reason="no judge was asked"),
         "citations": count,
     }
 

@@ -58,7 +58,8 @@ def grounded_by(judge: GroundingJudge, items: Sequence[GroundingItem]) -> list[G
     """
     with foreign("the judge", JudgeError):
         found = list(judge.ground(items))
-    if len(found) != len(items) or not all(isinstance(item, Grounding) for item in found):
+    others = [item for item in found if not isinstance(item, Grounding)]
+    if len(found) != len(items) or others:
         raise JudgeError(
             f"the judge gave {len(found)} results for {len(items)} items; it must give one "
             "Grounding for each"

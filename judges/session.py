@@ -140,13 +140,13 @@ class OnnxTextModel:
 
     def offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Offsets (start, end) of the tokens of n texts."""
-        read = [self.readable(text) for text in texts]
+        read = [text if text.isascii() else self.readable(text) for text in texts]
         encodings = self._loaded_tokenizer().encode_batch(read, add_special_tokens=False)
         return [encoding.offsets for encoding in encodings]
 
     def tokenize(self, texts: Iterable[str]) -> list[list[int]]:
         """Token ids of n texts, without special tokens and without truncation."""
-        read = [self.readable(text) for text in texts]
+        read = [text if text.isascii() else self.readable(text) for text in texts]
         encodings = self._loaded_tokenizer().encode_batch_fast(read, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 

@@ -78,9 +78,8 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
     if Action.REGENERATE in wanted:
         return Decision(Action.REGENERATE, tuple(reasons), answer)
     kept = without_sentences(answer, remove)
-    claims = {sentence.verdict for sentence in answer.sentences} - {Verdict.NO_CLAIM}
-    supported = [one for one in kept.sentences if one.partial or one.verdict is Verdict.SUPPORTED]
-    if (policy.needs_support and claims and not supported) or (remove and not kept.text.strip()):
+    bare = policy.needs_support and _lacks_support(answer, kept)
+    if bare or (remove and not kept.text.strip()):
         reasons.append("no sentence is left that the evidence supports")
         return _refuse(policy, reasons, answer)
     if remove:
@@ -88,6 +87,14 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
     done = Action.ANNOTATE if reasons else Action.PASS
     done = Action.CORRECT if Action.CORRECT in wanted else done
     return Decision(done, tuple(reasons), kept)
+
+
+def _lacks_support(answer: AttributedAnswer, kept: AttributedAnswer) -> bool:
+    """True if an answer claims something, and nothing that is kept of it is supported."""
+    claims = {sentence.verdict for sentence in answer.sentences} - {Verdict.NO_CLAIM}
+    return bool(claims) and not any(
+        one.partial or one.verdict is Verdict.SUPPORTED for one in kept.sentences
+    )
 
 
 def as_judged_first(
@@ -292,8 +299,8 @@ def notices(
     if checked and not in_english(f"{row.request.question} {row.request.answer}"):
         message = "the text does not read like English; the verdicts may be wrong"
         yield Problem(part="language", message=message)
-    found = {item.verdict for item in checked.answer.sentences} if checked else set()
-    if found - {Verdict.NO_CLAIM} and not known.evidence and not failed:
+    bare = checked.answer.sentences if checked and not known.evidence and not failed else ()
+    if {item.verdict for item in bare} - {Verdict.NO_CLAIM}:
         message = "nothing to judge by: no evidence, and no entity of a graph named"
         yield Problem(part="evidence", message=message)
     if known.left_out:

@@ -300,7 +300,8 @@ class Engine:
             reported = [*(item.problems if item else ()), *problems]
             if item is not None:
                 reported += behind_the_bound(item.answer.sentences, limits)
-                reported += without_second_opinion(item.answer.sentences)
+                if self.config.second_judge is not None:
+                    reported += without_second_opinion(item.answer.sentences)
             if item is None or card is None or any(it.part in ERRORS_OF_PARTS for it in reported):
                 return self.unavailable(row, reported, policy, total, item, card)
             decision = decide(policy, item.answer, card)

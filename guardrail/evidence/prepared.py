@@ -310,13 +310,13 @@ class PreparedEvidence:
         best = [max(map(scores.__getitem__, window.places)) for window in self.windows]
         chosen: set[int] = set()
         room = chars
-        for number in sorted(range(len(self.windows)), key=lambda window: (-best[window], window)):
+        for number in sorted(range(len(best)), key=best.__getitem__, reverse=True):
             size = self.windows[number].chars
             if chosen and (size > room or best[number] <= 0.0):
                 continue
             chosen.add(number)
             room -= size
-        order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+        order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
         pairs = [(w, place) for w in sorted(chosen) for place in self.windows[w].places]
         where = {place: number for number, (_, place) in enumerate(pairs)}
         return Selection(
@@ -374,11 +374,7 @@ class PreparedEvidence:
             for place in postings:
                 # BM25 with k1 = 1.2, of a word that stands once (Robertson and Zaragoza 2009)
                 scores[place] += weight * rarity / 2.2
-        return self._with_neighbours(scores)
-
-    def _with_neighbours(self, scores: list[float]) -> list[float]:
-        """Sentences of a passage are read together with their neighbours: pronouns point there."""
-        near = list(scores)
+        near = list(scores)  # pronouns point to the sentences before and behind
         for first, second in self._neighbours:
             near[second] += NEIGHBOUR * scores[first]
             near[first] += NEIGHBOUR * scores[second]

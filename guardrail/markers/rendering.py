@@ -69,10 +69,11 @@ def markers_of(sentence: Sentence, *, at_end: bool = False) -> list[Marker]:
         if corrected and following is not None and _same_fact(span, following):
             continue
         # What no one phrase of the sentence tells, such as a denial, is marked at its end.
-        at = _outside(sentence, span.end if span.triple is not None else stop)
-        if span.triple is not None and span.triple.citation in unplaced:
-            del unplaced[span.triple.citation]
-            marks.append(Marker(citations=(span.triple.citation,), at=at))
+        citation = span.triple and span.triple.citation
+        at = _outside(sentence, span.end if citation else stop)
+        if citation in unplaced:
+            del unplaced[citation]
+            marks.append(Marker(citations=(citation,), at=at))
         if corrected:
             mended.append(Marker(corrected=True, at=at))
     for at, citations in groupby(unplaced, key=lambda item: _place(item, sentence, stop)):

@@ -54,7 +54,7 @@ def citations_of(
     ]
     triples.sort(key=lambda item: _place(claim, item))
     passages = [item for item in carried if item.triple is None][:3]
-    return tuple(dict.fromkeys(triple.citation for triple in [*triples, *passages]))
+    return tuple(dict.fromkeys([item.citation for item in (*triples, *passages)]))
 
 
 def is_cited(claim: Claim, statement: Statement) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
@@ -208,10 +208,6 @@ class Claim:
         """Where it has the value of a triple, or a place that contains it; offsets are its own."""
         return cache(lambda statement: statement.stands_in(self.plain, self.tokens, self.values))
 
-    def span(self, start: int, end: int) -> Span:
-        """Offsets of the sentence as offsets of the answer."""
-        return self.stretch.start + start, self.stretch.start + end
-
 
 def claims_of(request: GroundingRequest) -> list[Claim]:
     """The sentences of one answer, in order."""
@@ -221,9 +217,10 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
     claims: list[Claim] = []
     earlier: list[str] = []
     for stretch, place in lined(text):
-        before, markers = _last(earlier), request.answer.within(stretch.start, stretch.end)
-        cited = tuple([(marker.citations, marker.sources) for marker in markers])
-        code = _is_within(blocks, stretch.start)
+        before, marked = _last(earlier), bool(request.answer.markers)
+        markers = request.answer.within(stretch.start, stretch.end) if marked else ()
+        cited = tuple([(item.citations, item.sources) for item in markers]) if marked else ()
+        code = bool(blocks) and _is_within(blocks, stretch.start)
         key = evidence, request.question, before, stretch.text, place[1:], code, cited
         claim = known.get(key) or _read(request, stretch.text, place, before, code=code)
         known[key] = claim.at(stretch.start, markers)
@@ -434,9 +431,10 @@ def named_runs(text: str, tokens: Sequence[Token]) -> list[Span]:
     """The names of a text, each with the number behind it: *Fjell 4*."""
     found = []
     for start, end in find_names(text):
-        behind = [t for t in tokens if t.start >= end][:1]
-        number = [t.end for t in behind if t.start == end + 1 and t.text.isdigit()]
-        found.append((start, number[0] if number else end))
+        behind = bisect_left(tokens, end, key=attrgetter("start"))
+        token = tokens[behind] if behind < len(tokens) else None
+        numbered = token and token.start == end + 1 and token.text.isdigit()
+        found.append((start, token.end if token and numbered else end))
     return found
 
 

@@ -177,7 +177,8 @@ class Grounder:
             for claim, subjects in zip(
                 claims, subjects_of(claims, indexed, request.asked), strict=True
             ):
-                if claim.place.end <= request.since:
+                _, start, end = claim.place
+                if end <= request.since:
                     continue
                 stop_if_given_up()
                 count += 1
@@ -187,7 +188,7 @@ class Grounder:
                     continue
                 found = claim.judged.get((subjects, request.thresholds))
                 if found and (not request.correct or found.verdict is Verdict.SUPPORTED):
-                    moved = _moved(found, claim.place.start)
+                    moved = _moved(found, start)
                     yield _Draft(number, claim, None, found=moved)
                     continue
                 words = claim.asked, " ".join([claim.before, *subjects])

@@ -60,7 +60,7 @@ def finding(
     Raises:
         ValueError: It is no span of the sentence.
     """
-    start, end = claim.span(*span)
+    start, end = claim.stretch.start + span[0], claim.stretch.start + span[1]
     if not claim.stretch.start <= start <= end <= claim.stretch.end:
         raise ValueError(f"{span} is no span of claim.text")
     return Finding(

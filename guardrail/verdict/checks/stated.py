@@ -70,7 +70,7 @@ class Stated:
         def found(
             effect: Effect, span: Span, because: str, *facts: _Fact, instead: str | None = None
         ) -> Sequence[Finding]:
-            numbers = tuple(dict.fromkeys(item.number for item in facts))
+            numbers = tuple(dict.fromkeys([item.number for item in facts]))
             return (
                 finding(
                     self.name, effect, claim, span, because, numbers, instead=instead, decides=True
@@ -97,8 +97,8 @@ class Stated:
             return found(Effect.CONTRADICTS, span, because, fact, instead=fact.instead)
         if len(timely) > 1 and exchanged_values(claim, evidence):
             return ()
-        because = f"states {'; '.join(dict.fromkeys(item.statement.text for item in timely))}"
-        span = min(item.span[0] for item in timely), max(item.span[1] for item in timely)
+        because = f"states {'; '.join(dict.fromkeys([item.statement.text for item in timely]))}"
+        span = min([item.span for item in timely])[0], max([item.span[1] for item in timely])
         return found(Effect.CARRIES, span, because, *timely)
 
 
@@ -118,7 +118,7 @@ class _Reading:
     def __init__(self, claim: Claim, evidence: Premises) -> None:
         self.claim, self.evidence = claim, evidence
         self.tokens, self.about = claim.tokens, evidence.indexed.facts_of(evidence.subjects)
-        self.spans = {subject: [*self._spans_of(subject)] for subject in evidence.subjects}
+        self.spans = {subject: self._spans_of(subject) for subject in evidence.subjects}
         self.named_at = [span for spans in self.spans.values() for span in spans]
         self.values = outside(claim.values, self.named_at)
         self.words = outside(self.tokens, self.named_at)
@@ -237,12 +237,12 @@ class _Reading:
                 return True
         return bool(outside(self.values, covered))
 
-    def _spans_of(self, subject: str) -> Iterator[Span]:
-        if (start := self.claim.plain.find(subject)) >= 0:
-            yield start, start + len(subject)
+    def _spans_of(self, subject: str) -> list[Span]:
+        start = self.claim.plain.find(subject)
+        whole = [(start, start + len(subject))] if start >= 0 else []
         names = {n for _, s in self.about if s.subject == subject for n in s.names}
         spans = [span for name in (subject, *names) for span in self.claim.spans_of(name)]
-        yield from spans or part_of_name_in(self.tokens, subject)
+        return whole + (spans or part_of_name_in(self.tokens, subject))
 
     @cached_property
     def _is_fragment(self) -> bool:
@@ -518,7 +518,7 @@ class ExactMatch:
         if not found:
             return ()
         span = min(spans)[0], max([end for _, end in spans])
-        texts = "; ".join(evidence.indexed.statements[number].text for number in found)
+        texts = "; ".join([evidence.indexed.statements[number].text for number in found])
         return (
             finding(self.name, Effect.CARRIES, claim, span, f"stands in {texts}", tuple(found)),
         )

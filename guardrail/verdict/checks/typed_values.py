@@ -89,7 +89,7 @@ class TypedValues:
                 before = re.search(r"(?<!\w)(\w++)\s$", claim.text[: claimed.start])
                 if claimed.kind == "number" and before and before[1][0].isupper():
                     continue  # *Fjell 3*: that the same thing is named tells nothing of it
-                texts = "; ".join(evidence.indexed.statements[number].text for number in carrying)
+                texts = "; ".join([evidence.indexed.statements[n].text for n in carrying])
                 because = f"{claimed.text} {'agrees with' if agreeing else 'lies inside'} {texts}"
                 found.append(finding(self.name, Effect.CARRIES, claim, span, because, carrying))
                 continue
@@ -151,7 +151,7 @@ def _agreeing(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[in
                 score = _alignment(claimed, known, claim, statement, evidence, number)
                 scores[number] = max(score, scores.get(number, 0.0))
     best = max(scores.values(), default=0.0)
-    return tuple(number for number, score in scores.items() if score == best > 0.0)
+    return tuple([number for number, score in scores.items() if score == best > 0.0])
 
 
 def _of_another_part(
