@@ -224,12 +224,9 @@ def _bounds() -> tuple[tuple[Bound, re.Pattern[str]], ...]:
 def _first_matches(
     text: str, forms: Iterable[re.Pattern[str]], read: Callable[[re.Match[str]], T | None]
 ) -> list[T]:
-    """What several forms match in a text, in its order, not overlapping; earlier forms win.
+    """What several forms match in a text and ``read`` knows, in its order, not overlapping.
 
-    Args:
-        text: The text.
-        forms: Each is looked for in what those before it have left.
-        read: The meaning of a match; None if it has none, and takes no place.
+    Each form is looked for in what those before it have left.
     """
     found: list[tuple[int, int, T]] = []
     for form in forms:
@@ -307,12 +304,9 @@ def _month_and_day(
 
 
 def agreement(claimed: Date, known: Date) -> Agreement:
-    """Compare a date in a text with a date in the evidence.
+    """Compare a date in a text with a date in the evidence; ``OPEN`` where the text tells more.
 
-    Returns:
-        ``SAME`` where the text tells no more than the evidence holds, ``OPEN`` where it tells
-        more (a day where only the year is held), ``CONFLICT`` where both cannot be true. Of a
-        date that is held and that no calendar has, only the same agrees to the day.
+    Of a date that is held and that no calendar has, only the same agrees to the day.
     """
     found = _agreement(claimed, known)
     if found is Agreement.OPEN or {claimed.bound, known.bound} == {Bound.EXACT}:
@@ -508,8 +502,7 @@ class Validity(NamedTuple):
 def validity_of(text: str) -> Validity | None:
     """The span of a statement: *from 2017 to 2021*, *(2015-2020)*, *since 2022*, *until May 2024*.
 
-    Returns:
-        None if the statement gives no span, or has other dates: the span may be of a part of it.
+    None if it gives no span, or has other dates: the span may be of a part of it.
     """
     text = plain(text)
     found = _spans(text)
@@ -537,14 +530,28 @@ def _lead(key: str) -> re.Pattern[str]:
 
 
 @cache
-def _through() -> re.Pattern[str]:
-    """What stands between the first and the last date of a span."""
+def through() -> re.Pattern[str]:
+    """What stands between the first and the last value of a span."""
     words = "|".join(map(re.escape, lexicon("calendar")["days_through"]))
     return re.compile(rf"\s*(?:{words})\s*", re.IGNORECASE)
 
 
+def _detailed(match: re.Match[str]) -> tuple[Validity, int, int] | None:
+    """The span of qualifiers, such as *(end time: 2022-09-01; start time: 2014-04-01)*."""
+    pairs = [item.partition(": ") for item in match.group()[1:-1].split("; ")]
+    known = [({*name.lower().split()}, parse_date(value)) for name, _, value in pairs]
+    names = [lexicon_set("grammar", key) & lexicon_set("grammar", "span_ends")
+             for key in ("first_end", "last_end")]  # fmt: skip
+    first, last = (next((d for words, d in known if d and words & ends), None) for ends in names)
+    valid = Validity(first and _first(first), last and _last(last))
+    return (valid, *match.span()) if any(valid) else None
+
+
 def _spans(text: str) -> list[tuple[Validity, int, int]]:
     """The spans of a plain text, each with the offsets of its words and brackets."""
+    form = r"\((?:[^():;]+: [^():;]+(?:; |(?=\))))+\)"
+    if detailed := [span for match in re.finditer(form, text) if (span := _detailed(match))]:
+        return detailed
     dates = [item for item in find_dates(text) if item.year is not None]
     found: list[tuple[Validity, int, int]] = []
     place = 0
@@ -555,7 +562,7 @@ def _spans(text: str) -> list[tuple[Validity, int, int]]:
         since, until = _lead("since").search(before), _lead("until").search(before)
         opened = since or before.endswith("(")
         valid, end = None, when.end
-        if following and opened and _through().fullmatch(text[when.end : following.start]):
+        if following and opened and through().fullmatch(text[when.end : following.start]):
             valid, end = Validity(_first(when), _last(following)), following.end
             place += 1
         elif since:

@@ -46,6 +46,7 @@ class Quantity(NamedTuple):
         worded: True if words give its sign: *a loss of 2 million*, *20 degrees below zero*.
         scaled: True if a word or letter scales its figures: *2.4 million*, *12k*.
         per: Stem of what it is a rate of: *month* of *€12 per month*; empty where it is none.
+        change: True if it is a difference, multiple or span: *7 euros less*, *four times as much*.
     """
 
     low: float
@@ -60,6 +61,7 @@ class Quantity(NamedTuple):
     per: str = ""
     worded: bool = False
     scaled: bool = False
+    change: bool = False
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -333,8 +335,23 @@ def _signed_by_words() -> re.Pattern[str]:
     return re.compile(rf"\b(?:{words})(?: (?:of|by))?(?: an?| about| around)?\s*$", re.IGNORECASE)
 
 
+@cache
+def _changes() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What makes a number a difference, multiple or span, right before it and right behind."""
+    numbers, light = lexicon("numbers"), "|".join(lexicon("function_words")["stop_words"])
+    changes, drops = "|".join(numbers["changes"]), "|".join(numbers["losses"])
+    limits = [name for name in (*numbers["above"], *numbers["below"]) if name.endswith(" than")]
+    more = "|".join([*numbers["comparatives"], *(name[: -len(" than")] for name in limits)])
+    before = rf"\b(?:(?:{changes}|{drops}) by|(?:{changes})(?: of)?)(?: an?| about| around)?\s*$"
+    noun, times = rf"(?:(?!(?:{light})\b)\w+\s)?", "|".join(numbers["multiples"])
+    behind = rf"\s{noun}(?:{more})\b(?! or )|[\s-]?(?:{times}|times (?:{more}))\b"
+    return re.compile(before, re.IGNORECASE), re.compile(behind, re.IGNORECASE)
+
+
 def _bounded(text: str, quantity: Quantity, floor: int) -> Quantity:
     before = text[max(floor, quantity.start - 30) : quantity.start]
+    (ahead, behind), end = _changes(), quantity.end
+    quantity = quantity._replace(change=bool(ahead.search(before) or behind.match(text, end)))
     if _signed_by_words().search(before) or text[quantity.end :].lower().startswith(" below zero"):
         quantity = quantity._replace(worded=True)
     for bound, form in _bounds():

@@ -244,11 +244,7 @@ def cues(label: str) -> frozenset[str]:
 
 @remembered(16_384)
 def certain_cues(label: str) -> frozenset[str]:
-    """The cues that name this property and no unrelated one.
-
-    *born* names places and dates of birth, which share a word; *parent* names a father and a
-    mother, which do not.
-    """
+    """The cues that name this property and no unrelated one, as *parent* does a father."""
     name = property_name(label)
     own = content_stems(name)
     shared = frozenset[str]().union(
@@ -262,10 +258,7 @@ def certain_cues(label: str) -> frozenset[str]:
 
 
 def tells_place(label: str) -> bool:
-    """Whether a property tells where something is or happened, and so in any wider place as well.
-
-    A river or a range of hills does not place something in one of its countries.
-    """
+    """Whether a property tells where something is or happened, and so in any wider place too."""
     name = property_words(label)
     within = lexicon_set("properties", "within")
     return name in lexicon_set("properties", "within_labels") or not within.isdisjoint(name.split())

@@ -216,9 +216,7 @@ def values_of(written: str, label: str) -> list[TypedValue]:
     """The typed values of a fact or cell, read with the label of its property or column.
 
     The label may give unit and scale (*revenue (in thousands of EUR)*), a bound (*passengers
-    (max)*) and what the value is a rate of (*price_ct_per_kwh*). A cell may be written as programs
-    write it: *2.490,00*, *(250)*, *PT2H30M*; *NaN* and *NULL* are no values. Offsets are those of
-    ``written``.
+    (max)*) and what the value is a rate of (*price_ct_per_kwh*).
     """
     head = head_of(label)
     cell = _plain_cell(written)
@@ -237,6 +235,8 @@ def _headed(item: TypedValue, head: Head) -> TypedValue:
         quantity = quantity._replace(**sizes)
     if quantity.bound is Bound.EXACT:
         quantity = quantity._replace(bound=head.limit)
+    if not lexicon_set("numbers", "changes").isdisjoint(head.name.split()):
+        quantity = quantity._replace(change=True)
     return item._replace(value=quantity._replace(per=quantity.per or head.per))
 
 
@@ -255,11 +255,10 @@ def _plain_cell(written: str) -> str:
 
 
 def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
-    """True if a stated value agrees with one of the evidence.
+    """Whether a stated value agrees with one of the evidence.
 
-    Returns:
-        ``SAME``, ``CONFLICT``, or ``OPEN`` where they do not compare: other kinds, one a bound
-        that leaves room, or stated more precisely than the evidence.
+    ``OPEN`` where they do not compare: other kinds, one a bound that leaves room, a difference, or
+    stated more precisely than the evidence.
     """
     if isinstance(claimed.value, Date) and isinstance(known.value, Date):
         return agreement(claimed.value, known.value)
@@ -272,7 +271,8 @@ def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
         return Agreement.OPEN if same is None else _same(same)
     if isinstance(claimed.value, Quantity) and isinstance(known.value, Quantity):
         found = _compare_quantities(claimed.value, known.value)
-        return Agreement.OPEN if found is not Agreement.SAME and is_case(claimed, known) else found
+        apart = is_case(claimed, known) or (claimed.value.change and not known.value.change)
+        return Agreement.OPEN if found is not Agreement.SAME and apart else found
     return _across(claimed, known)
 
 
@@ -366,6 +366,8 @@ def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
         low = high = -low  # a loss of 2.4 million is -2.4 million
     slack = _slack(claimed, known)
     if claimed.low != claimed.high:
+        if low == high and known.bound not in (Bound.EXACT, Bound.ABOUT):
+            return _compare_quantities(known, claimed)
         close = abs(mine[0] - low) <= slack and abs(mine[1] - high) <= slack
         if known.low == known.high:
             inside = mine[0] - slack <= low <= mine[1] + slack
@@ -386,16 +388,16 @@ def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
         if known.bound in (Bound.AT_MOST, Bound.BELOW):
             return Agreement.OPEN
         reached = claimed.bound is Bound.AT_LEAST or known.bound is Bound.ABOVE
-        kept = high >= value - slack if reached else high > value
-        near = Agreement.SAME if high <= 3 * max(value, 1e-9) else Agreement.OPEN
-        return near if kept else Agreement.CONFLICT
+        kept = high >= value - slack if reached and low == high else high > value
+        near = high <= 3 * max(value, 1e-9) and low >= value - slack  # all of a range is above
+        return (Agreement.SAME if near else Agreement.OPEN) if kept else Agreement.CONFLICT
     if claimed.bound in (Bound.AT_MOST, Bound.BELOW):
         if known.bound in (Bound.AT_LEAST, Bound.ABOVE):
             return Agreement.OPEN
         reached = claimed.bound is Bound.AT_MOST or known.bound is Bound.BELOW
-        kept = low <= value + slack if reached else low < value
-        near = Agreement.SAME if low >= value / 3 else Agreement.OPEN
-        return near if kept else Agreement.CONFLICT
+        kept = low <= value + slack if reached and low == high else low < value
+        near = low >= value / 3 and high <= value + slack
+        return (Agreement.SAME if near else Agreement.OPEN) if kept else Agreement.CONFLICT
     if low - slack <= value <= high + slack:
         return Agreement.SAME if low == high or value in (low, high) else Agreement.OPEN
     if known.bound not in (Bound.EXACT, Bound.ABOUT):

@@ -132,6 +132,19 @@ class Premises:
         """Whether the sentence speaks of a statement's subject; of one without any it may."""
         return not statement.subject or statement.subject in self.subjects
 
+    def is_ambiguous(self, claim: Claim, statement: Statement) -> bool:
+        """True if a pronoun may as well mean another subject, of which a fact does not hold."""
+        if statement.fact is None or len(self.subjects) < 2 or claim.about:
+            return False
+        name = content_stems(property_name(statement.fact.property))
+        return any(
+            item.subject != statement.subject
+            and not name.isdisjoint(content_stems(property_name(item.fact.property)))
+            and (not claim.where(item) if item.yes is None else item.yes is not statement.yes)
+            for _, item in self.indexed.facts_of(self.subjects)
+            if item.fact and item.value_text != statement.value_text
+        )
+
     def concerns(self, number: int) -> bool:
         """True if a statement may support the sentence: no fact about an unrelated subject.
 
@@ -157,8 +170,8 @@ class Premises:
 def applies(claim: Claim, statement: Statement) -> bool:
     """True if a statement holds at the time that a sentence speaks of.
 
-    That is a date of the sentence or, in the present tense, today. A sentence in the past tense
-    without a date may speak of any time.
+    That is a date of the sentence or, in the present tense, today; what lasts *since* a date, or
+    *still*, has to hold today. A sentence in the past tense without a date may speak of any time.
     """
     valid = statement.validity
     if valid is None and not statement.label_dates:
@@ -168,9 +181,10 @@ def applies(claim: Claim, statement: Statement) -> bool:
     if valid is None or (statement.label_dates and dates):
         years = [(when.year, held.year) for when in dates for held in statement.label_dates]
         return not years or any(mine == held for mine, held in years)
+    today, words = valid.holds(datetime.now(UTC).date()), {item.folded for item in claim.tokens}
+    ongoing, past = lexicon_set("grammar", "ongoing"), lexicon_set("grammar", "past")
+    if words.isdisjoint(past) and not words.isdisjoint(ongoing):
+        return today and all(valid.meets(when) for when in dates)
     if dates:
         return any(valid.meets(when) for when in dates)
-    past = lexicon_set("grammar", "past")
-    if any(token.folded in past or token.folded.endswith("ed") for token in claim.tokens):
-        return True
-    return valid.holds(datetime.now(UTC).date())
+    return today or not words.isdisjoint(past) or any(word.endswith("ed") for word in words)

@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 def is_computed(claimed: TypedValue, claim: Claim, evidence: Premises) -> bool:
     """Whether a value may be computed from others of sentence, question and evidence.
 
-    Args:
-        claimed: The value.
-        claim: Its sentence.
-        evidence: The evidence; facts about the sentence's subjects and what the judge read go
-            first, since only some pairs are tried.
+    Facts about the sentence's subjects and what the judge read go first: some pairs are tried.
     """
     number = _amount(claimed)
     if number is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import nation_words
+from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.units import is_unit_name
 from guardrail.core.text.words import Token, content_stems, fold, plain, tokenise
 from guardrail.core.types import Effect, Finding, Verdict
@@ -68,6 +69,8 @@ def _borrowed(claim: Claim, evidence: Premises) -> Statement | None:
         return None
     if evidence.subjects.isdisjoint(claim.labels):
         return None
+    if any(isinstance(item.value, Quantity) and item.value.change for item in claim.values):
+        return None  # *three times as much* as what the sentence before is about
     scores = {number: evidence.carries(number) for number, _ in evidence.chosen}
     least = min(SURE, max(scores.values(), default=0.0))
     carrying = [number for number, score in scores.items() if score >= least > 0.0]

@@ -7,13 +7,15 @@ until 8 June* gives the first day as the last.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import TYPE_CHECKING
 
+from guardrail.core.text.dates import ClockTime, Date, through
 from guardrail.core.text.lexicon import lexicon_set
-from guardrail.core.text.units import property_name
+from guardrail.core.text.quantities import Quantity
+from guardrail.core.text.units import Bound, property_name
 from guardrail.core.text.values import Agreement, TypedValue, compare
-from guardrail.core.text.words import Token, content_stems, property_words, within_another
+from guardrail.core.text.words import Token, content_stems, plain, property_words, within_another
 from guardrail.evidence.statements import end_named
 
 if TYPE_CHECKING:
@@ -30,12 +32,7 @@ END_WORDS = 6
 
 
 def end_of(tokens: Sequence[Token], place: int) -> int:
-    """Which end of a span or order the words before a value name: -1 the first, 1 the last, or 0.
-
-    Args:
-        tokens: The words of the text.
-        place: Where the value begins in it.
-    """
+    """Which end of a span or order the words before a place name: -1 the first, 1 the last, 0."""
     before = ["", *(token.folded for token in tokens if token.end <= place)][-END_WORDS:]
     for distance, word in enumerate(reversed(before)):
         close = distance < 2 and before[-2 - distance : -1 - distance] != ["up"]
@@ -52,14 +49,7 @@ def is_other_end(claim: Claim, place: int, statement: Statement) -> bool:
 def span_around(
     claim: Claim, place: int, number: int, evidence: Premises
 ) -> tuple[int, int] | None:
-    """The facts that give both ends of a span, inside which a value may lie: *valid on 10 June*.
-
-    Args:
-        claim: The sentence, which says of neither end that it is the value.
-        place: Where the value begins in it.
-        number: The fact that gives one end.
-        evidence: Where the other one is looked for.
-    """
+    """The facts, one of them given, of the ends of a span in which a value lies but is none."""
     one = evidence.indexed.statements[number]
     end = one.end
     if not end or end_of(claim.tokens, place):
@@ -68,6 +58,36 @@ def span_around(
         if known.end == -end and _spanned(known) == _spanned(one) is not None:
             return (number, other) if end < 0 else (other, number)
     return None
+
+
+def lies_within(claim: Claim, claimed: TypedValue, statement: Statement) -> bool:
+    """Whether a value lies inside a range of numbers or hours, and is put as no end of it."""
+    if isinstance(claimed.value, ClockTime) and statement.fact:
+        words = property_words(statement.fact.property).split()
+        if lexicon_set("calendar", "hours").isdisjoint(words):
+            return False
+    held, text = statement.values, plain(statement.value_text)
+    pairs = [(a, b) for a, b in pairwise(held) if through().fullmatch(text[a.end : b.start])]
+    pairs += [(a, a) for a in held if isinstance(a.value, Quantity) and a.value.low < a.value.high]
+    inside = any(is_between(claimed, a, b) for a, b in pairs)
+    return inside and not end_of(claim.tokens, claimed.start)
+
+
+def is_between(claimed: TypedValue, first: TypedValue, last: TypedValue) -> bool:
+    """Whether a value lies between two of its kind; of times past midnight as well."""
+    mine, low, high = claimed.value, first.value, last.value
+    if isinstance(mine, ClockTime) and isinstance(low, ClockTime) and isinstance(high, ClockTime):
+        span, since = (high.minutes - low.minutes) % 1440, mine.minutes - low.minutes
+        later = (0,) if mine.half else (0, 720)
+        return mine.zone == low.zone and any((since + half) % 1440 <= span for half in later)
+    if isinstance(mine, Date) and isinstance(low, Date) and isinstance(high, Date):
+        days = [(item.year or 0, item.month or 0, item.day or 0) for item in (low, mine, high)]
+        return all(map(all, days)) and days == sorted(days)
+    if isinstance(mine, Quantity) and isinstance(low, Quantity) and isinstance(high, Quantity):
+        alike = claimed.kind == first.kind == last.kind and not mine.change
+        ends = low.ends[0] <= mine.ends[0] <= mine.ends[1] <= high.ends[1]
+        return alike and ends and mine.bound in (Bound.EXACT, Bound.ABOUT)
+    return False
 
 
 def _spanned(statement: Statement) -> str | None:
@@ -79,11 +99,7 @@ def _spanned(statement: Statement) -> str | None:
 
 
 def exchanged_values(claim: Claim, evidence: Premises) -> dict[TypedValue, int]:
-    """Values that two subjects or two properties have in each other's place, with the facts.
-
-    *The Tern takes 52 cars and the Eider 38*, *1 adult and 2 children*, where it is the other way
-    round.
-    """
+    """Values that two subjects or two properties have in each other's place, with the facts."""
     if len(claim.values) < 2 or not evidence.subjects:
         return {}
     named = _subjects_in(claim, evidence)

@@ -8,7 +8,7 @@ from functools import cached_property
 from operator import methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.text.dates import names_weekday, timeless
+from guardrail.core.text.dates import ClockTime, names_weekday, timeless
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import part_of_name_in
 from guardrail.core.text.quantities import Quantity
@@ -30,7 +30,7 @@ from guardrail.core.text.words import (
 )
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import NAMED, Context, applies, finding, named_share
-from guardrail.verdict.checks.roles import exchanged_values, is_other_end, span_around
+from guardrail.verdict.checks.roles import exchanged_values, is_other_end, lies_within, span_around
 from guardrail.verdict.checks.typed_values import COMPARED
 from guardrail.verdict.citations import is_cited
 
@@ -158,15 +158,7 @@ class _Reading:
         """True if a pronoun may mean several subjects, and a fact holds for some of them alone."""
         if len(self.evidence.subjects) < 2 or self.named_at:
             return False
-        return any(
-            item.fact is not None
-            and item.fact.property == fact.statement.fact.property
-            and item.subject != fact.statement.subject
-            and item.value_text != fact.statement.value_text
-            for fact in self.facts
-            if fact.statement.fact is not None
-            for _, item in self.about
-        )
+        return any(self.evidence.is_ambiguous(self.claim, fact.statement) for fact in self.facts)
 
     def is_turned(self, item: _Fact) -> bool:
         """True if a relation's value stands where its subject belongs: *Globex is part of Acme*.
@@ -219,6 +211,7 @@ class _Reading:
             if item.kind and (truth or item.stands_in(self.claim.plain, self.tokens, self.values))
         }
         timed = any(item.statement.validity is not None for item in self.facts)
+        light |= lexicon_set("grammar", "ongoing") if timed else frozenset()
         dates = [(v.start, v.end) for v in self.values if v.kind == "date" and timed]
         covered += dates
         for token in outside(self.words, covered):
@@ -279,7 +272,9 @@ class _Reading:
                 del statements[n]  # *price*, where a *child price* is named
         said = [
             {
-                number: [(compare(_in_unit(value, held), held), held) for held in item.values]
+                number: [
+                    (compare(self._as_held(value, held, item), held), held) for held in item.values
+                ]
                 for number, item in statements.items()
                 if not is_other_end(self.claim, value.start, item)
             }
@@ -317,6 +312,15 @@ class _Reading:
             elif clash and not same and not unsure and len(clash) == 1:
                 number, held = next(iter(clash.items()))
                 yield _Fact(number, statements[number], False, span, held.text)
+
+    def _as_held(self, value: TypedValue, held: TypedValue, item: Statement) -> TypedValue:
+        """A number without a unit in that of its fact, and a time inside hours as one of them."""
+        if isinstance(value.value, ClockTime) and lies_within(self.claim, value, item):
+            return held
+        mine, other = value.value, held.value
+        if not isinstance(mine, Quantity) or not isinstance(other, Quantity) or mine.unit:
+            return value
+        return value._replace(value=mine._replace(unit=other.unit))
 
     def _texts(self) -> Iterator[_Fact]:
         """The facts whose value is a text that the sentence contains."""
@@ -383,14 +387,6 @@ class _Reading:
                 yield _Fact(number, statement, known is not self.denied, span, statement.value_text)
 
 
-def _in_unit(value: TypedValue, held: TypedValue) -> TypedValue:
-    """A number without a unit, in the unit of its property."""
-    mine, other = value.value, held.value
-    if not isinstance(mine, Quantity) or not isinstance(other, Quantity) or mine.unit:
-        return value
-    return value._replace(value=mine._replace(unit=other.unit))
-
-
 def _surely(value: TypedValue, statement: Statement) -> bool:
     """True if a claimed unit is the unit of the fact, or of another fact of its row."""
     quantity = value.value
@@ -444,6 +440,8 @@ class YesNo:
         negating |= lexicon_set("function_words", "negating_prefixes")
         stated = negating.isdisjoint(words)
         span = tokens[0].start, tokens[-1].end
+        if stated is known and evidence.is_ambiguous(claim, statement):
+            return
         if stated is known:
             because = f"agrees with {statement.text}"
             yield finding(self.name, Effect.CARRIES, claim, span, because, (number,))
@@ -492,6 +490,9 @@ class ExactMatch:
         stated: dict[int, tuple[Span, float]] = {}
         for number, statement in evidence.chosen:
             if statement.triple is None or not evidence.speaks_of(statement):
+                continue
+            ambiguous = statement.is_typed and evidence.is_ambiguous(claim, statement)
+            if ambiguous or not applies(claim, statement):
                 continue
             if statement.yes is not None or names_weekday(statement.triple.property):
                 continue  # their values tell nothing without their properties

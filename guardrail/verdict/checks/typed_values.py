@@ -11,26 +11,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise, product
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.text.dates import ClockTime, Date, names_weekday
+from guardrail.core.text.dates import ClockTime, names_weekday
+from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.quantities import Quantity
-from guardrail.core.text.values import WEB, Agreement, TypedValue, compare, is_case
+from guardrail.core.text.values import WEB, Agreement, TypedValue, compare, is_case, is_one
 from guardrail.core.text.words import content_stems, plain, tokenise
 from guardrail.core.types import Effect, Finding
 from guardrail.core.workers import stop_if_given_up
-from guardrail.verdict.checks.base import NAMED, SURE, Context, finding, named_share
+from guardrail.verdict.checks.base import NAMED, SURE, Context, applies, finding, named_share
 from guardrail.verdict.checks.computed import is_computed, is_result
 from guardrail.verdict.checks.roles import (
     agrees,
     end_of,
     exchanged_values,
+    is_between,
     is_other_end,
+    lies_within,
     span_around,
 )
+from guardrail.verdict.claims import named_in
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -63,8 +68,7 @@ class TypedValues:
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the values that statements carry, contradict, or that none tells."""
         days = bool(claim.values) and names_weekday(claim.text)
-        found: list[Finding] = []
-        of_parts: list[Finding] = []
+        found, of_parts = list[Finding](), list[Finding]()
         values = claim.values[:COMPARED]
         told_here = cache(lambda known: agrees(known, values))
         exchanged = exchanged_values(claim, evidence)
@@ -75,17 +79,20 @@ class TypedValues:
             span = claimed.start, claimed.end
             if (number := exchanged.get(claimed)) is not None:
                 because = f"{claimed.text} is another's: {evidence.indexed.statements[number].text}"
-                said = self.name, Effect.CONTRADICTS, claim, span, because, (number,)
-                found.append(finding(*said))
+                found.append(
+                    finding(self.name, Effect.CONTRADICTS, claim, span, because, (number,))
+                )
                 continue
+            about = _of_column(claimed, claim, evidence)
             if rival := _of_own_part(claimed, claim, evidence):
                 statement = evidence.indexed.statements[rival.number]
                 because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
                 said = self.name, Effect.CONTRADICTS, claim, span, because, (rival.number,)
                 of_parts.append(finding(*said, instead=rival.known.text))
                 continue
-            agreeing = _agreeing(claimed, claim, evidence)
-            if carrying := agreeing or _inside(claimed, claim, evidence):
+            agreeing = _agreeing(claimed, claim, about)
+            around, carried = _inside(claimed, claim, about)
+            if carrying := agreeing or (around if carried else ()):
                 before = re.search(r"(?<!\w)(\w++)\s$", claim.text[: claimed.start])
                 if claimed.kind == "number" and before and before[1][0].isupper():
                     continue  # *Fjell 3*: that the same thing is named tells nothing of it
@@ -94,10 +101,13 @@ class TypedValues:
                 found.append(finding(self.name, Effect.CARRIES, claim, span, because, carrying))
                 continue
             asked = claim.asked_values
+            if around:
+                continue  # an example
             as_stated = agrees(claimed, asked) or agrees(claimed, _all_values(evidence))
             other = as_stated or is_computed(claimed, claim, evidence)
-            rival = _rival(claimed, claim, evidence, told_here, sure=other)
-            rival = rival or (_of_this_end(claimed, claim, evidence) if as_stated else None)
+            told = told_here if about is evidence else (lambda _: False)
+            rival = _rival(claimed, claim, about, told, sure=other)
+            rival = rival or (_of_this_end(claimed, claim, about) if as_stated else None)
             stated = [*(value for value in values if value is not claimed), *asked]
             if rival is not None and is_result(claimed, product([rival.known], stated)):
                 continue  # such as twice the price of one
@@ -106,7 +116,7 @@ class TypedValues:
                 because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
                 said = self.name, Effect.CONTRADICTS, claim, span, because, (rival.number,)
                 found.append(finding(*said, instead=rival.known.text))
-            elif text := _as_the_other_end(claimed, claim, evidence):
+            elif text := _as_the_other_end(claimed, claim, about):
                 because = f"{claimed.text} is the other end: {text}"
                 found.append(finding(self.name, Effect.MISSING, claim, span, because))
             elif not other and not _idle(claimed, evidence):
@@ -119,11 +129,17 @@ class TypedValues:
         return [*_without_carriers(found, evidence), *of_parts]
 
 
-def _without_carriers(found: Sequence[Finding], evidence: Premises) -> list[Finding]:
-    """Findings without contradictions by a statement that carries all other values.
+def _of_column(claimed: TypedValue, claim: Claim, evidence: Premises) -> Premises:
+    """The evidence on the subject that heads a value's column in a table, if one does."""
+    size, place = claim.text.count("|"), claim.text.count("|", 0, claimed.start)
+    cells = claim.before.split("|")[place - size - 1 :: -size] if size and place < size else ()
+    named = named_in(cells[-1], tokenise(cells[-1]), evidence.indexed) if cells else ()
+    here = evidence.subjects.intersection(named)
+    return replace(evidence, subjects=here) if here else evidence
 
-    Both parts of a time stamp count.
-    """
+
+def _without_carriers(found: Sequence[Finding], evidence: Premises) -> list[Finding]:
+    """Findings without contradictions by a statement that carries all other values."""
     statements = evidence.indexed.statements
     carriers = {
         number
@@ -143,12 +159,14 @@ def _agreeing(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[in
     for number, statement in _aligning(evidence):
         for known in statement.values:
             if compare(claimed, known) is Agreement.SAME:
+                if evidence.is_ambiguous(claim, statement) or not applies(claim, statement):
+                    continue
                 if statement.fact is None and (
                     _of_another_part(claimed, known, claim, statement)
                     or _ends(claimed, known, claim, statement) < 0
                 ):
                     continue
-                score = _alignment(claimed, known, claim, statement, evidence, number)
+                score = _alignment(claimed, known, claim, evidence, number)
                 scores[number] = max(score, scores.get(number, 0.0))
     best = max(scores.values(), default=0.0)
     return tuple([number for number, score in scores.items() if score == best > 0.0])
@@ -157,10 +175,7 @@ def _agreeing(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[in
 def _of_another_part(
     claimed: TypedValue, known: TypedValue, claim: Claim, statement: Statement
 ) -> bool:
-    """Whether a sentence has more words of the part of a statement that gives another value.
-
-    *18 crowns for guests* carries nothing about members, of whom it says *12 crowns* first.
-    """
+    """Whether a sentence has more words of the part of a statement that gives another value."""
     alike = [item for item in statement.values if item.kind == known.kind]
     if all(compare(claimed, item) is not Agreement.CONFLICT for item in alike):
         return False
@@ -200,9 +215,11 @@ def _of_own_part(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Riva
         meant: list[list[TypedValue]] = []
         for place, (text, values) in enumerate(parts):
             others = [part for n, part in enumerate(parts) if n != place]
-            elsewhere = [value for _, held in others for value in held]
             words = content_stems(text) - content_stems(" ".join(part for part, _ in others))
-            told = [v for v in beside if _is_one_of(v, values) and not _is_one_of(v, elsewhere)]
+            told = [
+                v for v in beside
+                if [text for text, held in parts if any(is_one(v, h) for h in held)] == [text]
+            ]  # fmt: skip
             if told or not (words - figures).isdisjoint(claim.stems):
                 meant.append(values if any(v.end <= claimed.start for v in told) else [])
         if len(meant) == 1 and not agrees(claimed, meant[0]):
@@ -212,47 +229,28 @@ def _of_own_part(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Riva
     return None
 
 
-def _is_one_of(claimed: TypedValue, known: Sequence[TypedValue]) -> bool:
-    """Whether a value is one of some others, and no end of a range among them."""
-    return any(
-        compare(claimed, item) is Agreement.SAME and _extent(claimed) == _extent(item)
-        for item in known
-    )
-
-
-def _extent(item: TypedValue) -> tuple[float, float] | None:
-    return item.value.ends if isinstance(item.value, Quantity) else None
-
-
 def _ends(claimed: TypedValue, known: TypedValue, claim: Claim, statement: Statement) -> int:
     """1 if two values stand as the same end of a span, -1 as different ends, 0 if not as ends."""
     theirs = end_of(tokenise(plain(statement.text)), known.start)
     return theirs and end_of(claim.tokens, claimed.start) * theirs
 
 
-def _inside(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[int, ...]:
-    """The two facts that give the ends of the span in which a value lies; empty without them."""
-    statements, mine = evidence.indexed.statements, _order(claimed)
-    for number, statement in evidence.indexed.facts_of(evidence.subjects) if mine else ():
-        assert statement.fact is not None
+def _inside(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[tuple[int, ...], bool]:
+    """The facts of a range in which a value lies, and whether they carry more than an example."""
+    statements, possible = evidence.indexed.statements, lexicon_set("grammar", "possible")
+    own = [number for number, _ in evidence.indexed.facts_of(evidence.subjects)]
+    prose = [number for number, statement in _aligning(evidence) if statement.fact is None]
+    for number in (*own, *prose):
+        fact = statements[number].fact
+        named = fact is None or named_share(claim, fact.property) >= SURE
         span = span_around(claim, claimed.start, number, evidence)
-        if span is not None and named_share(claim, statement.fact.property) >= SURE:
-            low, high = (_order(statements[end].values[0]) for end in span)
-            if low and high and low[0] == mine[0] == high[0] and low <= mine <= high:
-                return span
-    return ()
-
-
-def _order(item: TypedValue) -> tuple[object, ...]:
-    """What values of a kind are ordered by; empty for one that has no place among them."""
-    value = item.value
-    if isinstance(value, ClockTime) and value.half:
-        return "", value.minutes
-    if isinstance(value, Date) and value.year and value.month and value.day:
-        return "date", value.year, value.month, value.day
-    if isinstance(value, Quantity):
-        return item.kind, value.ends[0]
-    return ()
+        if span and is_between(claimed, *(statements[end].values[0] for end in span)):
+            labels = [end.fact.property for n in span if (end := statements[n]).fact]
+            return span, any(named_share(claim, label) >= SURE for label in labels)
+        if named and lies_within(claim, claimed, statements[number]):
+            can = any(token.folded in possible for token in claim.tokens)
+            return (number,), fact is not None and (can or isinstance(claimed.value, ClockTime))
+    return (), False
 
 
 def _as_the_other_end(claimed: TypedValue, claim: Claim, evidence: Premises) -> str:
@@ -266,10 +264,7 @@ def _as_the_other_end(claimed: TypedValue, claim: Claim, evidence: Premises) -> 
 
 
 def _of_this_end(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Rival | None:
-    """The value that prose gives for the end of a span as which a sentence gives the other one.
-
-    *It ends on 15 June*, where it lasts from 15 June to 31 August.
-    """
+    """The value that prose gives for the end of a span as which a sentence gives the other one."""
     for number, statement in _aligning(evidence):
         if statement.fact is not None:
             continue
@@ -315,7 +310,8 @@ def _rival(
     if sure and len(evidence.subjects) != 1:
         return None
     for number, statement in _aligning(evidence):
-        if sure and (statement.fact is None or named_share(claim, statement.fact.property) < NAMED):
+        fact, borrowed = statement.fact, sure and _is_borrowed(claimed, statement, evidence)
+        if sure and not borrowed and (not fact or named_share(claim, fact.property) < NAMED):
             continue
         if span_around(claim, claimed.start, number, evidence):
             continue
@@ -323,7 +319,7 @@ def _rival(
             verdict = compare(claimed, known)
             if verdict is Agreement.SAME or stated(known):
                 continue
-            score = _alignment(claimed, known, claim, statement, evidence, number)
+            score = _alignment(claimed, known, claim, evidence, number) or float(borrowed)
             if score <= 0.0:
                 continue
             if verdict is Agreement.CONFLICT:
@@ -336,6 +332,14 @@ def _rival(
     return level[0] if level and same else None
 
 
+def _is_borrowed(claimed: TypedValue, own: Statement, evidence: Premises) -> bool:
+    """Whether a value is of the same property of what is called alike: *Fjell 3*, *Fjell 3 E*."""
+    having = [item for item in evidence.indexed.statements if agrees(claimed, item.values)]
+    alike = [item for item in having if item.fact and own.subject in item.subject]
+    labels = {item.fact.property for item in (own, *alike) if item.fact}
+    return 0 < len(alike) == len(having) and own not in having and len(labels) == 1
+
+
 def _other_rate(claimed: TypedValue, known: TypedValue) -> bool:
     """Whether two values are rates of different things: *per month*, *per accession*."""
     mine, theirs = claimed.value, known.value
@@ -344,20 +348,20 @@ def _other_rate(claimed: TypedValue, known: TypedValue) -> bool:
 
 
 def _alignment(
-    claimed: TypedValue,
-    known: TypedValue,
-    claim: Claim,
-    statement: Statement,
-    evidence: Premises,
-    number: int,
+    claimed: TypedValue, known: TypedValue, claim: Claim, evidence: Premises, number: int
 ) -> float:
     """Confidence that two values are about the same thing; 0 if they are not."""
-    word = _word(evidence, number)
+    statement, word = evidence.indexed.statements[number], _word(evidence, number)
     if statement.fact is not None:
         if is_other_end(claim, claimed.start, statement):
             return 0.0
         share = named_share(claim, statement.fact.property)
-        if share >= 0.5 or (evidence.conflicts(number) >= SURE and claimed.kind == known.kind):
+        likely = evidence.conflicts(number) >= SURE and claimed.kind == known.kind
+        elsewhere = likely and any(  # a property is named in full, without its own value
+            item.fact and named_share(claim, item.fact.property) == 1.0 and not claim.where(item)
+            for _, item in evidence.indexed.facts_of(evidence.subjects)
+        )
+        if share >= 0.5 or (likely and not elsewhere):
             return share + word + 0.01
         return 0.0
     mine = _near(claim.plain, claimed) - content_stems(claimed.text)
