@@ -309,8 +309,9 @@ def _rival(
     rivals: list[_Rival] = []
     if sure and len(evidence.subjects) != 1:
         return None
+    having = [s for s in evidence.indexed.statements if sure and agrees(claimed, s.values)]
     for number, statement in _aligning(evidence):
-        fact, borrowed = statement.fact, sure and _is_borrowed(claimed, statement, evidence)
+        fact, borrowed = statement.fact, _is_borrowed(statement, having)
         if sure and not borrowed and (not fact or named_share(claim, fact.property) < NAMED):
             continue
         if span_around(claim, claimed.start, number, evidence):
@@ -332,11 +333,10 @@ def _rival(
     return level[0] if level and same else None
 
 
-def _is_borrowed(claimed: TypedValue, own: Statement, evidence: Premises) -> bool:
-    """Whether a value is of the same property of what is called alike: *Fjell 3*, *Fjell 3 E*."""
-    having = [item for item in evidence.indexed.statements if agrees(claimed, item.values)]
+def _is_borrowed(own: Statement, having: Sequence[Statement]) -> bool:
+    """Whether only the same fact about what is called alike has a value: *Fjell 3*, *Fjell 3 E*."""
     alike = [item for item in having if item.fact and own.subject in item.subject]
-    labels = {item.fact.property for item in (own, *alike) if item.fact}
+    labels = {item.fact.property if item.fact else "" for item in (own, *alike)}
     return 0 < len(alike) == len(having) and own not in having and len(labels) == 1
 
 
