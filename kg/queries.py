@@ -31,7 +31,6 @@ from kg.terms import WIKIBASE, quote_iri, quote_literal, values
 
 NAMESAKES = 100
 """Namesakes that are read for one label; more than a person could tell apart."""
-_BLAZEGRAPH = "http://www.bigdata.com/rdf"
 
 
 class Dialect(Value):
@@ -113,8 +112,8 @@ DIALECTS: Final = {
             accept="application/sparql-results+json",
             accept_graph="application/x-turtle",
             label_service=True,
-            text_search=f"?{{variable}} <{_BLAZEGRAPH}/search#search> {{words}} ; "
-            f'<{_BLAZEGRAPH}/search#matchAllTerms> "true" .',
+            text_search="?{variable} <http://www.bigdata.com/rdf/search#search> {words} ; "
+            '<http://www.bigdata.com/rdf/search#matchAllTerms> "true" .',
             hosts=tuple(
                 f"{name}.wikidata.org" for name in ("query", "query-main", "query-scholarly")
             ),
@@ -235,8 +234,8 @@ class QueryWriter:
             languages = quote_literal(",".join(profile.tags))
             return (
                 f"SELECT ?n ?nLabel WHERE {{ {values('n', iris)} "
-                f"SERVICE <{WIKIBASE}label> {{ "
-                f"<{_BLAZEGRAPH}#serviceParam> <{WIKIBASE}language> {languages} . }} }}"
+                f"SERVICE <{WIKIBASE}label> {{ <http://www.bigdata.com/rdf#serviceParam> "
+                f"<{WIKIBASE}language> {languages} . }} }}"
             )
         test, nodes = self._in_language("nLabel"), values("n", iris)
         parts = [

@@ -14,8 +14,6 @@ from guardrail.core.workers import stop_if_given_up
 from guardrail.evidence.retrieval import MOST_CHARS, too_long
 from guardrail.sources.tables import MOST_CELLS
 
-MOST_RESULTS = 16
-"""Tool results of one request that are read, newest first."""
 MOST_RESULT_CHARS = 100_000
 """Characters of all tool results of one request; a longer text is cut."""
 
@@ -29,7 +27,7 @@ class ToolResult(NamedTuple):
 
 
 def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings) -> Found:
-    """Read the newest ``MOST_RESULTS`` results of tools, up to ``MOST_RESULT_CHARS`` characters.
+    """Read the 16 newest results of tools, up to ``MOST_RESULT_CHARS`` characters.
 
     Texts and documents become passages, rows and other objects facts. A text that is too long is
     cut after a paragraph, a line or a sentence; what was not read is reported as a problem.
@@ -40,7 +38,7 @@ def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings)
     room, cut, left_out = MOST_RESULT_CHARS, 0, 0
     shortest = Triple(subject="s", property="", value="v")
     limit = Limit(min(MOST_CELLS, room // len(shortest.text) + 1))
-    newest = results[: -MOST_RESULTS - 1 : -1]
+    newest = results[:-17:-1]  # 16 of them, from the last on
     read = pieces_of([(result.content, result.tool) for result in newest])
     items = chain.from_iterable(
         chain(result.documents, *(facts_of(piece, limit) for piece in pieces))
@@ -64,9 +62,9 @@ def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings)
             f"names of more than {MOST_CHARS:,}; texts that were cut: {cut}, texts and facts left "
             f"out: {left_out}{rest}; let the tools return less"
         )
-    if len(results) > MOST_RESULTS:
+    if len(results) > len(newest):
         problems.append(
-            f"of {len(results)} tool results the newest {MOST_RESULTS} were read; send fewer"
+            f"of {len(results)} tool results the newest {len(newest)} were read; send fewer"
         )
     return Found.of(Source.TOOLS, found or None)._replace(
         problems=tuple(Problem(part="evidence", message=message) for message in problems)
