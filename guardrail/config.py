@@ -142,7 +142,7 @@ class ModelConfig(_Section):
     generation: GenerationSettings = GenerationSettings()
 
 
-CheckName = Literal["typed_values", "yes_no", "unknown_names", "exact_match"]
+CheckName = Literal["typed_values", "yes_no", "unknown_names", "exact_match", "mentions"]
 """Checks that can be switched off."""
 
 
@@ -150,7 +150,8 @@ class ChecksConfig(_Section):
     """Which checks run; see ``guardrail.verdict.checks``.
 
     Attributes:
-        off: Checks to switch off: ``typed_values``, ``yes_no``, ``unknown_names``, ``exact_match``.
+        off: Checks to switch off: ``typed_values``, ``yes_no``, ``unknown_names``,
+            ``exact_match``, ``mentions``.
         more: Additional checks: installed names or ``module:Class``.
     """
 
