@@ -368,7 +368,7 @@ class PreparedEvidence:
         wanted |= dict.fromkeys(own, 1.0)
         total = len(self.statements)
         scores = [0.0] * total
-        for stem, weight in wanted.items():
+        for stem, weight in sorted(wanted.items()):  # sums are the same in every process
             postings = self._postings.get(stem, ())
             rarity = math.log(1 + (total - len(postings) + 0.5) / (len(postings) + 0.5))
             for place in postings:

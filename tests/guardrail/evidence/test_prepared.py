@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -112,3 +115,31 @@ def test_a_column_of_names_names_its_rows_and_one_of_others_does_not() -> None:
     ]
     prepared = prepare(evidence_items(Table(rows, subject="code", name="bells")))
     assert prepared.names == {"WX-1": ("Great Maud",), "WX-2": ("Old Ransom",)}
+
+
+SELECTING = """
+import random
+from guardrail import Passage
+from guardrail.evidence.prepared import prepare
+words = "boat lake fee guest lamp oar dog jetty ticket child winter dawn net rope".split()
+draw = random.Random(7)
+texts = [f"The {' '.join(draw.sample(words, 7))} is here." for _ in range(300)]
+evidence = prepare([Passage(text) for text in texts])
+for _ in range(20):
+    chosen = evidence.select(" ".join(draw.sample(words, 9)), " ".join(draw.sample(words, 5)))
+    print(chosen.places, chosen.priority)
+"""
+
+
+def test_what_is_chosen_does_not_depend_on_the_process() -> None:
+    """Sums of shared words are equal whatever order a set of them has."""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", SELECTING],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(printed) == 1
