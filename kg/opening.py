@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 from collections.abc import Mapping
 from functools import cache, partial
 from importlib.resources import files
@@ -29,6 +30,12 @@ SEPARATOR: Final = " + "
 """Separator of the locations of graphs that are opened as one."""
 
 
+GONE = frozenset(
+    ("attempts", "backoff_s", "connections", "failures", "max_bytes", "per_second", "timeout_s")
+)
+"""Settings of endpoints of earlier versions; ``deadline_s`` bounds what they bounded."""
+
+
 class EndpointSettings(Value):
     """How to talk to an endpoint.
 
@@ -53,6 +60,17 @@ class EndpointSettings(Value):
     deadline_s: Seconds = 90.0
     user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
     cache: Path | Literal["default"] | None = "default"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_gone(cls, values: object) -> object:
+        """Settings that only tuned what is fixed now are ignored, with a warning."""
+        if not isinstance(values, Mapping):
+            return values
+        for name in sorted(GONE & {*values}):
+            said = f"graph.endpoint.{name} is gone and ignored; deadline_s bounds a query"
+            warnings.warn(said, DeprecationWarning, stacklevel=2)
+        return {name: value for name, value in values.items() if name not in GONE}
 
     @model_validator(mode="after")
     def _one_login(self) -> Self:

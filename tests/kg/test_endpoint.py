@@ -358,3 +358,9 @@ def test_the_settings_reach_the_endpoint_from_file_and_environment():
         done = CliRunner().invoke(app, ["kg", "query", QUERY, "--kg", server.url], env=environ)
         assert isinstance(done.exception, KnowledgeGraphError)
         assert len(server.requests) == 1
+
+
+def test_settings_that_only_tuned_what_is_fixed_now_are_ignored_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match=r"graph\.endpoint\.attempts is gone"):
+        known = EndpointSettings.model_validate({"attempts": 1, "deadline_s": 20})
+    assert known.deadline_s == 20.0
