@@ -47,12 +47,7 @@ class Mentions:
 def _denial() -> re.Pattern[str]:
     """A whole sentence that denies that something is mentioned, with its topic."""
     words = lexicon("grammar")
-    source = rf"(?:the|these|this|our|my) (?:[\w-]+ ){{0,2}}(?:{'|'.join(words['evidence_nouns'])})"
-    opening = "|".join(words["unmentioned"]).format(
-        source=source,
-        tell=f"(?:{'|'.join(words['mentioning'])})",
-        what="(?:details?|information|mention|anything|nothing)",
-        on="(?:about|on|of|regarding)",
-    )
-    topic = rf"(?P<topic>[^,;:.?!]+?)(?: in {source})?[.!]?"
+    parts = words["unmentioned_parts"]
+    opening = "|".join(words["unmentioned"]).format(**parts)
+    topic = rf"(?P<topic>[^,;:.?!]+?)(?: in {parts['source']})?[.!]?"
     return re.compile(f"(?:{opening}) {topic}", flags=re.IGNORECASE)
