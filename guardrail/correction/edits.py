@@ -32,7 +32,7 @@ from guardrail.core.text.words import (
     tokenise,
 )
 from guardrail.core.types import Effect, Verdict
-from guardrail.verdict.checks.base import NAMED, named_share
+from guardrail.verdict.checks.base import NAMED, SURE, named_share
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
 
 QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 """What distinguishes namesakes in labels; prose omits it."""
-
-HALF_NAMED = 0.5
-"""Share of a property's words that name the one fact which a sentence does not state."""
 
 MODIFIERS = frozenset({"amod", "compound", "nmod"})
 NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
@@ -430,7 +427,7 @@ def _unstated(
             label = re.sub(r"[ _]name$", "", item.fact.property, flags=re.IGNORECASE)
             shares[number] = named_share(claim, label)
     named = [number for number, share in shares.items() if share >= NAMED]
-    partly = [number for number, share in shares.items() if share >= HALF_NAMED]
+    partly = [number for number, share in shares.items() if share >= SURE]
     if not conflicts:
         found = named if named == partly else []
     elif "peoples" in _nation(name):

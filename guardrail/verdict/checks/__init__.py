@@ -13,8 +13,7 @@ from guardrail.core.plugins import NOWHERE, made_part, named_part
 from guardrail.verdict.checks.base import Check
 from guardrail.verdict.checks.base import Context as Context
 from guardrail.verdict.checks.copied import Copied
-from guardrail.verdict.checks.mentions import Mentions
-from guardrail.verdict.checks.names import KnownSubject, UnknownNames, ValidInTime
+from guardrail.verdict.checks.names import KnownSubject, Mentions, UnknownNames, ValidInTime
 from guardrail.verdict.checks.stated import ExactMatch, Stated, YesNo
 from guardrail.verdict.checks.typed_values import TypedValues
 

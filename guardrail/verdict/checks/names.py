@@ -1,11 +1,13 @@
-"""What a sentence is about, and when: unknown subjects and names, and facts of another time."""
+"""What a sentence is about, and when: what evidence does not name, and facts of another time."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
-from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import nation_words
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.units import is_unit_name
@@ -124,3 +126,39 @@ class ValidInTime:
         because = f"at another time: {ended[0].text}"
         span = (0, len(claim.text))
         return (finding(self.name, Effect.MISSING, claim, span, because, decides=True),)
+
+
+class Mentions:
+    """Compares sentences such as *The documents do not mention helmets* with all of the evidence.
+
+    They are true where no word of the topic stands in the evidence, and false where a statement has
+    all of them. In between it takes the judge.
+    """
+
+    name = "mentions"
+
+    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
+        """Find the statement that mentions what is said not to be mentioned, or that none does."""
+        found = _denial().fullmatch(claim.plain.strip())
+        topic = content_stems(found["topic"]) if found else frozenset()
+        if not found or not topic:
+            return ()
+        whole = 0, len(claim.text)
+        if topic.isdisjoint(evidence.indexed.stems):
+            said = self.name, Effect.CARRIES, claim, whole, f"nothing mentions {found['topic']}"
+            return (finding(*said, decides=True),)
+        for number, statement in enumerate(evidence.indexed.statements):
+            if topic <= statement.stems | content_stems(statement.head):
+                said = self.name, Effect.CONTRADICTS, claim, whole, f"mentioned: {statement.text}"
+                return (finding(*said, (number,), decides=True),)
+        return ()
+
+
+@cache
+def _denial() -> re.Pattern[str]:
+    """A whole sentence that denies that something is mentioned, with its topic."""
+    words = lexicon("grammar")
+    parts = words["unmentioned_parts"]
+    opening = "|".join(words["unmentioned"]).format(**parts)
+    topic = rf"(?P<topic>[^,;:.?!]+?)(?: in {parts['source']})?[.!]?"
+    return re.compile(f"(?:{opening}) {topic}", flags=re.IGNORECASE)
