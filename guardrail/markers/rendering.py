@@ -207,11 +207,13 @@ def _shift(moves: Sequence[tuple[int, int]], place: int) -> int:
 
 
 def shifted(sentence: Sentence, by: int) -> Sentence:
-    """The sentence in a text that begins ``by`` characters later."""
-    spans = tuple(
-        span.model_copy(update={"start": span.start - by, "end": span.end - by})
-        for span in sentence.spans
-    )
-    return sentence.model_copy(
-        update={"start": sentence.start - by, "end": sentence.end - by, "spans": spans}
-    )
+    """The sentence in a text that begins ``by`` characters later, with its spans and findings."""
+    if by == 0:
+        return sentence
+    moved: dict[str, object] = {"start": sentence.start - by, "end": sentence.end - by}
+    for name in ("spans", "findings"):
+        moved[name] = tuple([
+            item.model_copy(update={"start": item.start - by, "end": item.end - by})
+            for item in getattr(sentence, name)
+        ])  # fmt: skip
+    return sentence.model_copy(update=moved)

@@ -188,7 +188,7 @@ class Grounder:
                     continue
                 found = claim.judged.get((subjects, request.thresholds))
                 if found and (not request.correct or found.verdict is Verdict.SUPPORTED):
-                    moved = _moved(found, start)
+                    moved = shifted(found, found.start - start)
                     yield _Draft(number, claim, None, found=moved)
                     continue
                 words = claim.asked, " ".join([claim.before, *subjects])
@@ -323,18 +323,6 @@ class Grounder:
             second_opinion=second,
             read=tuple(sorted({item.place + 1 for _, item in evidence.chosen if claim.prose})),
         )
-
-
-def _moved(sentence: Sentence, start: int) -> Sentence:
-    """A sentence at another place of the answer, with its spans and findings."""
-    by = sentence.start - start
-    if by == 0:
-        return sentence
-    findings = [
-        item.model_copy(update={"start": item.start - by, "end": item.end - by})
-        for item in sentence.findings
-    ]
-    return shifted(sentence, by).model_copy(update={"findings": tuple(findings)})
 
 
 def _heard(draft: _Draft, grounding: Grounding | None) -> Premises:
