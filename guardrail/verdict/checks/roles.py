@@ -66,11 +66,18 @@ def lies_within(claim: Claim, claimed: TypedValue, statement: Statement) -> bool
         words = property_words(statement.fact.property).split()
         if lexicon_set("calendar", "hours").isdisjoint(words):
             return False
-    held, text = statement.values, plain(statement.value_text)
-    pairs = [(a, b) for a, b in pairwise(held) if through().fullmatch(text[a.end : b.start])]
+    if any(claimed in pair for pair in _ranges(claim.plain, claim.values)):
+        return False  # *open from 8:00 to 20:00*, beside 7:30 to 20:30
+    held = statement.values
+    pairs = _ranges(plain(statement.value_text), held)
     pairs += [(a, a) for a in held if isinstance(a.value, Quantity) and a.value.low < a.value.high]
     inside = any(is_between(claimed, a, b) for a, b in pairs)
     return inside and not end_of(claim.tokens, claimed.start)
+
+
+def _ranges(text: str, values: Sequence[TypedValue]) -> list[tuple[TypedValue, TypedValue]]:
+    """Neighbouring values that a text joins to a range: *08:00 to 20:00*."""
+    return [(a, b) for a, b in pairwise(values) if through().fullmatch(text[a.end : b.start])]
 
 
 def is_between(claimed: TypedValue, first: TypedValue, last: TypedValue) -> bool:
@@ -85,7 +92,7 @@ def is_between(claimed: TypedValue, first: TypedValue, last: TypedValue) -> bool
         return all(map(all, days)) and days == sorted(days)
     if isinstance(mine, Quantity) and isinstance(low, Quantity) and isinstance(high, Quantity):
         alike = claimed.kind == first.kind == last.kind and not mine.change
-        ends = low.ends[0] <= mine.ends[0] <= mine.ends[1] <= high.ends[1]
+        ends = low.ends[0] <= mine.ends[0] == mine.ends[1] <= high.ends[1]
         return alike and ends and mine.bound in (Bound.EXACT, Bound.ABOUT)
     return False
 
