@@ -78,6 +78,7 @@ REMOVED = {
     "gateway.routes.paths": "name paths in calls",
     "gateway.trusted_hosts": "check host names in the reverse proxy",
     "graph.endpoint.password": "set login, the place of user:password",
+    "graph.endpoint.per_second": "the endpoint's own limit (429, Retry-After) is respected",
     "graph.endpoint.text_search": "set text_search in a profile that extends that of the graph",
     "graph.endpoint.user": "set login, the place of user:password",
 }

@@ -30,9 +30,7 @@ SEPARATOR: Final = " + "
 """Separator of the locations of graphs that are opened as one."""
 
 
-GONE = frozenset(
-    ("attempts", "backoff_s", "connections", "failures", "max_bytes", "per_second", "timeout_s")
-)
+GONE = frozenset(("attempts", "backoff_s", "connections", "failures", "max_bytes", "timeout_s"))
 """Settings of endpoints of earlier versions; ``deadline_s`` bounds what they bounded."""
 
 
@@ -69,7 +67,7 @@ class EndpointSettings(Value):
             return values
         for name in sorted(GONE & {*values}):
             said = f"graph.endpoint.{name} is gone and ignored; deadline_s bounds a query"
-            warnings.warn(said, DeprecationWarning, stacklevel=2)
+            warnings.warn(said, FutureWarning, stacklevel=2)
         return {name: value for name, value in values.items() if name not in GONE}
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,8 +35,8 @@ from guardrail.core.types import Effect, Verdict
 from guardrail.verdict.checks.base import NAMED, SURE, named_share
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc, Token
     from spacy.tokens import Span as Words
+    from spacy.tokens import Token
 
     from guardrail.core.types import Finding
     from guardrail.evidence.statements import Statement
@@ -285,7 +285,7 @@ def _scaled(value: float, mine: float, written: str) -> str | None:
     """A number in the sentence's scale, *3.8 million*, if at most two decimals tell it."""
     scaled = re.fullmatch(r"-?(\d+(?:\.\d+)?)( ?(?:thousand|[mb]illion|trillion))", written)
     shown = value / mine * float(scaled[1]) if scaled and mine else 0.0
-    short = shown >= 1 and abs(shown - round(shown, 2)) < 1e-9
+    short = 1 <= shown < 1000 and abs(shown - round(shown, 2)) < 1e-9
     return f"{round(shown, 2):,.10g}{scaled[2]}" if scaled and short else None
 
 
@@ -392,22 +392,36 @@ def _of_name(
         and content_stems(noun.text).isdisjoint(cues(fact.property))
     ):
         return []  # a part of a longer name: the *Brown* of *Brown sauce*
-    if re.search(r"\b[A-Z]\w* (?:and|&) $", text[:start]) or _is_apart(doc, name, fact.property):
+    if re.search(r"\b[A-Z]\w* (?:and|&) $", text[:start]):
         return []  # *Faber and Faber*
+    if "peoples" not in _nation(text[start:end]) and not _fills(name, fact.property):
+        return []
     start, new = _with_article(text, start, new)
     return [Edit(start, end, new, number)]
 
 
-def _is_apart(doc: Doc, name: Words, label: str) -> bool:
-    """Whether a relative clause lies between a name and the nearest word of a property.
+def _fills(name: Words, label: str) -> bool:
+    """Whether a name stands where a sentence gives a property, rather than beside its word.
 
-    *Its licensor is the firm that supplies P1* names no licensor.
+    *The designer is X*, *X is the designer*, *designed by X*, *French food*; but not *the designer
+    lives in X*.
     """
-    wanted = content_stems(property_words(label))
-    places = [token.i for token in doc if content_stems(token.text) & wanted]
-    nearest = min(places, key=lambda place: abs(place - name.start), default=name.start)
-    between = doc[min(nearest, name.start) : max(nearest, name.end)]
-    return any(token.tag_ in RELATIVE for token in between)
+    wanted = content_stems(property_words(label)) | cues(label)
+    word, head = name.root, name.root.head
+
+    def says(tokens: Iterable[Token]) -> bool:
+        return any(content_stems(token.text) & wanted for token in tokens)
+
+    if word.dep_ == "pobj":  # *near X*, *located in X*, *the capital of X*
+        governs = head.head.tag_.startswith("V") or head.lower_ == "of"
+        slots = lexicon_set("grammar", "slots")
+        return says([head]) or (governs and head.lower_ in slots and says([head.head]))
+    if says([head]) or word.dep_ in MODIFIERS:
+        return says([head])
+    beside = [one for one in head.children if one.dep_ in ("nsubj", "attr") and one != word]
+    if word.dep_ == "dobj":  # *has X as its leader*
+        beside = [one for prep in head.children if prep.lower_ == "as" for one in prep.children]
+    return (head.lemma_ == "be" or word.dep_ == "dobj") and says(beside)
 
 
 def _unstated(
@@ -564,6 +578,9 @@ def _affirmed(clause: Sequence[Token]) -> tuple[int, int, str] | None:
         return word.idx, end, "an" if _opens_with_vowel(after[0].text) else "a"
     if verb.lower_ in lexicon_set("grammar", "be") or verb.tag_ == "MD":
         return verb.idx, end, lexicon("grammar")["shortened"].get(verb.lower_, verb.text)
+    polar = lexicon_set("grammar", "negative_polarity")
+    if any(token.lower_ in polar for token in after):
+        return None  # *does not allow any dogs*, *does not open at all*
     if verb.lower_ in ("do", "does") and after and after[0].tag_ == "VB":
         base = after[0].text
         shown = base if verb.lower_ == "do" else _third_person(base)

@@ -361,6 +361,6 @@ def test_the_settings_reach_the_endpoint_from_file_and_environment():
 
 
 def test_settings_that_only_tuned_what_is_fixed_now_are_ignored_with_a_warning() -> None:
-    with pytest.warns(DeprecationWarning, match=r"graph\.endpoint\.attempts is gone"):
+    with pytest.warns(FutureWarning, match=r"graph\.endpoint\.attempts is gone"):
         known = EndpointSettings.model_validate({"attempts": 1, "deadline_s": 20})
     assert known.deadline_s == 20.0

@@ -129,10 +129,11 @@ class ValidInTime:
 
 
 class Mentions:
-    """Compares sentences such as *The documents do not mention helmets* with all of the evidence.
+    """Compares sentences such as *The documents do not mention the warranty* with all evidence.
 
-    They are true where no word of the topic stands in the evidence, and false where a statement has
-    all of them. In between it takes the judge.
+    They are false where a statement has all words of a topic that is a plain noun phrase, and true
+    where the evidence lacks every word of one that consists of names: other words have synonyms,
+    which it takes the judge to see.
     """
 
     name = "mentions"
@@ -140,15 +141,19 @@ class Mentions:
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the statement that mentions what is said not to be mentioned, or that none does."""
         found = _denial().fullmatch(claim.plain.strip())
-        topic = content_stems(found["topic"]) if found else frozenset()
-        if not found or not topic:
+        statements = evidence.indexed.statements
+        if not found or not statements:
             return ()
+        topic, words = content_stems(found["topic"]), tokenise(found["topic"])
+        light = lexicon_set("grammar", "of_topics")
         whole = 0, len(claim.text)
-        if topic.isdisjoint(evidence.indexed.stems):
+        named = all(word.text[:1].isupper() or word.folded in light for word in words)
+        if named and topic and topic.isdisjoint(evidence.indexed.stems):
             said = self.name, Effect.CARRIES, claim, whole, f"nothing mentions {found['topic']}"
             return (finding(*said, decides=True),)
-        for number, statement in enumerate(evidence.indexed.statements):
-            if topic <= statement.stems | content_stems(statement.head):
+        plainly = all(word.stem in topic or word.folded in light for word in words)
+        for number, statement in enumerate(statements) if topic and plainly else ():
+            if topic <= content_stems(f"{statement.head} {statement.text}"):
                 said = self.name, Effect.CONTRADICTS, claim, whole, f"mentioned: {statement.text}"
                 return (finding(*said, (number,), decides=True),)
         return ()

@@ -17,7 +17,7 @@ from itertools import pairwise, product
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.text.dates import ClockTime, names_weekday
+from guardrail.core.text.dates import ClockTime, Date, names_weekday
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.values import WEB, Agreement, TypedValue, compare, is_case, is_one
@@ -205,7 +205,7 @@ def _of_own_part(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Riva
 
     *500 gems cost 9.99 euros*, where they cost 4.99 and 1,200 gems cost 9.99.
     """
-    beside = [item for item in claim.values if item.kind != claimed.kind]
+    beside = [item for item in claim.values if _may_pick(item, claimed, claim)]
     for number, statement in _aligning(evidence) if beside else ():
         alike = [item for item in statement.values if item.kind == claimed.kind]
         if statement.fact is not None or len(alike) < 2 or not agrees(claimed, alike):
@@ -229,6 +229,13 @@ def _of_own_part(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Riva
     return None
 
 
+def _may_pick(item: TypedValue, claimed: TypedValue, claim: Claim) -> bool:
+    """Whether a value may say which part of a sentence is meant: no date, and not *unlike 500*."""
+    words = {token.folded for token in claim.tokens if token.end <= item.start}
+    apart = words & lexicon_set("grammar", "setting_apart")
+    return item.kind != claimed.kind and not isinstance(item.value, Date) and not apart
+
+
 def _ends(claimed: TypedValue, known: TypedValue, claim: Claim, statement: Statement) -> int:
     """1 if two values stand as the same end of a span, -1 as different ends, 0 if not as ends."""
     theirs = end_of(tokenise(plain(statement.text)), known.start)
@@ -248,8 +255,10 @@ def _inside(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[tupl
             labels = [end.fact.property for n in span if (end := statements[n]).fact]
             return span, any(named_share(claim, label) >= SURE for label in labels)
         if named and lies_within(claim, claimed, statements[number]):
-            can = any(token.folded in possible for token in claim.tokens)
-            return (number,), fact is not None and (can or isinstance(claimed.value, ClockTime))
+            words = {token.folded for token in claim.tokens}
+            may = isinstance(claimed.value, ClockTime) or not words.isdisjoint(possible)
+            denied = not words.isdisjoint(lexicon_set("function_words", "negations"))
+            return (number,), fact is not None and may and not denied
     return (), False
 
 

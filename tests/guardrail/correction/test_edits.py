@@ -240,6 +240,11 @@ LIBRARY = (
         ("The caretaker of Alder Library is Bea Strand.", ""),
         ("The head librarian of Alder Library is Bea Strand or Ole Falk.", ""),
         ("The supplier of Alder Library is the firm that also supplies Odense.", ""),
+        # The name stands beside the property's word, not in its place.
+        ("The head librarian of Alder Library lives in Odense.", ""),
+        ("The supplier of Alder Library was founded by Lars Holm.", ""),
+        ("Alder Library's supplier also prints Macbeth.", ""),
+        ("According to Outside Magazine, the head librarian is famous.", ""),
     ],
 )
 def test_the_only_name_without_support_becomes_the_fact_that_it_is_meant_to_give(said, corrected):

@@ -94,6 +94,7 @@ DELIVERY = (
     "Up to 10 miles delivery costs £35 each way; from 10 to 25 miles it costs £55 each way; beyond "
     "that £2.40 per mile each way."
 )
+VISITORS = "In 2019 the museum had 12,000 visitors and in 2020 it had 4,000 visitors."
 GEMS = "500 gems cost €4.99 and 1,200 gems cost €9.99."
 
 
@@ -104,6 +105,8 @@ GEMS = "500 gems cost €4.99 and 1,200 gems cost €9.99."
         (GEMS, "1,200 gems cost €9.99.", False),
         (GEMS, "500 gems cost €4.99, 1,200 cost €9.99.", False),
         (GEMS, "It is €4.99 or €9.99, for 500 or 1,200 gems.", False),
+        (GEMS, "Besides 500 gems there is a bigger pack for €9.99.", False),
+        (VISITORS, "Compared with 2019, only 4,000 visitors came.", False),
         (GEMS, "500 gems cost €9.99.", True),
         (GEMS, "1,200 gems cost €4.99.", True),
         (DELIVERY, "Up to 10 miles delivery costs £35 each way.", False),
