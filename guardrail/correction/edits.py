@@ -401,7 +401,7 @@ def _of_name(
 
 
 def _fills(name: Words, label: str) -> bool:
-    """Whether a name stands where a sentence gives a property, rather than beside its word.
+    """Whether a name is what a sentence gives as a property: its complement, agent or modifier.
 
     *The designer is X*, *X is the designer*, *designed by X*, *French food*; but not *the designer
     lives in X*.
@@ -418,10 +418,10 @@ def _fills(name: Words, label: str) -> bool:
         return says([head]) or (governs and head.lower_ in slots and says([head.head]))
     if says([head]) or word.dep_ in MODIFIERS:
         return says([head])
-    beside = [one for one in head.children if one.dep_ in ("nsubj", "attr") and one != word]
+    siblings = [one for one in head.children if one.dep_ in ("nsubj", "attr") and one != word]
     if word.dep_ == "dobj":  # *has X as its leader*
-        beside = [one for prep in head.children if prep.lower_ == "as" for one in prep.children]
-    return (head.lemma_ == "be" or word.dep_ == "dobj") and says(beside)
+        siblings = [one for prep in head.children if prep.lower_ == "as" for one in prep.children]
+    return (head.lemma_ == "be" or word.dep_ == "dobj") and says(siblings)
 
 
 def _unstated(

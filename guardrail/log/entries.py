@@ -257,7 +257,7 @@ def _hash(text: str) -> str:
 
 
 def _slim(answer: GuardedAnswer) -> GuardedAnswer:
-    """The answer without candidates, and without facts of the graph that no sentence rests on."""
+    """The answer without candidates, and without facts of the graph that no sentence uses."""
     # What came with the call (passages, and triples without an id) is in no graph: all of it stays.
     sentences = answer.judged
     carrying = {item for one in sentences for item in (*one.citations, *one.uncited)}

@@ -348,7 +348,7 @@ def _file(value: object, where: str) -> tuple[Evidence, ...]:
 
 
 def _passage(fields: Mapping[str, object], where: str) -> Passage:
-    """The passage of some fields, of which ids and the like may be numbers."""
+    """The passage of some fields, whose ids may be numbers."""
     texts = {
         key: str(it) if isinstance(it, int | float) and not isinstance(it, bool) else it
         for key, it in fields.items()

@@ -133,7 +133,7 @@ class Premises:
         return not statement.subject or statement.subject in self.subjects
 
     def is_ambiguous(self, claim: Claim, statement: Statement) -> bool:
-        """True if a pronoun may as well mean another subject, of which a fact does not hold."""
+        """True if a pronoun may as well mean another subject, for which a fact does not hold."""
         if statement.fact is None or len(self.subjects) < 2 or claim.about:
             return False
         name = content_stems(property_name(statement.fact.property))

@@ -201,12 +201,12 @@ def _parts(statement: Statement, alike: Sequence[TypedValue]) -> list[tuple[str,
 
 
 def _of_own_part(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Rival | None:
-    """The value that stands beside an earlier one of the sentence, where it gives another's.
+    """The value that evidence gives with another value of the sentence, where the sentence differs.
 
     *500 gems cost 9.99 euros*, where they cost 4.99 and 1,200 gems cost 9.99.
     """
-    beside = [item for item in claim.values if _may_pick(item, claimed, claim)]
-    for number, statement in _aligning(evidence) if beside else ():
+    keys = [item for item in claim.values if _may_pick(item, claimed, claim)]
+    for number, statement in _aligning(evidence) if keys else ():
         alike = [item for item in statement.values if item.kind == claimed.kind]
         if statement.fact is not None or len(alike) < 2 or not agrees(claimed, alike):
             continue
@@ -217,7 +217,7 @@ def _of_own_part(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Riva
             others = [part for n, part in enumerate(parts) if n != place]
             words = content_stems(text) - content_stems(" ".join(part for part, _ in others))
             told = [
-                v for v in beside
+                v for v in keys
                 if [text for text, held in parts if any(is_one(v, h) for h in held)] == [text]
             ]  # fmt: skip
             if told or not (words - figures).isdisjoint(claim.stems):
