@@ -82,8 +82,15 @@ def test_a_session_ends_in_the_verdict_of_one_check(
     for item in judged:
         for sentence in item.sentences:
             assert item.text[sentence.start : sentence.end] == sentence.text
-            for one in (*sentence.spans, *sentence.findings):
-                assert sentence.start <= one.start <= one.end <= sentence.end
+
+
+def test_spans_and_findings_index_the_text_of_their_stretch(exact_guard: Guardrail) -> None:
+    session = exact_guard.session(question=QUESTION, evidence=FACTS)
+    judged = stretches(session, [f"{sentence} " for sentence in SENTENCES[:5]])
+    assert len(judged) > 2
+    for sentence in (sentence for item in judged for sentence in item.sentences):
+        for one in (*sentence.spans, *sentence.findings):
+            assert sentence.start <= one.start <= one.end <= sentence.end
 
 
 def test_a_stretch_is_judged_once_and_the_judge_is_asked_nothing_twice(
