@@ -107,8 +107,9 @@ def proposed(
     each: dict[tuple[int, ...], tuple[Edit, ...]] = {}
     decided = {(finding.start, finding.end) for finding in findings if finding.decides}
     for finding in findings:
-        open_ = finding.decides or (finding.start, finding.end) not in decided
-        if open_ and finding.effect is Effect.CONTRADICTS:  # several may find one difference
+        if not finding.decides and (finding.start, finding.end) in decided:
+            continue
+        if finding.effect is Effect.CONTRADICTS:  # several checks may find one difference
             known = each.get(finding.statements)
             each[finding.statements] = known or _of_finding(claim, finding, evidence)
     edits = sorted({edit for found in each.values() for edit in found})
@@ -385,17 +386,10 @@ def _of_name(
     name = doc.char_span(start, end, alignment_mode="expand")
     if name is None:
         return []
-    noun = name.root.head if name.root.dep_ in MODIFIERS else name.root
-    if (
-        noun.idx >= end
-        and "peoples" not in _nation(text[start:end])
-        and content_stems(noun.text).isdisjoint(cues(fact.property))
-    ):
-        return []  # a part of a longer name: the *Brown* of *Brown sauce*
     if re.search(r"\b[A-Z]\w* (?:and|&) $", text[:start]):
         return []  # *Faber and Faber*
     if "peoples" not in _nation(text[start:end]) and not _fills(name, fact.property):
-        return []
+        return []  # nor a part of a longer name: the *Brown* of *Brown sauce*
     start, new = _with_article(text, start, new)
     return [Edit(start, end, new, number)]
 

@@ -113,7 +113,7 @@ def combine(
     spoke = settled or by_effect.get(EFFECTS[verdict])
     statements = evidence.indexed.statements
     touched = tuple([
-        number  # of a statement of which the sentence has a value or a content word
+        number  # the sentence has a value or a content word of this statement
         for number in carried
         if claim.where(statements[number])
         or not _said(statements[number]).isdisjoint(claim.stems)

@@ -67,7 +67,7 @@ def lies_within(claim: Claim, claimed: TypedValue, statement: Statement) -> bool
         if lexicon_set("calendar", "hours").isdisjoint(words):
             return False
     if any(claimed in pair for pair in _ranges(claim.plain, claim.values)):
-        return False  # *open from 8:00 to 20:00*, beside 7:30 to 20:30
+        return False  # *open from 8:00 to 20:00* is another range than 7:30 to 20:30
     held = statement.values
     pairs = _ranges(plain(statement.value_text), held)
     pairs += [(a, a) for a in held if isinstance(a.value, Quantity) and a.value.low < a.value.high]

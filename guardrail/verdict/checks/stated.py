@@ -89,7 +89,7 @@ class Stated:
             whole = (0, len(claim.text))
             return found(Effect.CONTRADICTS, whole, because, *timely) if timely[0].agrees else ()
         texts = [s for _, s, *_ in facts if not s.is_typed and s.yes is None]
-        if reading.denied and texts:  # one of which may hold the word that seems to deny
+        if reading.denied and texts:  # a text may hold the word that seems to deny
             return ()
         if fact := next((item for item in timely if not item.agrees), None):
             span = fact.span if fact.statement.yes is None else (0, len(claim.text))

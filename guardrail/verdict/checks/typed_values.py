@@ -91,7 +91,7 @@ class TypedValues:
                 of_parts.append(finding(*said, instead=rival.known.text))
                 continue
             agreeing = _agreeing(claimed, claim, about)
-            around, carried = _inside(claimed, claim, about)
+            around, carried = ((), False) if agreeing else _inside(claimed, claim, about)
             if carrying := agreeing or (around if carried else ()):
                 before = re.search(r"(?<!\w)(\w++)\s$", claim.text[: claimed.start])
                 if claimed.kind == "number" and before and before[1][0].isupper():
