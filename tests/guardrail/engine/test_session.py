@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from guardrail import (
@@ -61,7 +61,11 @@ texts = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=8).flatmap(
 )
 
 
+DASHED = f"{' '.join(SENTENCES[:1] * 5)}\n{SENTENCES[0]} {SENTENCES[5]}\n{SENTENCES[0]} "
+
+
 @given(texts, st.lists(st.integers(0, 600), max_size=12), st.sampled_from(["annotate", "strict"]))
+@example(DASHED, [DASHED.index("- ") + 3], "annotate")
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
