@@ -1,4 +1,4 @@
-"""Input files of bulk: which files, how they are cut into shards, and how rows are read.
+"""Input files of bulk, cut into shards of rows.
 
 A worker gets shards in their order. It keeps its last file open, so that a compressed file is
 unpacked once, and a row group of Parquet decoded once, per worker.
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from fsspec import AbstractFileSystem
     from pyarrow.parquet import ParquetFile
-
-__all__ = ["LINES", "Format", "Shard", "file_state", "file_system", "plan_shards", "read_shard"]
 
 Format = Literal["jsonl", "parquet"]
 
@@ -55,11 +53,7 @@ class Shard(Value):
 
 
 def plan_shards(source: str, rows: int) -> list[Shard]:
-    """Cut files into shards.
-
-    Args:
-        source: A file, a folder of files, or an address that fsspec reads (``s3://…``).
-        rows: Most rows of a shard.
+    """Cut a file, a folder of files, or an address that fsspec reads into shards of ``rows``.
 
     Raises:
         InputError: There is no such file, or it has another format.
@@ -76,11 +70,7 @@ def plan_shards(source: str, rows: int) -> list[Shard]:
 
 
 def read_shard(shard: Shard) -> pa.Table:
-    """Read the rows of a shard.
-
-    Returns:
-        The columns of Parquet; for JSON lines one column ``json`` with the bytes of each line.
-    """
+    """The columns of Parquet; for JSON lines one column ``json`` with the bytes of each line."""
     import pyarrow as pa
 
     state = file_state(shard.path)

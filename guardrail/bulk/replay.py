@@ -30,21 +30,14 @@ from guardrail.policy import ANNOTATE
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
 
-__all__ = ["Flip", "Unjudged", "flips", "replay_log"]
-
 
 class Flip(Value):
     """A sentence whose verdict changed.
 
     Attributes:
-        id: The record's id.
-        created: When it was recorded.
-        sentence: The sentence.
         before: Verdict in the log: a category, with ``[NA]`` if support was missing.
-        after: Verdict now.
         was: What it cited.
         now: What it cites now.
-        because: The reason, as text.
         changed: Names of the hashes that differ.
     """
 
@@ -60,13 +53,7 @@ class Flip(Value):
 
 
 class Unjudged(Value):
-    """An answer that could not be judged again.
-
-    Attributes:
-        id: The record's id.
-        created: When it was recorded.
-        error: Why.
-    """
+    """An answer that could not be judged again."""
 
     id: str
     created: datetime
@@ -83,20 +70,12 @@ def replay_log(
     shard_rows: int = SHARD_ROWS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Flip | Unjudged | None]:
-    """Judge the answers of a log again.
+    """Judge the answers of a log again with today's graph, judge and policy.
 
     Evidence that came with a call is taken from the log; otherwise the graph, or the files of
-    ``config.evidence``, are read anew. Nothing is recorded, whatever ``config.log`` is.
-
-    Args:
-        log: The score log.
-        config: Today's graph, judge and policy.
-        output: Folder for the answers and the results. A second run continues with the answers
-            that the first one found in the log.
-        engine: See ``run_bulk``.
-        workers: See ``run_bulk``.
-        shard_rows: See ``run_bulk``.
-        progress: See ``run_bulk``.
+    ``config.evidence``, are read anew. Nothing is recorded, whatever ``config.log`` is. ``output``
+    is a folder for the answers and the results; a second run continues with the answers that the
+    first one found in the log. The other arguments are those of ``run_bulk``.
 
     Yields:
         For each answer a flip for each sentence whose verdict changed, or why it was not judged,

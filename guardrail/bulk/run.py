@@ -27,8 +27,6 @@ from guardrail.core.types import Value
 from guardrail.core.workers import usable_cpus
 from guardrail.intervals import Rate, mean, share
 
-__all__ = ["SHARD_ROWS", "Summary", "run_bulk"]
-
 SHARD_ROWS: Final = 256
 """Rows of a shard: the work that is lost if a worker dies."""
 
@@ -45,14 +43,11 @@ class Summary(Value):
     """The result of a job.
 
     Attributes:
-        rows: Rows of the input and of the output.
         errors: Rows that could not be judged.
         unverified: Errors because graph, judge or model were unreachable; the next run of the job
             repeats their shards.
-        shards: All shards.
         skipped: Shards that an earlier run had finished.
         seconds: Wall time of this run.
-        rows_per_second: Rows of this run per second.
         rates: Shares (Wilson's interval) and means (normal interval) by name.
     """
 
@@ -67,13 +62,7 @@ class Summary(Value):
 
 
 class _Plan(Value):
-    """What every worker of a job needs.
-
-    Attributes:
-        scorer: Judges the rows.
-        output: Folder or address of the results.
-        kind: Format of the results.
-    """
+    """What every worker of a job needs; results are of this kind."""
 
     scorer: BulkScorer
     output: str

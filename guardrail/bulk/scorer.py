@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from guardrail.guard import Guardrail
     from guardrail.lines import LineJob
 
-__all__ = ["BulkScorer", "Result", "Task", "as_table", "release"]
-
 Task = Literal["check", "score", "rank"]
 
 Result = tuple[object, str | None, str | None]
@@ -37,11 +35,8 @@ Result = tuple[object, str | None, str | None]
 class BulkScorer(Value):
     """Checks, scores or ranks the rows of Arrow tables; cheap to create and to send to a worker.
 
-    The guardrail is loaded with the first table, once per process.
-
-    Attributes:
-        task: The command whose rows these are.
-        config: Settings of the guardrail.
+    The guardrail is loaded with the first table, once per process. The task is the command whose
+    rows these are.
 
     Example:
         >>> import pyarrow as pa
@@ -84,11 +79,7 @@ class BulkScorer(Value):
         return as_table(list(self.results(table, first)))
 
     def results(self, table: pa.Table | pa.RecordBatch, first: int = 1) -> Iterator[Result]:
-        """Judge a table, as ``__call__`` does.
-
-        Yields:
-            A result for each row, in order.
-        """
+        """Judge a table, as ``__call__`` does; yields a result for each row, in order."""
         from guardrail.lines import json_line
 
         for row in _job(self).results(_lines(table), first):
@@ -125,11 +116,7 @@ def release() -> None:
 
 
 def as_table(rows: Sequence[Result]) -> pa.Table:
-    """Results as columns of text: ``id``, ``result`` and ``error``.
-
-    Raises:
-        MissingExtraError: PyArrow is not installed.
-    """
+    """Results as columns of text: ``id``, ``result`` and ``error``; raises MissingExtraError."""
     try:
         import pyarrow as pa
     except ImportError as error:

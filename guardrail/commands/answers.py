@@ -30,8 +30,6 @@ from guardrail.core.types import GuardedAnswer, LinkedEntity, Sentence, Span, Tr
 from guardrail.core.types.answers import AskRequest
 from guardrail.lines import LineJob, RankRow, Row, RowT, check_job, json_line, rank_job
 
-__all__ = ["ask", "check", "explain", "link", "rank"]
-
 MOST_READ = 20
 """Passages and facts that ``explain`` prints for people."""
 

@@ -29,8 +29,6 @@ from guardrail.lines import json_line
 if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="Check, score, rank or judge again whole files and folders, on many cores.",
     no_args_is_help=True,

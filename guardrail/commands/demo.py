@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["demo"]
-
 
 def demo() -> None:
     """See three answers about an invented company judged, ranked, filtered and corrected.

@@ -19,21 +19,12 @@ from guardrail.config import GuardrailConfig, gateway_section
 from guardrail.core.errors import GuardrailError
 from guardrail.core.secrets import redact
 
-__all__ = ["Diagnosis", "doctor", "examine"]
-
 ALONE = {"graph": {"location": "none"}, "log": None, "scorers": ()}
 """Settings that leave out the parts that are examined separately."""
 
 
 class Diagnosis(NamedTuple):
-    """The finding on one part.
-
-    Attributes:
-        part: The part.
-        state: ``wrong`` keeps the guardrail from working, a ``note`` does not.
-        said: The finding.
-        remedy: What to do; empty if nothing is to be done.
-    """
+    """The finding on one part; ``wrong`` keeps the guardrail from working, a ``note`` does not."""
 
     part: str
     state: Literal["ok", "note", "wrong"]

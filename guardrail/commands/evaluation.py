@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from guardrail.core.types.answers import CheckRequest
     from guardrail.evaluation.runs import Comparison, EvalResult, EvalSummary
 
-__all__ = ["evaluate"]
-
 ROWS_SHOWN = 20
 
 

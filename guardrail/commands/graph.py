@@ -20,8 +20,6 @@ from guardrail.lines import json_line
 if TYPE_CHECKING:
     from kg import KnowledgeGraph
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Load, query and count knowledge graphs.", no_args_is_help=True)
 
 

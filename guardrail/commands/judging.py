@@ -24,8 +24,6 @@ from guardrail.lines import LineJob, Row
 from judges.conner import ConnerReport
 from judges.sck import SCKReport
 
-__all__ = ["attribute", "intent", "nli", "score"]
-
 ROWS_PER_CALL = 512
 """Enough for batches of similar length, few enough that the first results come soon."""
 

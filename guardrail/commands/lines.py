@@ -23,8 +23,6 @@ from guardrail.lines import LineJob, RowT, json_line
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-__all__ = ["Tell", "prepare_target", "put_line", "results_of", "run_lines", "telling"]
-
 Tell = Callable[[str, int, int | None], None]
 """Takes a task's name, the amount done and the total."""
 
@@ -37,11 +35,7 @@ def run_lines(
 ) -> None:
     """Run a job from one file to another; ``-`` is stdin or stdout.
 
-    Args:
-        job: What is done with the rows.
-        source: Where they are.
-        target: Where the results go.
-        show: Prints a result for people; None for JSON.
+    ``show`` prints a result for people; without it, results are written as JSON.
 
     Raises:
         InputError: A file cannot be opened, the input is empty, or every line failed.
@@ -79,11 +73,7 @@ def results_of(job: LineJob[RowT], source: str) -> list[dict[str, object]]:
 
 
 def put_line(result: dict[str, object], target: str) -> None:
-    """Write one result as a line of JSON; ``-`` is stdout.
-
-    Raises:
-        InputError: The file cannot be opened.
-    """
+    """Write one result as a line of JSON; ``-`` is stdout. Raises InputError."""
     with ExitStack() as stack:
         writer = sys.stdout if target == "-" else stack.enter_context(_open_target(target))
         writer.write(json_line(result) + "\n")
@@ -109,8 +99,7 @@ def prepare_target(path: Path) -> None:
 def telling(target: str = "") -> Iterator[Tell]:
     """A function that shows a progress bar for each task, on stderr if that is a terminal.
 
-    Args:
-        target: Where results go meanwhile; no bars if they go to the terminal (``-`` is stdout).
+    There are no bars if the results of ``target`` go to the terminal, too (``-`` is stdout).
     """
     if not sys.stderr.isatty() or (target == "-" and sys.stdout.isatty()):
         yield lambda name, done, total: None

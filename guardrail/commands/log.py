@@ -18,9 +18,6 @@ from guardrail.core.types import Action
 from guardrail.log.entries import Record, RecordFilter, ScoreBound, to_json
 from guardrail.log.records import MADE_ID, SQLiteLog, export, open_log
 
-__all__ = ["app", "report", "show"]
-
-
 LogFile = Annotated[Path, arg("A score log.", "LOG", dir_okay=False)]
 Since = Annotated[
     str | None, opt("--since", "From this time on: 2026-05-01T12:00, or 30m, 24h, 7d.", "TIME")

@@ -21,25 +21,12 @@ from guardrail.policy import policy_named
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
 
-__all__ = [
-    "AsJson", "CausalModel", "Config", "Graph", "Input", "JudgeName", "Judging", "ModelJudgeName",
-    "Output", "Question", "StrictnessName", "arg", "build_config", "build_guard", "grouped", "opt",
-    "writes",
-]  # fmt: skip
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def opt(names: str, text: str, metavar: str | None = None, **more: object) -> object:
-    """An option of a command.
-
-    Args:
-        names: Its names, separated by spaces; empty for that of the parameter.
-        text: Its help.
-        metavar: Placeholder of its value.
-        more: Further arguments of ``typer.Option``.
-    """
+    """An option of a command; names are separated by spaces, and empty for the parameter's own."""
     return typer.Option(*names.split(), metavar=metavar, help=text, **more)  # type: ignore[arg-type]
 
 
@@ -129,9 +116,7 @@ class Judging:
 def grouped(command: Callable[P, T]) -> Callable[P, T]:
     """Let a command take groups of options, which its help lists one by one.
 
-    Args:
-        command: Each of its parameters whose type is a dataclass, such as ``Judging``, stands for
-            the fields of that dataclass.
+    Each of its parameters whose type is a dataclass, such as ``Judging``, stands for its fields.
     """
     groups: dict[str, type] = {}
     shown: list[inspect.Parameter] = []
@@ -157,11 +142,7 @@ def grouped(command: Callable[P, T]) -> Callable[P, T]:
 
 
 def writes(**models: type[BaseModel]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Add the fields that a command writes to its help.
-
-    Args:
-        models: What it writes, by the name shown; the docstrings of the models describe the fields.
-    """
+    """Add the fields that a command writes to its help: models by the name shown."""
 
     def add(command: Callable[P, T]) -> Callable[P, T]:
         parts = [inspect.getdoc(command) or ""]
@@ -194,11 +175,7 @@ def build_config(
     strictness: str | None = None,
     causal_lm: str | None = None,
 ) -> GuardrailConfig:
-    """The configuration of a command: file, environment, then the command's own options.
-
-    Raises:
-        ConfigError: A setting or a name is unknown.
-    """
+    """The configuration of a command: file, environment, then the command's own options."""
     settings = GuardrailConfig.from_toml(config) if config else GuardrailConfig.from_env()
     changes: dict[str, object] = {}
     if kg is not None:
@@ -220,11 +197,7 @@ def build_config(
 
 
 def build_guard(settings: GuardrailConfig) -> Guardrail:
-    """A loaded guardrail, so that a wrong option stops the command before any row is read.
-
-    Raises:
-        GuardrailError: A part cannot be loaded.
-    """
+    """A loaded guardrail, so that a wrong option stops the command before any row is read."""
     from guardrail.guard import Guardrail
 
     guard = Guardrail(settings)

@@ -22,19 +22,11 @@ from guardrail.core.types import (
     Triple,
 )
 
-__all__ = ["answer_panel", "entity_table", "print_table", "show_answer", "show_ranking"]
-
 
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None
 ) -> None:
-    """Print a table of text on stdout.
-
-    Args:
-        columns: Headings; all columns but the first are aligned right.
-        rows: Cells.
-        title: Printed above.
-    """
+    """Print a table of text on stdout; all columns but the first are aligned right."""
     table = Table(title=title, box=None, pad_edge=False)
     for place, name in enumerate(columns):
         table.add_column(name, justify="right" if place else "left")

@@ -17,8 +17,6 @@ from guardrail.core.errors import ConfigError, MissingExtraError
 from guardrail.core.fields import documented
 from guardrail.policy import STRICT
 
-__all__ = ["mcp", "require_free", "serve", "strict_unless_named"]
-
 
 def _option(name: str, field: FieldInfo, text: str) -> tuple[str, object, object]:
     """A setting of the gateway as an option; unset unless given."""
@@ -113,11 +111,7 @@ def mcp(*, judging: Judging) -> None:
 
 
 def require_free(host: str, port: int) -> None:
-    """Make sure that a port can be listened on, before anything is loaded.
-
-    Raises:
-        ConfigError: It is in use, or the address is not one of this machine.
-    """
+    """Raise a ConfigError if a port cannot be listened on, before anything is loaded."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]

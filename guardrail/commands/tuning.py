@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from guardrail.tuning.second import SecondTuning
     from guardrail.tuning.thresholds import Tuning
 
-__all__ = ["tune", "write_settings"]
-
 NOT_WRITTEN = "guardrail: nothing is written; --write --config FILE writes it"
 Setting = str | float | Sequence[float]
 
@@ -108,11 +106,8 @@ def tune(
 def write_settings(path: Path, section: str, values: Mapping[str, Setting]) -> None:
     """Set values in one section of a settings file; the rest of the file stays as it is.
 
-    Args:
-        path: The file; created if missing.
-        section: Such as ``policy.thresholds``. It replaces a plain value of that name, such as
-            ``strictness = "strict"``.
-        values: The settings by name.
+    The file is created if missing. A section such as ``policy.thresholds`` replaces a plain value
+    of that name, such as ``strictness = "strict"``.
 
     Raises:
         ConfigError: The file cannot be read or written, is not TOML, or contains these settings in

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig
     from guardrail.guard import Guardrail
 
-__all__ = [
-    "Assessment", "Requirement", "ajudge_answer", "assert_grounded", "assess", "judge_answer",
-    "require", "shared_guard", "whole_answer_policy",
-]  # fmt: skip
-
 
 class Requirement(Value):
     """What a grounded answer must reach.
@@ -53,7 +48,6 @@ class Assessment(Value):
             if nothing could be checked.
         claims: Number of sentences that claim something.
         supported: Share of supported claims; None without claims.
-        contradicted: Share of contradicted claims; None without claims.
         failures: What is missed, one line each; empty if the requirement is met.
     """
 
@@ -108,11 +102,7 @@ def judge_answer(
 ) -> GuardedAnswer:
     """Judge a whole answer, whatever the guardrail's policy would remove.
 
-    Args:
-        answer: The chatbot's answer.
-        evidence: Triples, passages, texts, LangChain documents.
-        question: The question.
-        guard: The guardrail; None for a shared one with the environment's settings.
+    The arguments are those of ``assert_grounded``.
 
     Raises:
         InputError: The evidence is invalid.
@@ -138,12 +128,7 @@ async def ajudge_answer(
 
 
 def require(answer: GuardedAnswer, requirement: Requirement) -> Assessment:
-    """Assert that a judged answer meets a requirement, and report it to the pytest plugin.
-
-    Raises:
-        AssertionError: It does not.
-        JudgeError: Nothing could be checked.
-    """
+    """Assert that a judged answer meets a requirement, and report it to the pytest plugin."""
     __tracebackhide__ = True
     found = assess(answer, requirement)
     for observer in evaluation.observers[-1:]:
@@ -156,11 +141,9 @@ def require(answer: GuardedAnswer, requirement: Requirement) -> Assessment:
 
 
 def assess(answer: GuardedAnswer, requirement: Requirement | None = None) -> Assessment:
-    """Compare a judged answer with a requirement.
+    """Compare a judged answer with a requirement; without one, every claim must be supported.
 
-    Args:
-        answer: The answer; sentences that a policy removed count as well.
-        requirement: What it must reach; None if every claim must be supported.
+    Sentences that a policy removed count as well.
     """
     wanted = requirement or Requirement()
     if not answer.text.strip():

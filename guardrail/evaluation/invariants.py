@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from guardrail.core.types import GuardedAnswer
     from guardrail.guard import Guardrail
 
-__all__ = ["GUARANTEES", "Tally", "Trial", "measured", "trials_of"]
-
 GUARANTEES = {
     "shuffle": 1, "duplicate": 1, "split": 1, "unrelated": 1,
     "copied": 2, "subject swap": 3, "subject swap, true twin": 3,
@@ -39,10 +37,8 @@ class Trial(NamedTuple):
 
     Attributes:
         kind: One of ``GUARANTEES``.
-        request: The request.
         same_as: The untransformed request, whose verdicts must be the same; None if ``supported``
             says what is expected.
-        supported: Whether the answer must be supported, or must not be.
     """
 
     kind: str
@@ -52,13 +48,7 @@ class Trial(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Trials of a kind that were counted.
-
-    Attributes:
-        trials: Number of trials.
-        violations: Number of trials whose verdict was not the expected one.
-        contradicted: Number of those expected to be supported that were contradicted.
-    """
+    """Trials of a kind, violations, and contradictions of those expected to be supported."""
 
     trials: int = 0
     violations: int = 0
@@ -68,13 +58,7 @@ class Tally(NamedTuple):
 def trials_of(
     requests: Sequence[CheckRequest], *, most: int = 20, seed: int = 1
 ) -> Iterator[Trial]:
-    """Generate trials from answers with their evidence.
-
-    Args:
-        requests: Requests with evidence.
-        most: Most trials of each kind.
-        seed: Of the choices that are made.
-    """
+    """Generate trials from answers with their evidence, at most so many of each kind."""
     rng = random.Random(seed)
     usable = [item for item in requests if item.evidence]
     chosen = rng.sample(usable, min(most, len(usable)))
@@ -102,10 +86,7 @@ def trials_of(
 def measured(guard: Guardrail, trials: Sequence[Trial], *, most: int = 20) -> dict[str, Tally]:
     """Check trials and count the violations of each kind.
 
-    Args:
-        guard: The guardrail.
-        trials: Transformed requests.
-        most: Most requests that are also checked alone, in pieces and again.
+    ``most`` of the requests are also checked alone, in pieces and again.
     """
     whole = list({id(t.same_as): t.same_as for t in trials if t.same_as is not None}.values())
     asked = [*whole, *(trial.request for trial in trials)]

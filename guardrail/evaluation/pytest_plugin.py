@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from guardrail.evaluation import Assessment
     from guardrail.guard import Guardrail
 
-__all__ = ["assert_grounded", "guardrail"]
-
 MARKER = "grounded"
 CONFIG = "guardrail_config"
 HTML = "guardrail_html"
@@ -53,11 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and make the folder of the HTML page.
-
-    Raises:
-        UsageError: The page cannot be written there.
-    """
+    """Register the marker, and make the folder of the HTML page."""
     config.addinivalue_line(
         "markers",
         f"{MARKER}(supported=1.0, contradicted=0.0): minimum share of supported and maximum share "

@@ -17,8 +17,6 @@ from guardrail.core.text.lexicon import lexicon
 from guardrail.core.types import Evidence, Verdict
 from guardrail.lines import CheckRow, EvidenceRow, first_problem
 
-__all__ = ["EvalRow", "LabelledRow", "read_labelled"]
-
 
 class EvalRow(CheckRow):
     """An answer of a chatbot, its evidence, and the expected verdict.
@@ -56,12 +54,9 @@ class EvalRow(CheckRow):
 
 
 class LabelledRow(NamedTuple):
-    """An answer that people judged.
+    """An answer, or one sentence of it, that people judged.
 
     Attributes:
-        question: The question; may be empty.
-        answer: The answer, or one sentence of it.
-        evidence: The evidence it is judged against.
         label: ``supported``, ``unsupported`` or ``contradicted``.
         group: The evidence as written, else the answer; rows of a group are not independent.
     """

@@ -24,26 +24,14 @@ from guardrail.log.entries import EVIDENCE, changed_hashes
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
 
-__all__ = [
-    "Comparison", "EvalResult", "EvalSummary", "Turn", "compare", "evaluation_job", "read_run",
-    "summarise", "write_junit",
-]  # fmt: skip
-
 
 class EvalResult(Value):
     """The result of a row, as a run stores it for the next.
 
     Attributes:
-        id: The row's.
-        question: The row's.
-        answer: The row's.
-        evidence_hash: Identifies its evidence.
-        expected: The row's.
         verdict: On the answer as a whole; None if nothing could be checked.
         passed: True if it is as expected.
         claims: Number of sentences that claim something.
-        supported: Share of supported claims.
-        contradicted: Share of contradicted claims.
         failures: What is not as expected, one line each.
         sentences: The verdict on every sentence, by its text.
         versions: Names and hashes of judge, graph, policy and evidence files of the settings.
@@ -70,10 +58,7 @@ class Turn(Value):
     """A row whose verdict changed, or that passes in only one of two runs.
 
     Attributes:
-        id: The row's.
-        question: The row's.
         before: The verdict of the last run; None if nothing could be checked.
-        after: The verdict now.
         changed: What differs: ``answer``, ``evidence``, ``expected``, ``judge``, ``policy``,
             ``graph``, or the name of an evidence file of the settings.
         sentences: Sentences of both answers whose verdict changed, before and after.
@@ -91,14 +76,10 @@ class Comparison(Value):
     """This run compared with the last one, on the rows of both.
 
     Attributes:
-        rows: Rows in both.
-        added: Rows that the last run does not have.
-        gone: Rows that this run does not have.
         before: Share of the common rows that passed in the last run.
         better: Rows that pass only now.
         worse: Rows that passed only before.
         difference: Share that passes now minus the share before, with its interval.
-        turned: Every row that changed.
     """
 
     rows: int
@@ -115,13 +96,10 @@ class EvalSummary(Value):
     """The results of a run.
 
     Attributes:
-        rows: Rows in all.
         errors: Rows that could not be judged; they do not pass.
         passed: Share of all rows that pass. Rows with the same evidence form a cluster, as do rows
             without evidence that have the same question.
-        verdicts: Rows by verdict.
         expected: Rows by expected and actual verdict, as ``expected: found``.
-        comparison: With the last run, if there is one.
     """
 
     rows: int
@@ -135,10 +113,8 @@ class EvalSummary(Value):
 def evaluation_job(guard: Guardrail, requirement: Requirement) -> LineJob[EvalRow]:
     """Judge the answers of rows.
 
-    Args:
-        guard: The guardrail.
-        requirement: What an answer without an expected verdict must reach, in addition to the
-            thresholds of the guardrail's policy.
+    An answer without an expected verdict must reach the requirement and the thresholds of the
+    guardrail's policy.
 
     Raises:
         ConfigError: A threshold of the policy is on a score that is not computed.
@@ -155,11 +131,7 @@ def evaluation_job(guard: Guardrail, requirement: Requirement) -> LineJob[EvalRo
 
 
 def read_run(path: Path) -> list[EvalResult]:
-    """Read the results of an earlier run.
-
-    Raises:
-        InputError: The file cannot be read, or holds something else.
-    """
+    """Read the results of an earlier run; raises InputError."""
     try:
         lines = path.read_text("utf-8").split("\n")  # str.splitlines would split at U+2028
         return [EvalResult.model_validate_json(line) for line in lines if line.strip()]
@@ -170,12 +142,7 @@ def read_run(path: Path) -> list[EvalResult]:
 
 
 def summarise(results: Sequence[EvalResult], last: Sequence[EvalResult] | None) -> EvalSummary:
-    """Summarise a run.
-
-    Args:
-        results: Its rows, at least one.
-        last: The rows of the last run; None if there is none.
-    """
+    """Summarise a run of at least one row, compared with the last one if there is one."""
     words = [row.verdict.value if row.verdict else "not checked" for row in results]
     pairs = zip(results, words, strict=True)
     expected = Counter(f"{row.expected.value}: {word}" for row, word in pairs if row.expected)
@@ -190,12 +157,7 @@ def summarise(results: Sequence[EvalResult], last: Sequence[EvalResult] | None) 
 
 
 def compare(last: Sequence[EvalResult], results: Sequence[EvalResult]) -> Comparison:
-    """Compare a run with the last one; rows are matched by id, else by question.
-
-    Args:
-        last: The last run.
-        results: This run.
-    """
+    """Compare a run with the last one; rows are matched by id, else by question."""
     before, after = dict(_keyed(last)), dict(_keyed(results))
     both = [(before[key], row) for key, row in after.items() if key in before]
     changes = [new.passed - old.passed for old, new in both]
@@ -216,11 +178,7 @@ def compare(last: Sequence[EvalResult], results: Sequence[EvalResult]) -> Compar
 
 
 def write_junit(path: Path, results: Sequence[EvalResult]) -> None:
-    """Write a run as JUnit XML, which CI servers show: a test case per row.
-
-    Raises:
-        InputError: The file cannot be written.
-    """
+    """Write a run as JUnit XML, which CI servers show: a test case per row."""
     errors = sum(row.error is not None for row in results)
     failed = sum(not row.passed for row in results) - errors
     counts = {"tests": len(results), "failures": failed, "errors": errors}

@@ -23,11 +23,6 @@ from guardrail.core.types.answers import CHANGING
 if TYPE_CHECKING:
     from guardrail.policy import Policy
 
-__all__ = [
-    "LOST", "Feedback", "Record", "RecordFilter", "Redact", "ScoreBound", "changed_hashes",
-    "fingerprints", "from_json", "record_of", "tagged", "tagged_lost", "to_json",
-]  # fmt: skip
-
 EVIDENCE = "evidence:"
 """Precedes the names of evidence files among an answer's versions; the values are hashes."""
 LOST: Mapping[str, str] = MappingProxyType({"candidate": "lost"})

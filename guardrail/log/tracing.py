@@ -34,8 +34,6 @@ from guardrail.core.types import GuardedAnswer, Value
 if TYPE_CHECKING:
     from guardrail.models.base import LanguageModel
 
-__all__ = ["Evaluation", "evaluations_of", "log_failed", "model_call", "record_answer", "stage"]
-
 NAME: Final = "guardrail"
 """Scope of spans, events and metrics."""
 EVALUATION_NAME = "gen_ai.evaluation.name"

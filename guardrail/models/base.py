@@ -21,11 +21,6 @@ from guardrail.log.tracing import model_call
 from guardrail.markers.brackets import KnownFacts
 from guardrail.markers.grammar import insert, parse, render_marker
 
-__all__ = [
-    "CitationConstraint", "Completion", "LanguageModel", "Message", "Prompt", "SampleRequest",
-    "model_workers", "sampled",
-]  # fmt: skip
-
 # OpenAI, "Structured model outputs", supported schemas: at most 1,000 enum values, and
 # 15,000 characters of them together where there are more than 250.
 MAX_ENUM_VALUES = 250

@@ -11,8 +11,6 @@ from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.words import content_stems
 from guardrail.core.types import Subgraph, Triple
 
-__all__ = ["flatten", "is_housekeeping", "relevant_triples"]
-
 
 def flatten(triples: Iterable[Triple]) -> str:
     """Write triples as flat text, one line per entity: ``{Q…, name: …, property: value}``.

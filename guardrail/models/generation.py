@@ -19,8 +19,6 @@ from guardrail.models.base import (
 from guardrail.models.facts import relevant_triples
 from guardrail.models.prompts import answer_prompt
 
-__all__ = ["generate"]
-
 
 async def generate(
     question: str,

@@ -10,8 +10,6 @@ from guardrail.core.errors import ConfigError, ModelError
 from guardrail.core.incoming import without_reasoning
 from guardrail.models.base import Completion, SampleRequest, model_workers
 
-__all__ = ["LangChainModel"]
-
 
 class _ChatModel(Protocol):
     """What is used of LangChain's chat models."""

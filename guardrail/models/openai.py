@@ -14,8 +14,6 @@ from guardrail.models.base import Completion, SampleRequest, model_workers
 if TYPE_CHECKING:
     import openai
 
-__all__ = ["OpenAIModel"]
-
 
 class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint.

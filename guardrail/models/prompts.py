@@ -13,10 +13,6 @@ from guardrail.core.types import FailedSentence, Triple
 from guardrail.models.base import Message, Prompt
 from guardrail.models.facts import flatten
 
-__all__ = [
-    "DEMONSTRATION_ANSWER", "DEMONSTRATION_FACTS", "INSTRUCTION", "answer_prompt", "system_prompt",
-]  # fmt: skip
-
 INSTRUCTION = (
     "Answer the question in three or four sentences. Right after each claim, cite the given "
     "facts that support it in square brackets: the id, then property: value, exactly as given. "

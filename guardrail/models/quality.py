@@ -14,8 +14,6 @@ from guardrail.scorers import ScoringRequest
 if TYPE_CHECKING:
     from judges.text_quality import Quality, QualityRating, Rater
 
-__all__ = ["QualityScorer", "quality_scorer"]
-
 
 def quality_scorer() -> QualityScorer:
     """Ratings by the model of ``OPENAI_MODEL`` at ``OPENAI_BASE_URL``."""

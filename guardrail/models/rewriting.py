@@ -14,8 +14,6 @@ from guardrail.core.workers import time_left
 from guardrail.markers.grammar import strip
 from guardrail.models.base import LanguageModel, Message, Prompt, SampleRequest, sampled
 
-__all__ = ["Wrong", "rewritten"]
-
 
 class Wrong(NamedTuple):
     """A sentence that conflicts with facts.

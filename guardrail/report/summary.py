@@ -12,8 +12,6 @@ from guardrail.core.types import Category
 from guardrail.log.entries import Feedback, Record, RecordFilter, from_json
 from guardrail.log.records import SQLiteLog
 
-__all__ = ["NO_CLAIM", "Summary", "TrendPoint", "summarise"]
-
 NO_CLAIM = "no claim"
 
 

@@ -25,11 +25,6 @@ from guardrail.core.types import Evidence, Passage, Triple, Value, passage_of_do
 from guardrail.core.workers import stop_if_given_up
 from guardrail.sources.tables import MOST_CELLS, Table, few_enough, within_cells
 
-__all__ = [
-    "ShortPassages", "ShortTriples", "as_evidence", "evidence_items", "evidence_of_bytes",
-    "evidence_of_files", "evidence_of_item", "hashes_of_files", "inline_evidence",
-]  # fmt: skip
-
 ShortTriples = Annotated[
     tuple[Annotated[tuple[str, str, str], BeforeValidator(lambda item: _parts(item))], ...] | None,
     FailFast(),

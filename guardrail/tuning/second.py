@@ -32,16 +32,9 @@ from judges.second_opinion import OwnOpinion, SecondJudge, SecondOpinions
 from judges.service import RememberedGrounding
 from judges.settings import Calibration, SecondJudgeSettings, Spending, fit
 
-__all__ = ["Quality", "SecondTuning", "tune_second"]
-
 
 class Quality(Value):
-    """How well right and wrong rows are distinguished.
-
-    Attributes:
-        balanced: Balanced accuracy: mean share of correctly judged rows of both kinds.
-        auc: Probability that a right row has more support than a wrong one.
-    """
+    """Balanced accuracy, and the probability that a right row has more support than a wrong one."""
 
     balanced: Probability
     auc: Probability
@@ -51,14 +44,10 @@ class SecondTuning(Value):
     """The benefit of a second judge on labelled rows.
 
     Attributes:
-        judge: Name of the second judge.
-        rows: Rows.
         groups: Number of different evidence texts.
         asked: Rows with a sentence that the second judge was asked about.
         answered: Rows on which its answer counted.
         missing: Rows on which it did not, by reason.
-        first: Quality of the first judge alone.
-        both: Quality with the second judge.
         gain: Gain in balanced accuracy.
         lower: Its lower bound, one-sided, at 90 %, by bootstrap over the groups.
         calibration: Fitted on all answered rows.
@@ -93,12 +82,12 @@ def tune_second(
     thresholds: VerdictThresholds,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> SecondTuning:
-    """Measure a second judge.
+    """Measure a second judge, whose calibration is changed.
 
     Args:
         rows: The labelled answers.
         parts: The engine with the first judge alone.
-        second: The second judge; its calibration is changed.
+        second: The second judge.
         bounds: Which sentences it is asked about; None for the defaults.
         thresholds: The current thresholds.
         progress: Called with the number of judged rows and of all rows.

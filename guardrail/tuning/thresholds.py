@@ -35,11 +35,6 @@ from guardrail.markers.grammar import parse
 from guardrail.verdict.claims import GroundingRequest, claims_of
 from guardrail.verdict.grounder import Grounder
 
-__all__ = [
-    "CurvePoint", "Scored", "Tuning", "area", "folds_of", "judged", "require_both",
-    "tune_feedback", "tune_labelled", "tune_scored",
-]  # fmt: skip
-
 T = TypeVar("T")
 
 LEAST_LABELS = 10
@@ -49,12 +44,9 @@ FOLDS = 5
 
 
 class Scored(NamedTuple):
-    """A row that people judged, with its score.
+    """A row that people judged; it passes at thresholds up to its score.
 
-    Attributes:
-        score: The row passes at thresholds up to this.
-        right: True if it should pass.
-        group: Rows of the same group are not independent.
+    Rows of the same group are not independent.
     """
 
     score: float
@@ -63,13 +55,7 @@ class Scored(NamedTuple):
 
 
 class CurvePoint(Value):
-    """Shares of rows that pass at a threshold, with Wilson's 95 % intervals.
-
-    Attributes:
-        threshold: Lowest score that passes.
-        wrong: Share of the wrong rows that pass.
-        right: Share of the right rows that pass.
-    """
+    """Shares of wrong and right rows that pass at a threshold, with Wilson's 95 % intervals."""
 
     threshold: FiniteFloat
     wrong: Rate
@@ -81,10 +67,7 @@ class Tuning(Value):
 
     Attributes:
         section: Section of the settings that the threshold belongs to.
-        score: Name of the score.
         wanted: Maximum share of wrong rows that may pass; None for the best balanced accuracy.
-        right: Number of right rows.
-        wrong: Number of wrong rows.
         groups: Number of different evidence texts of labelled rows.
         chosen: The point that passes most right rows; None if too many wrong rows have the highest
             score.
@@ -126,12 +109,8 @@ class _Row(NamedTuple):
 def tune_feedback(log: SQLiteLog, *, score: str = "overall", false_pass: float = 0.05) -> Tuning:
     """Learn a threshold on a score from readers' feedback.
 
-    An answer with any thumb down or correction is wrong; one with only thumbs up is right.
-
-    Args:
-        log: The score log with its feedback.
-        score: Name of the score.
-        false_pass: Maximum share of the wrong answers that may pass, in [0, 1].
+    An answer with any thumb down or correction is wrong; one with only thumbs up is right. At most
+    the share ``false_pass`` of the wrong answers passes.
 
     Raises:
         InputError: There are too few answers with feedback and that score.
@@ -154,16 +133,7 @@ def tune_feedback(log: SQLiteLog, *, score: str = "overall", false_pass: float =
 
 
 def tune_scored(rows: Sequence[Scored], *, score: str, false_pass: float) -> Tuning:
-    """Choose the best threshold at which at most a share of the wrong rows passes.
-
-    Args:
-        rows: Rows with their scores.
-        score: Name of the score.
-        false_pass: The share allowed, in [0, 1].
-
-    Raises:
-        InputError: There are too few rows.
-    """
+    """Choose the best threshold at which at most the share ``false_pass`` of wrong rows passes."""
     right = sum(row.right for row in rows)
     if min(right, len(rows) - right) < LEAST_LABELS:
         raise InputError(
@@ -197,14 +167,14 @@ def tune_labelled(
 ) -> Tuning:
     """Learn thresholds of support and contradiction, and cross-validate them.
 
-    Without ``false_pass``, they are worth setting only if held-out rows are classified better and
+    Without ``false_pass``, the share of wrong rows that may pass, the thresholds are those of the
+    best balanced accuracy. They are worth setting only if held-out rows are classified better and
     no more right rows are called contradicted.
 
     Args:
         rows: The labelled answers.
         grounder: Judges them.
-        false_pass: The share of wrong rows that may pass, in [0, 1]; None for the best balanced
-            accuracy.
+        false_pass: In [0, 1].
         before: The current thresholds.
         progress: Called with the number of judged rows and of all; each row is judged twice.
 
@@ -247,11 +217,7 @@ def tune_labelled(
 
 
 def require_both(rows: Sequence[LabelledRow]) -> None:
-    """Check that there are enough rows of both kinds.
-
-    Raises:
-        InputError: There are too few rows, or all have one label.
-    """
+    """Raise an InputError unless there are enough rows of both kinds."""
     right = sum(row.label is Verdict.SUPPORTED for row in rows)
     wrong = len(rows) - right
     if not right or not wrong:
@@ -271,11 +237,7 @@ def judged(
     thresholds: VerdictThresholds,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[AttributedAnswer]:
-    """Judge labelled rows, checks included.
-
-    Raises:
-        JudgeError: The judge failed.
-    """
+    """Judge labelled rows, checks included; raises JudgeError."""
     answers: list[AttributedAnswer] = []
     for first in range(0, len(rows), 32):
         requests = [_request(row, thresholds) for row in rows[first : first + 32]]

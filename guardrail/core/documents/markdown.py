@@ -6,11 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-__all__ = [
-    "Cell", "Page", "Section", "has_head", "markdown_table", "own_head", "sections_of", "shown",
-    "spread",
-]  # fmt: skip
-
 _FIGURE: Final = re.compile(r"\d[\d.,\u2019\u202f]*")
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
     from markdownify import MarkdownConverter
 
-__all__ = ["docx_pages", "html_pages", "seen_text"]
-
 MAX_UNPACKED: Final = 256 * 1024 * 1024
 """Bytes that a DOCX file may unpack to."""
 W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

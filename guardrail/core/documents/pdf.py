@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pdfplumber.page import Page as Plumbed
     from pdfplumber.table import Table
 
-__all__ = ["pages_of"]
-
 
 class _Grid(NamedTuple):
     """A table: its rows, the edges of its columns, and whether its first row alone is bold."""

@@ -21,8 +21,6 @@ from typing import Any, Final, NamedTuple
 from guardrail.core.documents.markdown import Page, Section, sections_of, shown
 from guardrail.core.errors import InputError, MissingExtraError, OverloadedError
 
-__all__ = ["ENDINGS", "MAX_BYTES", "in_own_process", "read_document", "read_file"]
-
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Maximum size of a document in bytes."""
 MAX_MEMORY: Final = 2 * 1024**3
