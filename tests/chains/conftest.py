@@ -44,8 +44,25 @@ def strict_guard():
         yield guard
 
 
+@pytest.fixture(scope="session")
+def empty():
+    """A guardrail that finds no evidence by itself."""
+    config = GuardrailConfig(policy=STRICT, graph="none")
+    with scripted_guard(config=config, retriever=lambda question: []) as guard:
+        yield guard
+
+
 @pytest.fixture(scope="module")
 def fake():
     from tests.chains.fake_openai import FakeOpenAI  # which takes its answers from here
 
     return FakeOpenAI()
+
+
+@pytest.fixture(scope="module")
+def upstream(fake):
+    """The address of the API of a model's server."""
+    from tests.chains.fake_openai import served
+
+    with served(fake.app) as url:
+        yield f"{url}/v1"

@@ -184,7 +184,7 @@ class FakeOpenAI:
     async def responses(self, request: Request) -> Response:
         body = await self._asked(request)
         if body.get("stream"):
-            return stream_reply(self.stream_of("/responses", body))
+            return stream_reply(self._chunked(self._response_events(*self._response(body))))
         return JSONResponse(self._response(body)[0])
 
     def _response_text(self, body: dict[str, Any]) -> str:
@@ -235,31 +235,10 @@ class FakeOpenAI:
             numbered = event | {"sequence_number": number}
             yield f"event: {event['type']}\ndata: {json.dumps(numbered)}\n\n"
 
-    def in_process(self) -> httpx.AsyncBaseTransport:
-        """The streams of this server without a network, in the same random chunks."""
-        return _InProcess(self)
-
-    def stream_of(self, path: str, body: dict[str, Any]) -> AsyncIterator[bytes]:
-        """The bytes of a stream."""
-        if path.endswith("/responses"):
-            return self._chunked(self._response_events(*self._response(body)))
-        head = {"id": "chatcmpl-1", "created": 1, "model": body["model"], "x_debug": SECRETS}
-        return self._chunked(self._chat_events(head, body))
-
     def _error(self, status: int) -> Response:
         error = {"message": f"simulated failure with {status}", "type": "test", "param": None}
         headers = {"retry-after": "7"} if status == 429 else {}
         return JSONResponse({"error": error | {"code": "simulated"}}, status, headers=headers)
-
-
-class _InProcess(httpx.AsyncBaseTransport):
-    def __init__(self, server: FakeOpenAI) -> None:
-        self._server = server
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        body = json.loads(await request.aread())
-        content = self._server.stream_of(request.url.path, body)
-        return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=content)
 
 
 def stream_reply(content: AsyncIterator[Any]) -> Response:
@@ -274,8 +253,10 @@ def client_over(way, guard, app, *, policy="strict", style="footnotes", **more: 
         gateway = create_app(guard, settings, client=http)
         http = httpx.AsyncClient(transport=httpx.ASGITransport(gateway))
         return AsyncOpenAI(base_url="http://model/v1", api_key="k", http_client=http)
-    evidence = EvidenceSettings(**{name.removeprefix("evidence_"): it for name, it in more.items()})
     client = AsyncOpenAI(base_url="http://model/v1", api_key="k", http_client=http)
+    if way == "bare":
+        return client
+    evidence = EvidenceSettings(**{name.removeprefix("evidence_"): it for name, it in more.items()})
     return guard_openai(client, guard, evidence=evidence, policy=policy, style=style)
 
 

@@ -15,7 +15,6 @@ from openai import OpenAI
 from chains import GuardedChatModel, GuardrailMiddleware, GuardrailRunnable, guard_openai
 from chains.evidence import base
 from guardrail import ANNOTATE, ConfigError, Guardrail, InputError
-from tests.chains.conftest import scripted_guard
 from tests.chains.models import WAYS, model, run, verdict
 from tests.chains.scripted import ScriptedJudge
 
@@ -44,53 +43,46 @@ def lcel(model, context=None):
     return {"context": context or Retriever(), "question": RunnablePassthrough()} | PROMPT | model
 
 
-@pytest.fixture(scope="module")
-def nothing():
-    """A guardrail without evidence of its own."""
-    with scripted_guard(retriever=lambda question: []) as guard:
-        yield guard
-
-
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize(("rooms", "action"), [(42, "pass"), (40, "refuse")])
-def test_a_chain_is_judged_by_what_it_retrieved(nothing, options, rooms, action):
-    details = verdict(GuardrailRunnable(nothing, lcel(says(rooms)), **options).invoke(QUESTION))
+def test_a_chain_is_judged_by_what_it_retrieved(empty, options, rooms, action):
+    details = verdict(GuardrailRunnable(empty, lcel(says(rooms)), **options).invoke(QUESTION))
     assert details["action"] == action
     assert details["evidence"]["count"] == 1
     assert ("Kestrel" in str(details["citations"])) == (action == "pass")
 
 
-def test_a_context_joined_to_one_text_counts_too(nothing):
+def test_a_context_joined_to_one_text_counts_too(empty):
     joined = Retriever() | (lambda found: "\n\n".join(item.page_content for item in found))
-    named = GuardrailRunnable(nothing, lcel(says(42), joined), evidence="context")
+    named = GuardrailRunnable(empty, lcel(says(42), joined), evidence="context")
     assert verdict(named.invoke(QUESTION))["action"] == "pass"
-    found = GuardrailRunnable(nothing, lcel(says(42), joined)).invoke(QUESTION)
+    found = GuardrailRunnable(empty, lcel(says(42), joined)).invoke(QUESTION)
     assert verdict(found)["evidence"] == {"from": ["retrievers"], "count": 1}
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("way", WAYS)
-async def test_every_way_of_running_sees_the_steps(nothing, options, way):
+async def test_every_way_of_running_sees_the_steps(empty, options, way):
     chain = lcel(model("The Kestrel has 42 rooms. The Kestrel has 17 rooms."))
-    message = await run(GuardrailRunnable(nothing, chain, **options), QUESTION, way)
+    message = await run(GuardrailRunnable(empty, chain, **options), QUESTION, way)
     assert "42 rooms" in message.text
     assert "17 rooms" not in message.text
     assert verdict(message)["action"] == "filter"
 
 
-def test_a_stream_of_such_a_chain_leaves_sentence_by_sentence(nothing):
+def test_a_stream_of_such_a_chain_leaves_sentence_by_sentence(empty):
     words = "The Kestrel has 42 rooms. The Kestrel is a hotel with 42 rooms. More of it."
     chain = lcel(model(words)) | StrOutputParser()
-    assert len([*GuardrailRunnable(nothing, chain, evidence="context").stream(QUESTION)]) > 1
+    assert len([*GuardrailRunnable(empty, chain, evidence="context").stream(QUESTION)]) > 1
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_concurrent_runs_do_not_mix(nothing, options):
+def test_concurrent_runs_do_not_mix(empty, options):
     def answer(prompt):
         name = prompt.to_string().rpartition(" the ")[2].strip("?")
         return AIMessage(f"The {name} has 42 rooms.")
 
-    guarded = GuardrailRunnable(nothing, lcel(RunnableLambda(answer)), **options)
+    guarded = GuardrailRunnable(empty, lcel(RunnableLambda(answer)), **options)
     questions = [f"How many rooms has the {name}?" for name in ("Kestrel", "Falcon") * 8]
 
     async def together():
@@ -102,16 +94,13 @@ def test_concurrent_runs_do_not_mix(nothing, options):
         assert [verdict(item)["action"] for item in found] == ["pass", "refuse"] * 8
 
 
-def test_evidence_of_the_caller_goes_before_the_retrievers(nothing):
+def test_evidence_of_the_caller_goes_before_the_retrievers(empty):
     config = {"metadata": {"guardrail": {"evidence": ["The Kestrel has 40 rooms."]}}}
-    details = verdict(GuardrailRunnable(nothing, lcel(says(40))).invoke(QUESTION, config))
+    details = verdict(GuardrailRunnable(empty, lcel(says(40))).invoke(QUESTION, config))
     assert details["action"] == "pass"
     assert details["evidence"]["from"] == ["caller"]
-
-
-def test_a_place_that_no_step_has_is_an_error(nothing):
-    with pytest.raises(InputError):
-        GuardrailRunnable(nothing, lcel(says(42)), evidence="documents").invoke(QUESTION)
+    with pytest.raises(InputError):  # a place that no step has
+        GuardrailRunnable(empty, lcel(says(42)), evidence="documents").invoke(QUESTION)
 
 
 @pytest.mark.parametrize(
@@ -123,14 +112,14 @@ def test_a_place_that_no_step_has_is_an_error(nothing):
         lambda guard, name: guard_openai(OpenAI(api_key="k"), guard, policy=name) and ANNOTATE,
     ],
 )
-def test_a_policy_may_be_named(nothing, make):
-    assert make(nothing, "annotate") == ANNOTATE
+def test_a_policy_may_be_named(empty, make):
+    assert make(empty, "annotate") == ANNOTATE
     with pytest.raises(ConfigError):
-        make(nothing, "anotate")
+        make(empty, "anotate")
 
 
-def test_an_answer_judged_by_the_example_graph_says_so(nothing):
+def test_an_answer_judged_by_the_example_graph_says_so(empty):
     problem = base.BY_THE_SHIPPED_GRAPH.model_dump()
     with Guardrail(grounding=ScriptedJudge()) as guard:
         assert problem in verdict(GuardrailRunnable(guard, says(42)).invoke(QUESTION))["errors"]
-    assert problem not in verdict(GuardrailRunnable(nothing, says(42)).invoke(QUESTION))["errors"]
+    assert problem not in verdict(GuardrailRunnable(empty, says(42)).invoke(QUESTION))["errors"]

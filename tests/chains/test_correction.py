@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chains import GuardedChatModel, GuardrailMiddleware, GuardrailRunnable
+from chains import GuardrailMiddleware, GuardrailRunnable
 from guardrail import STRICT_CORRECT, GuardrailConfig, Triple
 from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
@@ -55,50 +55,24 @@ async def streamed_response(client):
     return done.output[1].content[0].guardrail, "".join(deltas)
 
 
-def langchain(kind, way):
-    async def call(guard):
-        message = await run(kind(guard, model(SAID), **OPTIONS), HOTEL_QUESTION, way)
-        return verdict(message), message.text
-
-    return call
-
-
-async def of_agent(guard):
-    guarded = agent(SAID, middleware=[GuardrailMiddleware(guard, **OPTIONS)])
-    state = guarded.invoke({"messages": [("user", HOTEL_QUESTION)]})
-    return state["guardrail"], state["messages"][-1].text
-
-
-async def mcp(guard):
-    mcp = pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
-    from chains.mcp_server import mcp_server
-
-    asked = {"question": HOTEL_QUESTION, "answer": SAID, "policy": "strict-correct"}
-    async with mcp.Client(mcp_server(guard)) as client:
-        details = (await client.call_tool("check_answer", asked)).structured_content
-    return details, details["clean"]
-
-
-def openai(ask, way):
-    """Ask a model whose answer holds the error, through a guarded client or the gateway."""
-    return lambda guard: ask(client_over(way, guard, FakeOpenAI().app, **OPTIONS))
-
-
-KINDS = {
-    f"{way}-{ask.__name__}": openai(ask, way)
-    for ask in (chat, streamed_chat, response, streamed_response)
-    for way in ("client", "gateway")
-} | {
-    f"{kind.__name__}-{way}": langchain(kind, way)
-    for kind in (GuardrailRunnable, GuardedChatModel)
-    for way in ("invoke", "stream")
-}
-
-
-@pytest.mark.parametrize("ask", [*KINDS.values(), of_agent, mcp], ids=[*KINDS, "agent", "mcp"])
-async def test_the_text_is_corrected_and_the_verdict_says_so(ask, correcting, monkeypatch):
+@pytest.mark.parametrize("ask", [chat, streamed_chat, response, streamed_response])
+async def test_an_openai_client(ask, correcting, monkeypatch):
     monkeypatch.setattr(fake_openai, "ANSWER", SAID)
-    assert_corrected(*await ask(correcting))
+    client = client_over("client", correcting, FakeOpenAI().app, **OPTIONS)
+    assert_corrected(*await ask(client))
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+async def test_a_chain(way, correcting):
+    chain = GuardrailRunnable(correcting, model(SAID), **OPTIONS)
+    message = await run(chain, HOTEL_QUESTION, way)
+    assert_corrected(verdict(message), message.text)
+
+
+def test_an_agent(correcting):
+    guarded = agent(SAID, middleware=[GuardrailMiddleware(correcting, **OPTIONS)])
+    state = guarded.invoke({"messages": [("user", HOTEL_QUESTION)]})
+    assert_corrected(state["guardrail"], state["messages"][-1].text)
 
 
 def test_bulk(tmp_path):

@@ -1,5 +1,7 @@
 """An answer may cite the evidence of an earlier answer, but not its unsupported claims."""
 
+from functools import partial
+
 import httpx
 import openai
 import pytest
@@ -7,27 +9,12 @@ import pytest
 from chains import EvidenceSettings, guard_openai
 from chains.evidence.earlier import EarlierAnswers, grounds_of
 from chains.gateway import GatewaySettings, create_app
-from guardrail import ANNOTATE, STRICT, GuardrailConfig, Passage
+from guardrail import ANNOTATE, STRICT, Passage
 from guardrail.core.types import Verdict
-from tests.chains.conftest import CANARY, FACTS, QUESTION, TRUE_END, TRUE_START, scripted_guard
-from tests.chains.fake_openai import FakeOpenAI, served
+from tests.chains.conftest import CANARY, FACTS, QUESTION, TRUE_END, TRUE_START
 
 ITEMS = [{"triple": [fact.subject, fact.property, fact.value]} for fact in FACTS]
 SECOND = "Say it again."
-
-
-@pytest.fixture(scope="module")
-def upstream():
-    with served(FakeOpenAI().app) as url:
-        yield f"{url}/v1"
-
-
-@pytest.fixture(scope="module")
-def empty():
-    """A guardrail that finds no evidence by itself."""
-    config = GuardrailConfig(graph={"location": "none"})
-    with scripted_guard(config=config, retriever=lambda question: []) as guard:
-        yield guard
 
 
 @pytest.fixture
@@ -89,39 +76,26 @@ def test_what_a_marked_sentence_cites_is_no_evidence_for_the_next_turn(empty):
         assert bool(grounds) == (verdict is Verdict.SUPPORTED)
 
 
-def test_an_answer_that_nobody_judged_here_is_no_evidence(client_of):
-    said = f"{TRUE_START} {TRUE_END}"
-    assert "] Mary Shelley," not in reply_text(client_of(ANNOTATE), after(said), stream=False)
-
-
-def test_it_can_be_switched_off(client_of):
-    client = client_of(ANNOTATE, earlier=0)
-    first = first_answer(client)
-    assert "] Mary Shelley," not in reply_text(client, after(first), stream=False)
+def test_it_can_be_switched_off_and_an_answer_that_nobody_judged_here_is_no_evidence(client_of):
+    off, on = client_of(ANNOTATE, earlier=0), client_of(ANNOTATE)
+    for client, said in ((off, first_answer(off)), (on, f"{TRUE_START} {TRUE_END}")):
+        assert "] Mary Shelley," not in reply_text(client, after(said), stream=False)
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_response_is_known_by_its_id(client_of, stream):
-    client = client_of()
-
-    def say(**more):
-        reply = client.responses.create(model="plain", stream=stream, **more)
-        if not stream:
-            return reply
-        return next(event.response for event in reply if event.type == "response.completed")
-
-    first = say(input=QUESTION, extra_body={"guardrail": {"evidence": ITEMS}})
-    again = say(input=SECOND, previous_response_id=first.id).output_text
-    assert "] Mary Shelley," in again
-    assert "[NA]" not in again
-    alone = say(input=SECOND, previous_response_id="another").output_text
-    assert "] Mary Shelley," not in alone
+    create = partial(client_of().responses.create, model="plain")
+    asked = {"input": QUESTION, "extra_body": {"guardrail": {"evidence": ITEMS}}}
+    reply = create(**asked, stream=stream)
+    first = [*reply][-1].response if stream else reply
+    for id, known in ((first.id, True), ("another", False)):
+        again = create(input=SECOND, previous_response_id=id).output_text
+        assert ("] Mary Shelley," in again) == known
+        assert "[NA]" not in again
 
 
 async def test_another_callers_answers_are_not_known(empty, upstream):
-    settings = GatewaySettings(
-        upstream=upstream, tenants={"blue": {"keys": ["b"]}, "red": {"keys": ["r"]}}
-    )
+    settings = GatewaySettings(upstream=upstream, tenants="blue=b, red=r")
     transport = httpx.ASGITransport(create_app(empty, settings))
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
 

@@ -1,8 +1,6 @@
 """The event loop hands work over and waits: it is free for other callers meanwhile."""
 
 import sys
-from collections.abc import Awaitable, Callable
-from types import FrameType
 
 import pytest
 
@@ -23,47 +21,39 @@ MOST = 60
 """Calls of a sentence more on the loop's own thread: the trace tells of it there in 44 to 50, its
 parsing would add 30, and all that is done for it 2,000."""
 
-Work = Callable[[Guardrail, str], Awaitable[object]]
 
-
-async def checked(guard: Guardrail, text: str) -> None:
+async def checked(guard, text):
     answer = await guard.acheck(QUESTION, text, evidence=FACTS, policy=FILTERING)
     assert answer.action is Action.FILTER
 
 
-async def completed(guard: Guardrail, text: str) -> None:
+async def completed(guard, text):
     assert "[NA]" in await judged(guard, CHAT, {}, completion(text), policy=ANNOTATE)
 
 
-async def responded(guard: Guardrail, text: str) -> None:
+async def responded(guard, text):
     assert "[NA]" in await judged(guard, RESPONSES, {}, response(text), policy=ANNOTATE)
 
 
-async def asked_by_litellm(guard: Guardrail, text: str) -> None:
+async def asked_by_litellm(guard, text):
     guarding = GuardSettings(guard=guard, policy=ANNOTATE)
-    body = {"input_type": "response", "texts": [text]}
-    reply, _ = await LiteLLMGuardrail()(body, guarding)
+    reply, _ = await LiteLLMGuardrail()({"input_type": "response", "texts": [text]}, guarding)
     assert "[NA]" in str(reply)
 
 
-async def calls_of_loop(work: Work, guard: Guardrail, text: str) -> int:
+async def calls_of_loop(work, guard, text):
     """How many functions run on the loop's own thread while an answer is worked on."""
-    calls = 0
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    sys.setprofile(count)
+    events = []
+    sys.setprofile(lambda frame, event, _: events.append(event))
     try:
         await work(guard, text)
     finally:
         sys.setprofile(None)
-    return calls
+    return events.count("call") + events.count("c_call")
 
 
 @pytest.mark.parametrize("work", [checked, completed, responded, asked_by_litellm])
-async def test_a_long_answer_is_worked_on_elsewhere(work: Work) -> None:
+async def test_a_long_answer_is_worked_on_elsewhere(work):
     with Guardrail(GuardrailConfig(judge="none"), retriever=lambda question: FACTS) as guard:
         await work(guard, SENTENCES)  # loads
         short = await calls_of_loop(work, guard, SENTENCES)

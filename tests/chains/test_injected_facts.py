@@ -53,9 +53,9 @@ def guarding(url, items, **options):
 
 
 def reply_of(client):
-    asked = {"model": "m", "max_tokens": 60, "temperature": 0}
+    messages = [{"role": "user", "content": QUESTION}]
     reply = client.chat.completions.create(
-        messages=[{"role": "user", "content": QUESTION}], **asked
+        model="m", messages=messages, max_tokens=60, temperature=0
     )
     return reply.choices[0].message.content
 

@@ -33,11 +33,18 @@ async def test_a_client_lists_and_calls_the_tools(guard):
         strict = content_of(await client.call_tool("check_answer", asked | {"policy": "strict"}))
         assert strict["action"] == "filter"
         assert SECRET not in json.dumps(strict)
+        (gone,) = strict["removed"]
+        assert SAID[gone["start"] : gone["end"]] == WRONG
+        assert (gone["category"], bool(gone["against"])) == ("contradictory", True)
         facts = content_of(await client.call_tool("find_facts", {"question": "Mary Shelley"}))
         assert {"triple": ["Mary Shelley", "occupation", "writer"]} in facts["facts"]
+        malformed = {"question": "?", "answer": RIGHT, "evidence": [{"txt": "a"}]}
+        result = await client.call_tool("check_answer", malformed)
+        assert result.is_error
+        assert "did you mean 'text'" in result.content[0].text
 
 
-async def test_corrections_and_removals_are_reported(guard):
+async def test_corrections_are_reported():
     facts = [{"triple": ["Fjell 3", "price", "2,490 euros"]}]
     said = "The Fjell 3 costs 2,190 euros."
     asked = {"question": "What does it cost?", "evidence": facts, "policy": "strict-correct"}
@@ -56,14 +63,6 @@ async def test_corrections_and_removals_are_reported(guard):
     assert mended["clean"][spans[0]["start"] : spans[0]["end"]] == "2,490 euros"
     jsonschema.validate(mended, tools["check_answer"].output_schema)
 
-    async with mcp.Client(mcp_server(guard)) as client:
-        asked = {"question": HOTEL_QUESTION, "answer": SAID, "evidence": ITEMS, "policy": "strict"}
-        strict = content_of(await client.call_tool("check_answer", asked))
-    (gone,) = strict["removed"]
-    assert SAID[gone["start"] : gone["end"]] == WRONG
-    assert gone["category"] == "contradictory"
-    assert gone["against"]
-
 
 async def test_a_dry_run_of_the_settings_holds_for_every_policy():
     config = GuardrailConfig(judge="none", policy={"base": "strict", "dry_run": True})
@@ -78,14 +77,6 @@ async def test_a_dry_run_of_the_settings_holds_for_every_policy():
             reply = content_of(await client.call_tool("check_answer", asked))
     assert "There are three bikes" in reply["text"]
     assert reply["would"] in {"filter", "refuse"}
-
-
-async def test_malformed_evidence_is_an_error_of_the_tool(guard):
-    async with mcp.Client(mcp_server(guard)) as client:
-        asked = {"question": "?", "answer": RIGHT, "evidence": [{"txt": "a"}]}
-        result = await client.call_tool("check_answer", asked)
-        assert result.is_error
-        assert "did you mean 'text'" in result.content[0].text
 
 
 def test_the_command_answers_even_half_a_character():

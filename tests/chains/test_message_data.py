@@ -41,11 +41,7 @@ async def test_calls_are_judged_and_withheld_together(guard, way):
     assert found.text == JUDGED.refusal
     assert not found.tool_calls
     assert len(verdict(found)["structured"]) == 2
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_words_next_to_withheld_calls_stay(guard, way):
-    found = await said(guard, calling(FALSE, text=TRUE_START), way)
+    found = await said(guard, calling(FALSE, text=TRUE_START), way)  # words stay
     assert CANARY not in str(found)
     assert found.text.startswith("Mary Shelley was a writer")
     assert JUDGED.refusal not in found.text
@@ -110,23 +106,15 @@ async def test_data_are_judged_and_withheld_whole(guard, way):
         await said(guard, {"a": CANARY.encode()}, way)
 
 
-def test_a_row_whose_data_are_withheld_fails_alone(guard):
-    rows = iter([TRUE, FALSE])
-    guarded = GuardrailRunnable(guard, RunnableLambda(lambda _: next(rows)), policy=JUDGED)
-    found = guarded.batch([QUESTION, QUESTION], {"max_concurrency": 1}, return_exceptions=True)
-    assert sorted(type(row).__name__ for row in found) == ["WithheldError", "dict"]
-
-
 def test_structured_output_of_a_chat_model_is_judged(guard):
-    for policy, withheld in ((JUDGED, True), (STRICT, False)):
+    def output(policy):
         call = AIMessage(content="", tool_calls=[{"name": "Person", "args": FALSE, "id": "1"}])
         guarded = GuardedChatModel(guard, model(call), policy=policy)
-        chain = guarded.with_structured_output(Person)
-        if withheld:
-            with pytest.raises(WithheldError):
-                chain.invoke(QUESTION)
-        else:
-            assert chain.invoke(QUESTION) == Person(**FALSE)
+        return guarded.with_structured_output(Person).invoke(QUESTION)
+
+    assert output(STRICT) == Person(**FALSE)
+    with pytest.raises(WithheldError):
+        output(JUDGED)
 
 
 # --- agents ------------------------------------------------------------------------------

@@ -1,20 +1,17 @@
 """The agent middleware: final answers are judged, and nothing else is seen of them before."""
 
-import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from langchain.agents import create_agent
 from langchain.agents.middleware import wrap_model_call
-from langchain_core.messages import AIMessage, AIMessageChunk
-from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 
 from chains import GuardrailMiddleware
 from guardrail import STRICT, Action
 from tests.chains.conftest import ANSWER, CANARY, TRUE_START
-from tests.chains.models import ASKED, ScriptedModel, agent
+from tests.chains.models import ASKED, agent
 from tests.clock import PATIENCE_S
 
 MODES = ["messages", "updates", "values"]
@@ -76,9 +73,9 @@ def test_more_agents_than_the_event_loop_has_threads_call_their_models_at_once(g
 def test_an_error_of_the_model_reaches_the_caller(guard):
     @wrap_model_call
     def broken(request, handler):
-        raise ConnectionError("the model is away")
+        raise ConnectionError
 
-    with pytest.raises(ConnectionError, match="the model is away"):
+    with pytest.raises(ConnectionError):
         guarded(guard, ANSWER, inside=[broken]).invoke(ASKED)
 
 
@@ -124,10 +121,8 @@ def test_regeneration_names_what_failed(guard):
     assert message.text.startswith(TRUE_MARKED)
     assert "date of birth: 1797-08-30" in seen[1]
 
-
-def test_without_attempts_left_the_contradiction_does_not_leave(guard):
-    policy = REGENERATE.model_copy(update={"exhausted": Action.FILTER})
-    assert CANARY not in str(guarded(guard, ANSWER, ANSWER, policy=policy).invoke(ASKED))
+    exhausted = REGENERATE.model_copy(update={"exhausted": Action.FILTER})
+    assert CANARY not in str(guarded(guard, ANSWER, ANSWER, policy=exhausted).invoke(ASKED))
 
 
 def test_injected_facts_extend_the_system_prompt(exact_guard):
@@ -138,39 +133,3 @@ def test_injected_facts_extend_the_system_prompt(exact_guard):
     item.invoke({"messages": [("user", "Who was Ada Lovelace?")]})
     assert seen[0].startswith("Be brief.")
     assert "father: Lord Byron" in seen[0]
-
-
-class ChoppedModel(ScriptedModel):
-    """Streams its answer in pieces cut at random places."""
-
-    seed: int = 0
-
-    def _stream(self, messages, stop=None, run_manager=None, **kwargs):
-        text = next(self.messages).content
-        generator = random.Random(self.seed)
-        position = 0
-        while position < len(text):
-            length = generator.randrange(1, 12)
-            piece = AIMessageChunk(content=text[position : position + length])
-            yield ChatGenerationChunk(message=piece)
-            position += length
-
-
-@pytest.mark.parametrize("mode", [*MODES, "events"])
-async def test_hundreds_of_streams_leak_nothing(guard, mode):
-    async def seen(seed, *middleware):
-        """All text that a consumer sees, with the pieces of one message joined."""
-        model = ChoppedModel(messages=iter([AIMessage(content=ANSWER)]), seed=seed)
-        item = create_agent(model, [], middleware=list(middleware))
-        if mode == "events":
-            stream = item.astream_events(ASKED, version="v2")
-        else:
-            stream = item.astream(ASKED, stream_mode=mode)
-        pieces = [piece async for piece in stream]
-        chunks = [piece[0] for piece in pieces if isinstance(piece, tuple)]
-        return str(pieces) + "".join(chunk.text for chunk in chunks)
-
-    middleware = GuardrailMiddleware(guard)
-    for seed in range(60):
-        assert CANARY not in await seen(seed, middleware)
-    assert CANARY in await seen(0)

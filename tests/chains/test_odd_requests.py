@@ -22,21 +22,13 @@ from chains.gateway.protocols import PROTOCOLS
 from chains.openai_exchange import Exchange
 from chains.openai_request import GuardSettings
 from chains.openai_wire import Endpoint
-from guardrail import BEST_OF_N, STRICT, GuardrailConfig
+from guardrail import BEST_OF_N
 from guardrail.core.errors import GuardrailError
-from tests.chains.conftest import scripted_guard
 from tests.chains.exchanges import as_reply, reply_of
 from tests.chains.hotel import RIGHT
 
 BODIES = {Endpoint.CHAT: CHAT, Endpoint.RESPONSES: RESPONSES}
 PLACES = EvidenceSettings(marks=("<c>", "</c>"))
-
-
-@pytest.fixture(scope="module")
-def guard():
-    config = GuardrailConfig(graph={"location": "none"}, policy=STRICT)
-    with scripted_guard(config=config, retriever=lambda question: []) as guard:
-        yield guard
 
 
 def read(guard, endpoint, body):
@@ -48,13 +40,13 @@ def read(guard, endpoint, body):
 
 
 @pytest.mark.parametrize("endpoint", Endpoint)
-def test_a_value_of_another_kind_is_read_or_refused(guard, endpoint):
-    exchanges = [read(guard, endpoint, body) for body in odd_bodies(BODIES[endpoint])]
+def test_a_value_of_another_kind_is_read_or_refused(empty, endpoint):
+    exchanges = [read(empty, endpoint, body) for body in odd_bodies(BODIES[endpoint])]
     assert sum(exchange is not None for exchange in exchanges) > len(exchanges) / 2
 
 
 @pytest.mark.parametrize("endpoint", Endpoint)
-async def test_what_is_asked_again_keeps_to_the_protocol(guard, endpoint):
+async def test_what_is_asked_again_keeps_to_the_protocol(empty, endpoint):
     """Also the turns of a regeneration are put behind messages of any shape."""
     sent = []
 
@@ -65,14 +57,14 @@ async def test_what_is_asked_again_keeps_to_the_protocol(guard, endpoint):
     policy = BEST_OF_N.changed(candidates=1, attempts=2)
     key = "messages" if endpoint is Endpoint.CHAT else "input"
     for odd in ODD:
-        guarding = GuardSettings(guard=guard, policy=policy, evidence=PLACES)
+        guarding = GuardSettings(guard=empty, policy=policy, evidence=PLACES)
         body = {"model": "m", key: odd, "guardrail": {"evidence": [RIGHT]}}
         await Exchange(guarding, endpoint, body).whole(send)
         assert isinstance(sent[-1][key], list)
         assert [item["role"] for item in sent[-1][key][-2:]] == ["assistant", "user"]
 
 
-async def test_a_server_that_refuses_several_choices_is_asked_for_each(guard):
+async def test_a_server_that_refuses_several_choices_is_asked_for_each(empty):
     sent = []
 
     async def send(body):
@@ -80,7 +72,7 @@ async def test_a_server_that_refuses_several_choices_is_asked_for_each(guard):
         reply = as_reply(reply_of(Endpoint.CHAT, RIGHT))
         return reply._replace(status=400) if body.get("n", 1) > 1 else reply
 
-    guarding = GuardSettings(guard=guard, policy=BEST_OF_N.changed(candidates=3), evidence=PLACES)
+    guarding = GuardSettings(guard=empty, policy=BEST_OF_N.changed(candidates=3), evidence=PLACES)
     asked = {"role": "user", "content": "How many rooms?"}
     body = {"model": "m", "messages": [asked], "guardrail": {"evidence": [RIGHT]}}
     reply = await Exchange(guarding, Endpoint.CHAT, body).whole(send)
@@ -96,32 +88,32 @@ JSON_VALUES = json_values(KEYS, WORDS)
 @pytest.mark.parametrize("endpoint", Endpoint)
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(body=st.dictionaries(st.sampled_from(KEYS), JSON_VALUES, max_size=6))
-def test_any_body_is_read_or_refused(guard, endpoint, body):
-    read(guard, endpoint, body)
+def test_any_body_is_read_or_refused(empty, endpoint, body):
+    read(empty, endpoint, body)
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-async def test_a_call_of_another_gateway_is_answered_or_refused(guard, name):
+async def test_a_call_of_another_gateway_is_answered_or_refused(empty, name):
     for body in HOSTS[name]:
         protocol = PROTOCOLS[name]()
         for odd in odd_bodies(body):
             with suppress(GuardrailError):
-                reply, _ = await protocol.answer(odd, GuardSettings(guard=guard, evidence=PLACES))
+                reply, _ = await protocol.answer(odd, GuardSettings(guard=empty, evidence=PLACES))
                 json.dumps(reply)
 
 
 @pytest.mark.parametrize(
     "content", [b"[]", b"3", b"{", b'"odd"', b"\xff", b'{"a": "\\ud800"}', b'{"a":' * 100_000]
 )
-async def test_a_body_that_is_no_object_is_refused(guard, content):
-    client = guard_openai(OpenAI(base_url="http://model/v1", api_key="k"), guard)
+async def test_a_body_that_is_no_object_is_refused(empty, content):
+    client = guard_openai(OpenAI(base_url="http://model/v1", api_key="k"), empty)
     request = httpx.Request("POST", "http://model/v1/chat/completions", content=content)
     reply = client._client._transport.handle_request(request)
     assert reply.status_code == 400
     assert reply.json()["error"]["code"] == "invalid_request"
     gateway = httpx.AsyncClient(
         transport=httpx.ASGITransport(
-            create_app(guard, GatewaySettings(upstream="http://model/v1"))
+            create_app(empty, GatewaySettings(upstream="http://model/v1"))
         )
     )
     headers = {"content-type": "application/json"}

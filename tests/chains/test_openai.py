@@ -40,7 +40,7 @@ class Way:
 
     def client(self) -> Any:
         kind = AsyncOpenAI if "async" in self.name else OpenAI
-        client = kind(base_url=f"{self.url}/v1", api_key="sk-test", max_retries=0, timeout=30)
+        client = kind(base_url=self.url, api_key="sk-test", max_retries=0, timeout=30)
         return guard_openai(client, self.guard) if self.guard else client
 
     def run(self, method: str, **arguments: Any) -> Any:
@@ -72,16 +72,10 @@ FINAL = {
 
 
 @pytest.fixture(scope="module")
-def upstream(fake):
-    with served(fake.app) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
 def gateway(upstream, strict_guard):
-    settings = GatewaySettings(upstream=f"{upstream}/v1")
+    settings = GatewaySettings(upstream=upstream)
     with served(create_app(strict_guard, settings)) as url:
-        yield url
+        yield f"{url}/v1"
 
 
 @pytest.fixture(params=["client", "async client", "gateway", "async gateway"])
@@ -226,7 +220,7 @@ def client_of(upstream, strict_guard):
     """Makes guarded clients."""
 
     def make(kind=OpenAI, **options):
-        bare = kind(base_url=f"{upstream}/v1", api_key="k", max_retries=0, **options)
+        bare = kind(base_url=upstream, api_key="k", max_retries=0, **options)
         return guard_openai(bare, strict_guard, style="none")
 
     return make
@@ -276,7 +270,7 @@ def test_every_way_to_read_a_reply_is_guarded(upstream, client_of):
     streamed = guarded.chat.completions.with_streaming_response.create(**asked, stream=True)
     with streamed as response:
         assert CANARY not in "".join(response.iter_lines())
-    bare = OpenAI(base_url=f"{upstream}/v1", api_key="k").chat.completions.create(**asked)
+    bare = OpenAI(base_url=upstream, api_key="k").chat.completions.create(**asked)
     assert bare.choices[0].message.content == ANSWER
 
 

@@ -11,7 +11,19 @@ from openai import AsyncOpenAI, OpenAI
 from chains import guard_openai
 from chains.gateway import GatewaySettings, create_app
 from tests.chains.conftest import CANARY, FALSE_MIDDLE
-from tests.chains.exchanges import ASKED, CHAT, PLACE, RESPONSES, completion, message
+from tests.chains.exchanges import (
+    ASKED,
+    CHAT,
+    RESPONSES,
+    completed,
+    completion,
+    delta,
+    events_of,
+    exchange,
+    guarded,
+    message,
+    response,
+)
 
 PATHS = {"chat/completions": ASKED[CHAT], "responses": ASKED[RESPONSES]}
 SAID = {"message": "no such model", "type": "invalid_request_error", "param": "model", "code": 7}
@@ -27,11 +39,6 @@ STATUSES = {
     429: openai.RateLimitError,
     503: openai.InternalServerError,
 }
-
-
-@pytest.fixture
-def guard(strict_guard):
-    return strict_guard
 
 
 def unspecified(status):
@@ -132,74 +139,44 @@ def test_clients_raise_the_error_of_the_status(guard, status, stream):
 
 CHUNK = {"choices": [{"index": 0, "delta": {"content": FALSE_MIDDLE}}]}
 EVENTS = {
-    "a chunk": ("chat/completions", CHUNK),
-    "a completed response": (
-        "responses", {"type": "response.completed", "response": {"output": [ITEM]}},
-    ),
-    "a piece of text": (
-        "responses", {"type": "response.output_text.delta", **PLACE, "delta": FALSE_MIDDLE},
-    ),
-    "an event without a type": ("responses", {"response": {"output": [ITEM]}}),
-}  # fmt: skip
-each_event = pytest.mark.parametrize(("path", "event"), EVENTS.values(), ids=EVENTS)
+    "a chunk": (CHAT, CHUNK),
+    "a completed response": (RESPONSES, completed(ITEM)),
+    "a piece of text": (RESPONSES, delta(FALSE_MIDDLE)),
+    "an event without a type": (RESPONSES, {"response": {"output": [ITEM]}}),
+}
 
 
-def streamed(guard, path, *events):
-    """Events that leave the gateway."""
-    text = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
-    reply = httpx.Response(200, text=text, headers={"content-type": "text/event-stream"})
-    got = through_gateway(guard, path, PATHS[path] | {"stream": True}, reply)
-    lines = [line.removeprefix("data: ") for line in got.text.splitlines() if "data: " in line]
-    return [json.loads(line) for line in lines]
-
-
-@each_event
-def test_only_the_error_of_an_event_leaves(guard, path, event):
+@pytest.mark.parametrize(("endpoint", "event"), EVENTS.values(), ids=EVENTS)
+async def test_only_the_error_of_an_event_leaves(guard, endpoint, event):
     for error, expected in ((TAINTED, SAID), (CANARY, None)):
-        [left] = streamed(guard, path, event | {"error": error})
+        [left], _ = await events_of(guard, endpoint, {}, event | {"error": error})
         assert CANARY not in json.dumps(left)
         assert expected in (None, left["error"])
         assert left.keys() - {"error"} in (set(), {"type", "sequence_number"})
+    for nothing in (None, "", {}):
+        left, _ = await events_of(guard, endpoint, {}, event | {"error": nothing})
+        assert CANARY not in json.dumps(left)
+        assert [item for item in left if item.get("error")] == []
 
 
-@pytest.mark.parametrize("nothing", [None, "", {}])
-@each_event
-def test_an_empty_error_is_none(guard, path, event, nothing):
-    left = streamed(guard, path, event | {"error": nothing})
-    assert CANARY not in json.dumps(left)
-    ends = event.get("type") == "response.completed"
-    errors = [item["error"]["code"] for item in left if item.get("error")]
-    # A stream without an end of its own ends with an error.
-    assert errors == ([] if ends else ["upstream_broke_off"])
-    assert not ends or left[-1]["type"] == "response.completed"
-
-
-def test_the_event_of_an_error_has_the_protocols_fields(guard):
+async def test_the_event_of_an_error_has_the_protocols_fields(guard):
     event = {**TAINTED, "type": "error", "delta": CANARY, "response": {"output": [ITEM]}}
-    [left] = streamed(guard, "responses", event)
-    assert left == {
-        "type": "error", "code": 7, "message": "no such model", "param": "model",
-        "sequence_number": 0,
-    }  # fmt: skip
+    left, _ = await events_of(guard, RESPONSES, {}, event)
+    error = {"code": 7, "message": "no such model", "param": "model"}
+    assert left == [error | {"type": "error", "sequence_number": 0}]
 
 
 @pytest.mark.parametrize("error", [TAINTED, None, "text", {}, {"message": [CANARY]}, [CANARY]])
-def test_a_failed_response_has_a_bounded_error(guard, error):
-    failed = {"id": "r", "status": "failed", "output": [], "error": error}
-    reply = httpx.Response(200, json=failed)
-    for left in (
-        streamed(guard, "responses", {"type": "response.failed", "response": failed})[-1],
-        {"response": through_gateway(guard, "responses", PATHS["responses"], reply).json()},
-    ):
-        assert CANARY not in json.dumps(left)
-        if error == TAINTED:
-            assert left["response"]["error"] == {"code": 7, "message": "no such model"}
+async def test_a_failed_response_has_a_bounded_error(guard, error):
+    failed = response(status="failed", error=error)
+    whole, _ = await guarded(guard, RESPONSES, {}, failed)
+    left, _ = await events_of(guard, RESPONSES, {}, {"type": "response.failed", "response": failed})
+    for found in (whole, left[-1]["response"]):
+        assert CANARY not in json.dumps(found)
+        assert error != TAINTED or found["error"] == {"code": 7, "message": "no such model"}
 
 
-def test_names_of_events_are_not_passed_on(guard):
-    content = f"event: {CANARY}\ndata: [DONE]\n\n"
-    reply = httpx.Response(200, text=content, headers={"content-type": "text/event-stream"})
-    asked = PATHS["chat/completions"] | {"stream": True}
-    got = through_gateway(guard, "chat/completions", asked, reply)
-    assert CANARY not in got.text
-    assert "[DONE]" in got.text
+async def test_names_of_events_are_not_passed_on(guard):
+    stream = exchange(guard, CHAT, {"stream": True}).stream()
+    out = await stream.feed(f"event: {CANARY}\ndata: [DONE]\n\n".encode())
+    assert out == b"data: [DONE]\n\n"

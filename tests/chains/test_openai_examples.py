@@ -12,15 +12,9 @@ import pytest
 from chains.gateway import GatewaySettings, create_app
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, scripted_guard
-from tests.chains.fake_openai import FakeOpenAI, served
+from tests.chains.fake_openai import served
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-@pytest.fixture(scope="module")
-def upstream():
-    with served(FakeOpenAI().app) as url:
-        yield f"{url}/v1"
 
 
 def test_openai_client(upstream, monkeypatch, capsys):

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from langchain_core.messages import AIMessage, AIMessageChunk
-from langchain_core.runnables import RunnableGenerator, RunnableLambda
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
 
 from chains import GuardrailRunnable
 from guardrail import ANNOTATE, STRICT
@@ -20,6 +20,7 @@ from tests.chains.exchanges import (
     pieces_of,
     reply_of,
 )
+from tests.chains.models import model, run
 
 THOUGHT = f"<think>\nPerhaps {CANARY}? Or 1999.\n</think>\n\n"
 SAID = THOUGHT + TRUE
@@ -41,13 +42,10 @@ async def test_of_whole_replies(guard, endpoint, said, policy):
     assert_hidden(body)
 
 
-async def test_a_reply_of_reasoning_alone_has_no_answer(guard):
-    body, answers = await guarded(guard, CHAT, {}, completion(THOUGHT))
-    assert answers == ()
-    assert_hidden(body)
-
-
 async def test_json_after_reasoning_is_json(guard):
+    body, answers = await guarded(guard, CHAT, {}, completion(THOUGHT))
+    assert answers == ()  # reasoning alone is no answer
+    assert_hidden(body)
     body, _ = await guarded(guard, CHAT, JSON_FORMAT[CHAT], completion(THOUGHT + DATA))
     assert body["choices"][0]["message"]["content"] == DATA
     pieces = pieces_of(CHAT, THOUGHT[:9], THOUGHT[9:], DATA[:5], DATA[5:])
@@ -66,19 +64,9 @@ async def test_of_streams_split_at_any_place(guard, endpoint, size):
 
 
 @pytest.mark.parametrize("said", [SAID, AIMessage(SAID)])
-def test_of_a_chain(guard, said):
-    chain = GuardrailRunnable(guard, RunnableLambda(lambda question: said), policy=ANNOTATE)
-    for left in (chain.invoke(QUESTION), *chain.batch([QUESTION])):
-        assert CANARY not in str(left)
-        assert "Mary Shelley" in str(left)
-
-
-def test_of_a_chains_stream(guard):
-    def words(_):
-        for at in range(0, len(SAID), 4):
-            yield AIMessageChunk(SAID[at : at + 4])
-
-    chain = GuardrailRunnable(guard, RunnableGenerator(words), policy=ANNOTATE)
-    left = "".join(chunk.text for chunk in chain.stream(QUESTION))
-    assert_hidden(left)
+@pytest.mark.parametrize("way", ["invoke", "batch", "stream"])
+async def test_of_a_chain(guard, said, way):
+    bound = model(said) if way == "stream" else RunnableLambda(lambda question: said)
+    left = str(await run(GuardrailRunnable(guard, bound, policy=ANNOTATE), QUESTION, way))
+    assert CANARY not in left
     assert "Mary Shelley" in left

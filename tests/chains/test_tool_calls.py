@@ -1,7 +1,5 @@
 """Calls of tools that a request did not bring are dropped, and leave the others as they are."""
 
-import json
-
 import pytest
 
 from tests.chains.conftest import CANARY
@@ -87,19 +85,17 @@ async def test_a_streamed_call_keeps_the_name_of_its_first_pieces(guard, names, 
     assert (CANARY in await streamed(guard, CHAT, ORDER, *chunks)) == leaves
 
 
-async def test_other_calls_leave_those_that_were_asked_for(guard):
+@pytest.mark.parametrize("ended", [[], {}, 3, "tool_calls"])
+@pytest.mark.parametrize("names", [("order", CANARY, "order"), (CANARY,)])
+async def test_other_calls_leave_those_that_were_asked_for(guard, names, ended):
+    """Without any left, the choice ends as that of any answer."""
     calls = [
         {"id": str(index), "type": "function", "function": call(name, name)}
-        for index, name in enumerate(("order", CANARY, "order"))
+        for index, name in enumerate(names)
     ]
-    body, _ = await guarded(guard, CHAT, ORDER, completion({"tool_calls": calls}))
-    assert [held["id"] for held in body["choices"][0]["message"]["tool_calls"]] == ["0", "2"]
-
-
-@pytest.mark.parametrize("ended", [[], {}, 3, "tool_calls"])
-async def test_a_dropped_call_ends_the_choice_as_any_answer(guard, ended):
-    called = [{"id": "1", "type": "function", "function": call("other")}]
-    reply = {"choices": [choice({"tool_calls": called}, finish_reason=ended)]}
-    left = await judged(guard, CHAT, {}, reply)
-    assert CANARY not in left
-    assert json.loads(left)["choices"][0]["finish_reason"] in ("stop", None)
+    reply = {"choices": [choice({"tool_calls": calls}, finish_reason=ended)]}
+    body, _ = await guarded(guard, CHAT, ORDER, reply)
+    (found,) = body["choices"]
+    left = [held["id"] for held in found["message"].get("tool_calls", ())]
+    assert left == [str(index) for index, name in enumerate(names) if name == "order"]
+    assert left or found["finish_reason"] in ("stop", None)

@@ -4,13 +4,10 @@ import json
 
 import pytest
 
-from chains.openai_exchange import Exchange
-from chains.openai_request import GuardSettings
 from chains.openai_wire import EventDecoder
 from guardrail import STRICT
 from guardrail.core.errors import InputError
 from tests.chains.exchanges import (
-    ASKED,
     CHAT,
     JSON_FORMAT,
     RESPONSES,
@@ -87,14 +84,11 @@ async def test_of_responses(guard, asked, output, named, parts):
     assert left[-1]["response"].get("guardrail", {}).get("unjudged") == named
 
 
-async def test_a_call_of_which_only_pieces_come_is_named(guard):
+async def test_a_call_without_a_name_is_named_by_its_id_and_leaves_no_stream(guard):
     piece = {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": DATA}
     left, _ = await events_of(guard, RESPONSES, TOOLS, piece, completed())
     (name,) = left[-1]["response"]["guardrail"]["unjudged"]
     assert name.startswith("tool call ")
-
-
-async def test_a_call_without_a_name_is_named_by_its_id_and_leaves_no_stream(guard):
     asked = {"prompt": {"id": "p"}}  # only the server knows the names of its tools
     nameless = {"index": 0, "id": "c1", "type": "function", "function": {"arguments": DATA}}
     body, _ = await guarded(guard, CHAT, asked, completion({"tool_calls": [nameless]}))
@@ -130,8 +124,15 @@ def test_a_policy_named_in_a_request_does_not_end_the_judging_of_documents(guard
 # --- how many -----------------------------------------------------------------------------
 
 
-async def calls_for(guard, endpoint, n, reply):
-    """How many requests are sent for ``n`` choices."""
+@pytest.mark.parametrize(
+    ("endpoint", "n", "reply"),
+    [
+        *((RESPONSES, n, response(TRUE)) for n in (128, 2, "128", None)),
+        *((CHAT, n, completion(TRUE)) for n in (64, 1, None)),
+    ],
+)
+async def test_responses_know_no_number_of_choices(guard, endpoint, n, reply):
+    """And all choices of a chat are requested at once."""
     sent = []
 
     async def send(body):
@@ -139,21 +140,12 @@ async def calls_for(guard, endpoint, n, reply):
         return as_reply(reply)
 
     await exchange(guard, endpoint, {"n": n}).whole(send)
-    return len(sent)
-
-
-@pytest.mark.parametrize("n", [128, 2, "128", None])
-async def test_responses_know_no_number_of_choices(guard, n):
-    assert await calls_for(guard, RESPONSES, n, response(TRUE)) == 1
-    assert exchange(guard, RESPONSES, {"n": n, "stream": True}).streams_through
+    assert len(sent) == 1
+    asked = exchange(guard, endpoint, {"n": n, "stream": True})
+    assert asked.streams_through == (endpoint is RESPONSES or n != 64)
 
 
 @pytest.mark.parametrize("n", [65, 10**30, 0, -1, True, "128", 128.0, [2]])
 def test_more_choices_than_are_ranked_are_refused(guard, n):
     with pytest.raises(InputError):
-        Exchange(GuardSettings(guard=guard), CHAT, ASKED[CHAT] | {"n": n})
-
-
-@pytest.mark.parametrize("n", [64, 1, None])
-async def test_all_choices_are_requested_at_once(guard, n):
-    assert await calls_for(guard, CHAT, n, completion(TRUE)) == 1
+        exchange(guard, CHAT, {"n": n})

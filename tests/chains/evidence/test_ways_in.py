@@ -6,18 +6,20 @@ import random
 import httpx
 import pytest
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_core.runnables import RunnableGenerator, RunnableLambda, RunnablePassthrough
 from langchain_core.tools import tool
 from openai import BadRequestError
 
 from chains import GuardrailMiddleware, GuardrailRunnable
 from chains.gateway import GatewaySettings, create_app
-from guardrail import InputError
+from guardrail import STRICT, GuardrailConfig, InputError
 from tests.chains import fake_openai
+from tests.chains.conftest import scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, client_over
+from tests.chains.hosts.test_langchain import conversation
 from tests.chains.hotel import (
     DOCUMENTS,
     HOTEL_QUESTION,
@@ -37,6 +39,27 @@ RETRIEVED = [
 ]
 TEXT = " ".join(document.text for document in DOCUMENTS)
 PROMPT = ChatPromptTemplate.from_template("Use this: {context}\n\n{question}")
+MARKS = ("<context>", "</context>")
+PARTS = [{"type": "grounding_source", **item} for item in ITEMS]
+QUERY = {"type": "query", "text": HOTEL_QUESTION}
+
+
+def never(question):
+    raise AssertionError("evidence was handed over: nothing is to be fetched")
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """A guardrail that must not ask its retriever."""
+    with scripted_guard(config=GuardrailConfig(policy=STRICT), retriever=never) as guard:
+        yield guard
+
+
+def hides(pieces, raw):
+    """True if the removed sentence is nowhere, neither in one piece nor across several."""
+    text = "".join(pieces) + raw
+    assert "Breakfast" in text
+    return SECRET[:7] not in text and "97 rooms" not in text
 
 
 # --- LangChain ---------------------------------------------------------------------------
@@ -94,7 +117,7 @@ def test_evidence_in_addition_to_the_graph(guard):
 
 def test_marked_text_in_a_prompt(empty):
     prompt = ChatPromptTemplate.from_template("<context>{context}</context> {question}")
-    guarded = GuardrailRunnable(empty, model(SAID), marks=("<context>", "</context>"), style="none")
+    guarded = GuardrailRunnable(empty, model(SAID), marks=MARKS, style="none")
     message = (prompt | guarded).invoke({"context": TEXT, "question": HOTEL_QUESTION})
     assert message.content == f"{RIGHT} {MORE}"
     assert verdict(message)["evidence"]["from"] == ["marked text", "graph"]
@@ -127,6 +150,48 @@ def test_an_agent_whose_tool_returns_the_facts(empty, said, action):
     assert (message.content == noted) == (action == "pass")
 
 
+def cut(seed):
+    """A model that gives the answer in random pieces, down to single characters."""
+
+    def pieces(_):
+        rng = random.Random(seed)
+        places = sorted(rng.sample(range(1, len(SAID)), rng.randrange(0, len(SAID) // 2)))
+        for start, end in zip([0, *places], [*places, len(SAID)], strict=True):
+            yield AIMessageChunk(SAID[start:end])
+
+    return RunnableGenerator(pieces)
+
+
+LANGCHAIN = {
+    "key": ({"question": HOTEL_QUESTION, "context": DOCUMENTS}, {"evidence": "context"}, {}),
+    "function": (HOTEL_QUESTION, {"evidence": lambda _: DOCUMENTS}, {}),
+    "documents": (
+        {"question": HOTEL_QUESTION, "found": {"docs": [Document(TEXT)]}},
+        {"evidence": "found.docs"},
+        {},
+    ),
+    "metadata": (HOTEL_QUESTION, {}, {"metadata": {"guardrail": {"evidence": ITEMS}}}),
+    "parts": ([HumanMessage([*PARTS, QUERY])], {}, {}),
+    "tools": (conversation(), {}, {}),
+    "marked": (
+        [SystemMessage(f"<context>{TEXT}</context>"), HumanMessage(HOTEL_QUESTION)],
+        {"marks": MARKS},
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("style", ["footnotes", "none"])
+@pytest.mark.parametrize("way", LANGCHAIN)
+def test_no_piece_of_a_chain_holds_a_rejected_sentence(empty, way, style):
+    value, options, config = LANGCHAIN[way]
+    for seed in range(12):
+        chain = GuardrailRunnable(empty, cut(seed), style=style, **options)
+        chunks = list(chain.stream(value, config))
+        assert hides([chunk.text for chunk in chunks], repr(chunks))
+        assert len(chunks) > 2  # sentence by sentence
+
+
 # --- OpenAI client and gateway -----------------------------------------------------------
 
 
@@ -142,9 +207,7 @@ def asked_by(kind, endpoint):
     if kind == "field":
         messages, extra = [question], {"extra_body": {"guardrail": {"evidence": ITEMS}}}
     elif kind == "parts":
-        parts = [{"type": "grounding_source", **item} for item in ITEMS]
-        content = [*parts, {"type": "query", "text": HOTEL_QUESTION}]
-        messages, extra = [{"role": "user", "content": content}], {}
+        messages, extra = [{"role": "user", "content": [*PARTS, QUERY]}], {}
     elif kind == "tools":
         results = json.dumps(ITEMS)
         output = {"role": "tool", "tool_call_id": "c1", "content": results}
@@ -163,7 +226,7 @@ KINDS = ["field", "parts", "tools", "marked"]
 @pytest.mark.parametrize("way", ["client", "gateway"])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_evidence_of_a_chat(way, kind, empty, fake):
-    client = client_over(way, empty, fake.app, evidence_marks=("<context>", "</context>"))
+    client = client_over(way, empty, fake.app, evidence_marks=MARKS)
     completion = await client.chat.completions.create(**asked_by(kind, "chat"))
     message = completion.choices[0].message
     assert RIGHT[:-1] in message.content
@@ -178,20 +241,26 @@ async def test_evidence_of_a_chat(way, kind, empty, fake):
     assert "grounding_source" not in json.dumps(sent)
 
 
-@pytest.mark.parametrize("way", ["client", "gateway"])
+def deltas(event):
+    """The text that an event of either protocol adds."""
+    if isinstance(event.get("delta"), str):
+        return [event["delta"]]
+    return [item["delta"].get("content") or "" for item in event.get("choices", ())]
+
+
+@pytest.mark.parametrize("way", ["client", "gateway", "bare"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("endpoint", ["chat", "responses"])
 async def test_no_byte_of_a_rejected_sentence_is_seen(way, kind, endpoint, empty, fake):
-    client = client_over(way, empty, fake.app, evidence_marks=("<context>", "</context>"))
+    client = client_over(way, empty, fake.app, evidence_marks=MARKS)
     api = client.chat.completions if endpoint == "chat" else client.responses
-    for seed in range(12):
-        fake.seed = random.Random(seed).randrange(10_000)
+    for fake.seed in range(12):
         call = api.with_streaming_response.create(**asked_by(kind, endpoint), stream=True)
         async with call as response:
-            seen = b"".join([chunk async for chunk in response.iter_bytes()])
-        assert SECRET[:7].encode() not in seen
-        assert b"97 rooms" not in seen
-        assert b"Breakfast" in seen
+            seen = b"".join([chunk async for chunk in response.iter_bytes()]).decode()
+        events = [json.loads(line[6:]) for line in seen.splitlines() if line[:7] == "data: {"]
+        pieces = [text for event in events for text in deltas(event)]
+        assert hides(pieces, seen) == (way != "bare")
 
 
 @pytest.mark.parametrize("way", ["client", "gateway"])

@@ -8,14 +8,6 @@ import pytest
 from chains.gateway import GatewaySettings, create_app
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import scripted_guard
-from tests.chains.fake_openai import served
-
-
-@pytest.fixture(scope="module")
-def upstream(fake):
-    """The address of the API of a model's server."""
-    with served(fake.app) as url:
-        yield f"{url}/v1"
 
 
 @pytest.fixture

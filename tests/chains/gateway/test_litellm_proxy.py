@@ -13,18 +13,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import patch
 
 import httpx
 import pytest
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, StreamingResponse
-from starlette.routing import Route
 
 from chains.gateway import GatewaySettings, create_app
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import scripted_guard
-from tests.chains.fake_openai import served
+from tests.chains.fake_openai import TEXTS, FakeOpenAI, served
 from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, SAID, SECRET, WRONG
 from tests.ports import free_port
 
@@ -74,45 +71,21 @@ MESSAGES = [
      "content": " ".join(document.text for document in DOCUMENTS)},
 ]  # fmt: skip
 
-pytestmark = [
-    pytest.mark.skipif(PROGRAM is None, reason="no litellm program on this machine"),
-]
-
-
-async def answer(request: Request):
-    body = await request.json()
-    text = WRONG if body["model"] == "wrong" else SAID
-    head = {"id": "c1", "created": 1, "model": body["model"]}
-    if not body.get("stream"):
-        message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        return JSONResponse(
-            head | {"object": "chat.completion", "choices": [choice], "usage": usage}
-        )
-
-    def chunks():
-        for start in range(0, len(text), 6):
-            delta = {"role": "assistant", "content": text[start : start + 6]}
-            choice = {"index": 0, "delta": delta, "finish_reason": None}
-            chunk = head | {"object": "chat.completion.chunk", "choices": [choice]}
-            yield f"data: {json.dumps(chunk)}\n\n"
-        choice = {"index": 0, "delta": {}, "finish_reason": "stop"}
-        chunk = head | {"object": "chat.completion.chunk", "choices": [choice]}
-        yield f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
-
-    return StreamingResponse(chunks(), media_type="text/event-stream")
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no litellm program on this machine")
 
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory):
     folder = tmp_path_factory.mktemp("litellm")
-    model_app = Starlette(routes=[Route("/v1/chat/completions", answer, methods=["POST"])])
     config = GuardrailConfig(policy=STRICT, graph={"location": "none"})
     port = free_port()
     with scripted_guard(config=config, retriever=lambda question: []) as guard:
         app = create_app(guard, GatewaySettings(protocols="litellm"))
-        with served(model_app) as model, served(app) as gateway:
+        with (
+            patch.dict(TEXTS, mixed=SAID, wrong=WRONG),
+            served(FakeOpenAI().app) as model,
+            served(app) as gateway,
+        ):
             settings = folder / "config.yaml"
             settings.write_text(CONFIG.format(model=model, gateway=gateway))
             log_file = folder / "proxy.log"
@@ -149,20 +122,9 @@ def _wait(client, process, log_file):
     raise RuntimeError(f"the proxy did not start: {said[-2_000:]}")
 
 
-def ask(client, model, *, stream=False, guarded=True):
-    body = {"model": model, "messages": MESSAGES, "stream": stream}
-    return client.post(
-        "/v1/chat/completions", json=body | ({"guardrails": ["kg"]} if guarded else {})
-    )
-
-
-def streamed(reply):
-    chunks = [json.loads(line[6:]) for line in reply.text.splitlines() if line[:7] == "data: {"]
-    return "".join(
-        choice["delta"].get("content") or ""
-        for chunk in chunks
-        for choice in chunk.get("choices", ())
-    )
+def ask(client, model, *, stream=False):
+    body = {"model": model, "messages": MESSAGES, "stream": stream, "guardrails": ["kg"]}
+    return client.post("/v1/chat/completions", json=body)
 
 
 def test_a_false_sentence_is_removed(proxy):
@@ -182,6 +144,9 @@ def test_an_answer_that_is_false_is_blocked(proxy):
 def test_a_stream_holds_no_false_sentence(proxy):
     reply = ask(proxy, "mixed", stream=True)
     assert "error" not in reply.text
-    assert streamed(reply).startswith("The Kestrel Hotel has 42 rooms [1]. Breakfast costs 12")
+    chunks = [json.loads(line[6:]) for line in reply.text.splitlines() if line[:7] == "data: {"]
+    choices = [choice for chunk in chunks for choice in chunk.get("choices", ())]
+    text = "".join(choice["delta"].get("content") or "" for choice in choices)
+    assert text.startswith("The Kestrel Hotel has 42 rooms [1]. Breakfast costs 12")
     assert SECRET not in reply.text
     assert SECRET not in ask(proxy, "wrong", stream=True).text

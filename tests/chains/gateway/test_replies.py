@@ -64,11 +64,6 @@ async def test_a_stream_without_an_event_is_an_error(asked, path, body, noise):
     assert "without one event" in json.loads(got.text.removeprefix("data: "))["error"]["message"]
 
 
-async def test_an_error_of_none_beside_an_answer_is_no_error(asked):
-    reply = httpx.Response(200, json=COMPLETION | {"error": None})
-    assert (await asked("chat/completions", CHAT, reply)).status_code == 200
-
-
 # --- headers, numbers and text -----------------------------------------------------------------
 
 HELD = {
@@ -131,22 +126,13 @@ async def test_numbers_that_json_does_not_have_are_not_passed_on(asked, number, 
         text = f"data: {json.dumps(chunk)[:-1]}, {usage}}}\n\ndata: [DONE]\n\n"
         reply = httpx.Response(200, text=text, headers=EVENT_STREAM)
     else:
-        text = f"{json.dumps(COMPLETION)[:-1]}, {usage}}}"
+        text = f'{json.dumps(COMPLETION)[:-1]}, "error": null, {usage}}}'
         reply = httpx.Response(200, text=text, headers={"content-type": "application/json"})
     got = await asked("chat/completions", CHAT | {"stream": stream}, reply)
     assert got.status_code == 200
     assert "Infinity" not in got.text
     assert "NaN" not in got.text
     assert '"prompt_tokens":3' in got.text.replace(" ", "")
-
-
-async def test_json_with_such_a_number_is_judged_as_text(asked):
-    for number in ("Infinity", "-Infinity", "NaN"):
-        message = {"role": "assistant", "content": f'{{"year": {number}}}'}
-        reply = httpx.Response(200, json={"choices": [CHOICE | {"message": message}]})
-        body = CHAT | {"response_format": {"type": "json_object"}}
-        got = (await asked("chat/completions", body, reply)).json()
-        assert got["choices"][0]["message"]["guardrail"]["action"]
 
 
 PROSE = "It is safe with alcohol."
@@ -199,28 +185,22 @@ class Log:
     def write(self, answer, *, tags=None):
         self.texts.append(answer.original)
 
-    def close(self):
-        pass
+    def close(self): ...
 
 
-class Stream(httpx.AsyncByteStream):
-    """Sends events, then ends, hangs or breaks off."""
-
-    def __init__(self, events, end=None):
-        self._events, self._end = events, end
-
-    async def __aiter__(self):
-        for event in self._events:
-            yield event.encode()
-        if self._end == "hangs":
-            await asyncio.sleep(60)
-        if self._end is not None:
-            raise httpx.ReadError("the server is gone")
+async def sends(events, end=None):
+    """The events of a stream that then ends, hangs or breaks off."""
+    for event in events:
+        yield event.encode()
+    if end == "hangs":
+        await asyncio.sleep(60)
+    if end is not None:
+        raise httpx.ReadError("the server is gone")
 
 
 async def streamed(guard, stream, *, stopped=False, **settings):
     """What leaves of a stream, called as a server calls."""
-    reply = httpx.Response(200, headers=EVENT_STREAM, stream=stream)
+    reply = httpx.Response(200, headers=EVENT_STREAM, content=stream)
     client = httpx.AsyncClient(transport=httpx.MockTransport(lambda request: reply))
     app = create_app(guard, GatewaySettings(upstream="http://model/v1", **settings), client=client)
     body = CHAT | {"stream": True, "guardrail": {"evidence": [TRUE_START]}}
@@ -252,7 +232,7 @@ async def streamed(guard, stream, *, stopped=False, **settings):
 async def test_what_was_released_of_a_stream_is_recorded(end):
     log = Log()
     with scripted_guard(config=GuardrailConfig(policy=STRICT), log=log) as guard:
-        stream = Stream(BEGUN, "breaks off" if end == "breaks off" else "hangs")
+        stream = sends(BEGUN, "breaks off" if end == "breaks off" else "hangs")
         seconds = 0.5 if end == "takes too long" else 30.0
         out = await streamed(guard, stream, stopped=end == "is stopped", timeout_s=seconds)
     assert SHOWN in out
@@ -273,7 +253,7 @@ async def test_a_stream_that_ends_in_its_last_verdict_is_recorded():
     log = Log()
     config = GuardrailConfig(policy=STRICT)
     with Guardrail(config, grounding=Slow(), retriever=lambda question: [], log=log) as guard:
-        out = await streamed(guard, Stream([*BEGUN, DONE]), timeout_s=0.6)
+        out = await streamed(guard, sends([*BEGUN, DONE]), timeout_s=0.6)
     assert SHOWN in out
     assert b"[DONE]" not in out
     assert len(log.texts) == 1
@@ -291,7 +271,7 @@ async def test_a_stream_that_ends_in_its_last_verdict_is_recorded():
 async def test_a_cut_sentence_is_held_back_and_reported(events, whole):
     log = Log()
     with scripted_guard(config=GuardrailConfig(policy=STRICT), log=log) as guard:
-        out = await streamed(guard, Stream(events))
+        out = await streamed(guard, sends(events))
     assert SHOWN in out
     assert (b"upstream_broke_off" in out) is not whole
     assert (b"writer" in out.split(SHOWN)[1]) is whole

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 
 import httpx
 import pytest
@@ -72,11 +72,6 @@ def test_open_gateways_and_incomplete_addresses_are_warned_of(started, caplog, s
     assert "word" not in caplog.text
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_heads_are_bounded_with_any_number_of_workers(started, workers):
-    assert started(workers=workers)["http"] is HeadTimeoutProtocol
-
-
 def test_every_process_freezes_what_it_has_loaded(started, monkeypatch):
     found = []
 
@@ -85,7 +80,8 @@ def test_every_process_freezes_what_it_has_loaded(started, monkeypatch):
         return Starlette()
 
     monkeypatch.setattr(serving, "create_app", create)
-    started()
+    for workers in (1, 2):
+        assert started(workers=workers)["http"] is HeadTimeoutProtocol
     monkeypatch.setenv(serving.WORKER_VARIABLE, json.dumps([CONFIG.model_dump_json(), "{}"]))
     serving.worker_app()
     assert found == [serving.freeze_loaded] * 2
@@ -97,6 +93,13 @@ def test_every_process_freezes_what_it_has_loaded(started, monkeypatch):
         gc.unfreeze()
 
 
+@asynccontextmanager
+async def client_of(app):
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
+    async with app.router.lifespan_context(app), http as client:
+        yield client
+
+
 def at_endpoint(url):
     endpoint = {"deadline_s": 0.3, "cache": None}
     return GuardrailConfig(judge="none", graph={"location": url, "endpoint": endpoint})
@@ -105,12 +108,11 @@ def at_endpoint(url):
 async def test_a_graph_that_is_down_at_the_start_is_asked_until_it_answers(monkeypatch, caplog):
     monkeypatch.setattr(gateway_app, "PAUSES_S", (0.01, 0.02))
     with serving_graph(reply(503)) as graph:
-        app = create_app(at_endpoint(graph.url), GatewaySettings())
-        transport = httpx.ASGITransport(app)
-        async with (
-            app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://gateway") as client,
-        ):
+        calls = []
+        app = create_app(
+            at_endpoint(graph.url), GatewaySettings(), on_loaded=lambda: calls.append(True)
+        )
+        async with client_of(app) as client:
             checked = (await client.post("/v1/checks", json=CHECK)).json()
             assert (checked["errors"], checked["evidence_from"]) == ([], ["caller"])
             assert (await client.get("/healthz")).status_code == 200
@@ -123,6 +125,7 @@ async def test_a_graph_that_is_down_at_the_start_is_asked_until_it_answers(monke
                 await asyncio.sleep(0.01)
     warned = [record.levelname for record in caplog.records if record.name == "chains.gateway"]
     assert warned == ["WARNING"]
+    assert calls == [True]
 
 
 def test_the_gateway_starts_without_its_graph_but_not_with_wrong_settings(started, tmp_path):
@@ -135,15 +138,6 @@ def test_the_gateway_starts_without_its_graph_but_not_with_wrong_settings(starte
         started(at_endpoint(str(tmp_path / "no-such-graph")))
     with serving_graph(reply(401)) as graph, pytest.raises(KnowledgeGraphError, match="login"):
         started(at_endpoint(graph.url))
-
-
-async def test_on_loaded_is_called_once(strict_guard):
-    calls = []
-    app = create_app(strict_guard, GatewaySettings(), on_loaded=lambda: calls.append(True))
-    async with app.router.lifespan_context(app):
-        for _ in range(2):
-            await app.state.gateway.loaded()
-    assert calls == [True]
 
 
 class Counting:
@@ -275,12 +269,7 @@ def test_workers_share_the_requests_that_wait_for_a_response(monkeypatch):
     replies = []
 
     async def called(body):
-        app = serving.worker_app()
-        transport = httpx.ASGITransport(app)
-        async with (
-            app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://gateway") as client,
-        ):
+        async with client_of(serving.worker_app()) as client:
             replies.append((await client.post(LITELLM, json=body)).json())
 
     def workers(*_, **__):

@@ -7,9 +7,8 @@ import httpx
 
 from chains.evidence import EvidenceSettings, RequestField
 from chains.evidence.openai import request_evidence
-from chains.gateway import GatewaySettings, create_app
 from tests.chains import fake_openai
-from tests.chains.fake_openai import FakeOpenAI
+from tests.chains.fake_openai import FakeOpenAI, client_over
 from tests.chains.hotel import MORE, RIGHT, SAID
 
 FOLDER = Path(__file__).parent / "recorded"
@@ -39,38 +38,18 @@ def found(body):
     return [(item.text, item.title, item.url) for item in evidence.evidence], evidence.sources
 
 
-class Asked:
-    """A gateway before a model with a given answer.
+async def answered(guard, monkeypatch, body, said=SAID, path="chat/completions"):
+    """The reply of a gateway to a request, and the request that its model got."""
+    monkeypatch.setattr(fake_openai, "ANSWER", said)
+    model = FakeOpenAI()
+    client = client_over("gateway", guard, model.app)
+    reply = await client.post(f"/{path}", cast_to=httpx.Response, body=body)
+    return reply.json(), model.requests[-1]
 
-    Attributes:
-        http: Client of the gateway.
-        upstream: Client of the model itself.
-        sent: The last request that the model got.
-    """
 
-    def __init__(self, guard, monkeypatch, said=SAID, **settings):
-        monkeypatch.setattr(fake_openai, "ANSWER", said)
-        self._model = FakeOpenAI()
-        self.upstream = httpx.AsyncClient(transport=httpx.ASGITransport(self._model.app))
-        settings = GatewaySettings(upstream="http://model/v1", **settings)
-        app = create_app(guard, settings, client=self.upstream)
-        self.http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app), base_url="http://gateway/v1"
-        )
-
-    @property
-    def sent(self):
-        return self._model.requests[-1]
-
-    def seed(self, seed):
-        """Of the sizes of the pieces that streams come in."""
-        self._model.seed = seed
-
-    async def chat(self, body):
-        """The message of the reply to a chat request."""
-        reply = await self.http.post("/chat/completions", json=body)
-        assert reply.status_code == 200, reply.text
-        return reply.json()["choices"][0]["message"]
+async def message_of(*asked):
+    """The message of the reply to a chat request."""
+    return (await answered(*asked))[0]["choices"][0]["message"]
 
 
 def pages(message):

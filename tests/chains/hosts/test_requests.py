@@ -9,9 +9,10 @@ from tests.chains.hosts.asking import (
     GUIDE,
     NOTES,
     PRICES,
-    Asked,
+    answered,
     chat_request,
     found,
+    message_of,
     pages,
     recorded,
 )
@@ -64,7 +65,7 @@ async def test_evidence_is_read_in_order_and_cited_with_its_page(empty, monkeypa
     if Source.TOOLS not in sources or name == "anthropic":
         question = standalone_question(request_turns(body, settings))
         assert (held.question or question) == HOTEL_QUESTION
-    message = await Asked(empty, monkeypatch, said).chat(body)
+    message = await message_of(empty, monkeypatch, body, said)
     assert pages(message) == cited
     assert SECRET not in str(message)
     last, (title, url) = len(cited), cited[-1]
@@ -82,8 +83,8 @@ async def test_responses(empty, monkeypatch):
     assert (held.evidence[0].id, held.sources) == ("file-7", (Source.TOOLS,))
     turns = request_turns(body, settings, responses=True)
     assert standalone_question(turns) == HOTEL_QUESTION
-    reply = await Asked(empty, monkeypatch).http.post("/responses", json=body)
-    message = next(item for item in reply.json()["output"] if item["type"] == "message")
+    reply, _ = await answered(empty, monkeypatch, body, path="responses")
+    message = next(item for item in reply["output"] if item["type"] == "message")
     (part,) = message["content"]
     assert part["text"] == NOTES
     assert [(item["title"], item["url"]) for item in part["annotations"]] == [GUIDE, PRICES]
@@ -100,19 +101,19 @@ TEXTS = {
 
 @pytest.mark.parametrize("name", REQUESTS)
 async def test_the_upstream_gets_plain_text(empty, monkeypatch, name):
-    asked = Asked(empty, monkeypatch)
-    await asked.chat(chat_request(name))
+    _, sent = await answered(empty, monkeypatch, chat_request(name))
     if name in TEXTS:
-        parts = asked.sent["messages"][0]["content"]
+        parts = sent["messages"][0]["content"]
         assert parts == [{"type": "text", "text": text} for text in TEXTS[name]]
-    assert not {"groundingSources", "qna"} & asked.sent.keys()
+    assert not {"groundingSources", "qna"} & sent.keys()
 
 
 async def test_evidence_of_the_caller_goes_first(empty, monkeypatch):
-    asked = Asked(empty, monkeypatch)
-    message = await asked.chat(recorded("openai_chat"))
-    assert message["guardrail"]["evidence"]["from"] == ["tool results", "graph"]
-    assert asked.sent == recorded("openai_chat")
-    message = await asked.chat(recorded("openai_chat") | {"guardrail": {"evidence": ITEMS}})
-    assert message["guardrail"]["evidence"] == {"from": ["caller", "tool results"], "count": 7}
-    assert "guardrail" not in asked.sent
+    body = recorded("openai_chat")
+    for brought, evidence in (
+        ({}, {"from": ["tool results", "graph"], "count": 2}),
+        ({"guardrail": {"evidence": ITEMS}}, {"from": ["caller", "tool results"], "count": 7}),
+    ):
+        reply, sent = await answered(empty, monkeypatch, body | brought)
+        assert reply["choices"][0]["message"]["guardrail"]["evidence"] == evidence
+        assert sent == body
