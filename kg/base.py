@@ -105,15 +105,7 @@ class QueryResult(Value):
 
 
 class GraphStats(Value):
-    """Counts of a graph.
-
-    Attributes:
-        name: The graph's name.
-        profile: Its vocabulary profile.
-        triples: Number of triples.
-        entities: Number of nodes that have a name and are no property.
-        properties: Number of different properties that state facts.
-    """
+    """Counts of a graph: triples, named nodes that are no property, properties that state facts."""
 
     name: str
     profile: str

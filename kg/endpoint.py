@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 import httpx
@@ -45,10 +45,9 @@ _LOG = get_logger(__name__)
 
 
 class _Form(SPARQLWrapper):
-    """A query as SPARQLWrapper encodes it; its kind is given, not guessed from its text.
+    """A query as SPARQLWrapper encodes it, of a kind that is given; httpx sends it.
 
-    httpx sends it: SPARQLWrapper's own transport opens a connection for each query and has a time
-    limit for single reads only.
+    SPARQLWrapper's own transport opens a connection for each query and limits single reads only.
     """
 
     def __init__(self, url: str, *, graph: bool, agent: str) -> None:
@@ -85,20 +84,8 @@ class _TransientError(Exception):
         self.retry_after_s = retry_after_s
 
 
-class _Head(TypedDict, total=False):
-    vars: list[str]
-
-
-class _Results(TypedDict):
-    bindings: list[dict[str, dict[str, str]]]
-
-
-class SparqlResult(TypedDict, total=False):
-    """A SPARQL 1.1 JSON result: ``head`` and ``results`` of a SELECT, ``boolean`` of an ASK."""
-
-    head: _Head
-    results: _Results
-    boolean: bool
+SparqlResult = dict[str, Any]
+"""A SPARQL 1.1 JSON result: ``head`` and ``results`` of a SELECT, ``boolean`` of an ASK."""
 
 
 class Endpoint:
@@ -145,12 +132,10 @@ class Endpoint:
         Raises:
             KnowledgeGraphError: If the endpoint gives no SPARQL result in the time allowed.
         """
-        body = None if self._cache is None else self._cache.get(self._cached_as, query)
-        if body is not None:
-            return self.solutions(self._parse(body))
-        body = self.fetch(query)
+        cached = None if self._cache is None else self._cache.get(self._cached_as, query)
+        body = self.fetch(query) if cached is None else cached
         solutions = self.solutions(self._parse(body))
-        if self._cache is not None:
+        if self._cache is not None and cached is None:
             self._cache.put(self._cached_as, query, body)
         return solutions
 
@@ -246,8 +231,7 @@ class Endpoint:
     def _read(self, request: httpx.Request, timeout: float) -> bytes:
         """Send the query and read the answer, giving up when the time is over.
 
-        The socket's own timeout restarts with every byte: a server that drips would hold the
-        caller for ever.
+        The socket's own timeout restarts with every byte: a server that drips would never end.
         """
         end = time.monotonic() + timeout
         response = self._client.send(request, stream=True)
@@ -309,7 +293,7 @@ class Endpoint:
                 f"the SPARQL endpoint itself. It begins: {_cut(body.decode('utf-8', 'replace'))!r}"
             ) from error
         if isinstance(result, dict) and ("results" in result or "boolean" in result):
-            return cast("SparqlResult", result)
+            return result
         raise KnowledgeGraphError(f"{self.url} answers with JSON that is no SPARQL result")
 
 

@@ -197,10 +197,7 @@ class StructuredValues:
         yield Row(subject, predicate, text, f"{XSD}string")
 
     def _parts(self, node: Node, depth: int) -> Iterator[tuple[str, NamedNode | Literal | str]]:
-        """Names (in words, empty for the value itself) and values that a blank node holds.
-
-        Blank nodes are read up to four deep.
-        """
+        """Names (in words, empty for the value itself) and values of a blank node, four deep."""
         if depth == 4:
             return
         quads = list(islice(self._quads(node), MAX_PARTS))

@@ -203,7 +203,7 @@ def _places(text: str, index: LabelIndex, bearers: dict[str, list[str]]) -> Iter
 
 
 def _capitals_agree(surface: str, name: str) -> bool:
-    """Whether the surface has a capital wherever the name has one.
+    """True if the surface has a capital wherever the name has one.
 
     The first word of a name whose other words are small is written as sentences begin: *skin
     check* is Skin check, but *home alone* is not Home Alone.

@@ -61,7 +61,6 @@ class _Text:
     Attributes:
         mentions: Spans that may name an entity.
         spans: Its capitalised spans.
-        linked: Links so far.
         open: Mentions without an entity.
         values: Those of them that are a value of facts between persons.
     """
@@ -114,7 +113,7 @@ class EntityLinker:
         """Link each of n texts.
 
         Args:
-            texts: Questions, sentences or answers; any length, any characters.
+            texts: Questions, sentences or answers.
             docs: The same texts parsed by a spaCy pipeline with an entity recogniser; None to
                 parse them here.
 
@@ -343,8 +342,8 @@ def _neighbour(candidate: Candidate, state: _Text, around: Neighbourhoods) -> bo
 def _convincing(part: str, candidates: Sequence[Candidate]) -> bool:
     """True if the evidence for the first candidate of a partial name is enough.
 
-    That is half a rare value of re-ranking for a name that one person bears or a lead over the next
-    of several; else half as many facts again as the next has.
+    That is half a rare value of re-ranking for the only candidate or a lead over the next one, else
+    half as many facts again as the next has.
     """
     best = candidates[0]
     label, folded = fold(best.entity.label), fold(part)

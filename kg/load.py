@@ -46,8 +46,7 @@ class LoadReport(Value):
         source: The file that was read.
         target: The graph's directory.
         triples: Triples in the graph now.
-        added: Triples that this load added.
-        skipped: Invalid statements that were skipped.
+        skipped: Invalid statements.
         unmatched: For each link column of a table, an id among its first 10,000 values that is no
             row of the graph; columns without one are omitted.
         seconds: Wall time, label index included.
@@ -221,9 +220,9 @@ def _load_lines(
 ) -> Iterator[tuple[str, str]]:
     """Load line-based RDF in segments; yield its (IRI, name) pairs by a profile on the way.
 
-    Oxigraph parses and sorts without Python's lock: three segments keep two cores busy. It renames
-    the blank nodes of each segment apart, so from the first one on the rest of the file is one
-    segment, whose names are read from the store.
+    Oxigraph parses without Python's lock: three segments keep two cores busy. It renames the blank
+    nodes of each segment apart, so from the first one on the rest of the file is one segment, whose
+    names are read from the store.
     """
 
     def load(data: bytes | BinaryIO, before: int) -> None:

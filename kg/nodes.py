@@ -197,8 +197,7 @@ class GraphReader(ABC):
         """Entities and, with a limit, their facts, from the cache or else in concurrent queries.
 
         An entity is None for a node that no triple mentions, and for a property. ``ahead`` only
-        fills the caches, also with the steps to wider places; facts of cached subgraphs are
-        omitted.
+        fills the caches, also with the steps to wider places, and omits facts of cached subgraphs.
         """
         wanted = list(dict.fromkeys(iris))
         entities, unread = self._entities.known(wanted)

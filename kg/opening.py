@@ -30,10 +30,6 @@ SEPARATOR: Final = " + "
 """Separator of the locations of graphs that are opened as one."""
 
 
-GONE = frozenset(("attempts", "backoff_s", "connections", "failures", "max_bytes", "timeout_s"))
-"""Settings of endpoints of earlier versions; ``deadline_s`` bounds what they bounded."""
-
-
 class EndpointSettings(Value):
     """How to talk to an endpoint.
 
@@ -65,10 +61,11 @@ class EndpointSettings(Value):
         """Settings that only tuned what is fixed now are ignored, with a warning."""
         if not isinstance(values, Mapping):
             return values
-        for name in sorted(GONE & {*values}):
+        gone = {"attempts", "backoff_s", "connections", "failures", "max_bytes", "timeout_s"}
+        for name in sorted(gone & {*values}):
             said = f"graph.endpoint.{name} is gone and ignored; deadline_s bounds a query"
             warnings.warn(said, FutureWarning, stacklevel=2)
-        return {name: value for name, value in values.items() if name not in GONE}
+        return {name: value for name, value in values.items() if name not in gone}
 
     @model_validator(mode="after")
     def _one_login(self) -> Self:

@@ -70,23 +70,19 @@ def reading(source: Path, progress: Progress | None) -> Iterator[BinaryIO]:
         KnowledgeGraphError: The file is damaged, unpacks to too much, or has another format.
     """
     try:
-        with source.open("rb") as file:
-            total = source.stat().st_size
-            magic = file.read(3)
-            file.seek(0)
-            stream = cast(BinaryIO, io.BufferedReader(_Counted(file, total, progress), _BLOCK))
+        total = source.stat().st_size
+        with io.BufferedReader(_Counted(source, total, progress), _BLOCK) as file:
+            stream = cast(BinaryIO, file)
             # By content, not by name: servers and browsers unpack files without renaming them.
-            if magic.startswith(b"\x1f\x8b"):
-                stream = cast(BinaryIO, gzip.GzipFile(fileobj=stream))
-            elif magic == b"BZh":
-                stream = cast(BinaryIO, bz2.BZ2File(stream))
-            else:
-                total = 0
-            if total:
+            if file.peek(3).startswith(b"\x1f\x8b"):
+                stream = cast(BinaryIO, gzip.GzipFile(fileobj=file))
+            elif file.peek(3).startswith(b"BZh"):
+                stream = cast(BinaryIO, bz2.BZ2File(file))
+            if stream is not file:
                 stream = unpacked(stream, source, total, KnowledgeGraphError)
             yield _checked(source, stream)
             if progress is not None:
-                progress(source.stat().st_size, source.stat().st_size)
+                progress(total, total)
     except SyntaxError as error:
         number = error.lineno or ((m := re.search(r"\bline (\d+)", str(error))) and int(m.group(1)))
         line = f", line {number}" if number else ""
@@ -197,19 +193,17 @@ class _CheckedXML(_Readable):
         self._depth -= 1
 
 
-class _Counted(_Readable):
+class _Counted(io.FileIO):
     """A raw file that reports how far it has been read."""
 
-    def __init__(self, file: io.BufferedReader, total: int, progress: Progress | None) -> None:
-        super().__init__()
-        self._file, self._total, self._progress = file, total, progress
-        self._read = 0
+    def __init__(self, source: Path, total: int, progress: Progress | None) -> None:
+        super().__init__(source)
+        self._total, self._progress = total, progress
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        count = self._file.readinto(buffer)
-        self._read += count
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        count = super().readinto(buffer)
         if self._progress is not None and count:
-            self._progress(self._read, self._total)
+            self._progress(self.tell(), self._total)
         return count
 
 

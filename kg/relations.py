@@ -32,12 +32,10 @@ class Relation(NamedTuple):
     """What a relation word means.
 
     Attributes:
-        name: The word a reader sees, ``father``.
         paths: Ways to reach the neighbours, each a sequence of hops.
         gender: ``male`` or ``female`` if the word implies it; neighbours known to be of another
             gender are left out.
         fallback: Name of the relation to follow where this one leads nowhere.
-        kinship: True for a relation between members of a family.
         broad: True for kinship of no certain degree: *relative*, *ancestor*.
     """
 
@@ -353,14 +351,12 @@ def _by_name() -> dict[str, Relation]:
         name: _Hop(frozenset(hop["forward"]), frozenset(hop["backward"]))
         for name, hop in table["hops"].items()
     }
+    optional = ("gender", "fallback", "kinship", "broad")
     return {
         row["name"]: Relation(
             row["name"],
             tuple(tuple(hops[hop] for hop in path) for path in row["paths"]),
-            row.get("gender"),
-            row.get("fallback"),
-            row.get("kinship", False),
-            row.get("broad", False),
+            **{name: row[name] for name in optional if name in row},
         )
         for row in table["relations"]
     }

@@ -92,8 +92,7 @@ def _weigh(
 ) -> float:
     """The score of a node, in units of one rare value in the text.
 
-    The weights order kinds of evidence and were set once by that order: a link beats a value, a
-    value beats its parts.
+    The weights order kinds of evidence: a link beats a value, a value beats its parts.
     """
     stop = lexicon_set("function_words", "stop_words")
     found = set(matches)

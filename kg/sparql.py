@@ -27,14 +27,12 @@ from kg.terms import writable
 
 
 class SparqlGraph(GraphReader):
-    """A knowledge graph behind a SPARQL 1.1 endpoint.
+    """A knowledge graph behind a SPARQL 1.1 endpoint. Safe to use from several threads.
 
-    Implements ``KnowledgeGraph`` and ``PlaceIndex``.
-
-    Names are matched as written, in lower case, with a capital first letter and with a capital
-    on every word: an endpoint has no index of folded names. Prominence is the number of triples
-    that start at the node, since counting those that end there stalls servers on hubs.
-    Safe to use from several threads.
+    Implements ``KnowledgeGraph`` and ``PlaceIndex``. Names are matched as written, in lower case,
+    with a capital first letter and with a capital on every word: an endpoint has no index of folded
+    names. Prominence is the number of triples that start at the node, since counting those that end
+    there stalls servers on hubs.
 
     Args:
         endpoint: Address of the endpoint.
@@ -140,8 +138,8 @@ class SparqlGraph(GraphReader):
     def _bearers_in(self, labels: Sequence[str], rows: Sequence[Solution]) -> list[tuple[str, str]]:
         """Pairs of a label and a node that bears it, in some spelling.
 
-        The query's limit holds for all its labels together. If it is reached, the labels are
-        queried in halves, so that a common name does not crowd out the others.
+        If the query's limit for all labels is reached, they are queried in halves, so that a common
+        name does not crowd out the others.
         """
         if len(labels) > 1 and len(rows) >= NAMESAKES * len(labels):
             middle = len(labels) // 2

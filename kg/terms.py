@@ -16,32 +16,16 @@ XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 WIKIBASE: Final = "http://wikiba.se/ontology#"
 _CONTROLS: Final = r"\x00-\x1f\x7f"
 _SURROGATES: Final = r"\ud800-\udfff"
-_NUMBERS = frozenset(
-    XSD + name
-    for name in (
-        *("integer", "decimal", "double", "float", "int", "long", "short", "byte"),
-        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
-        *("unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte"),
-    )
-)
 
 
 def quote_literal(text: str, language: str = "") -> str:
     """Write a string literal, e.g. ``"Ada Lovelace"@en``; lone surrogates become U+FFFD."""
-    escapes = {
-        "\\": "\\\\",
-        '"': '\\"',
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\b": "\\b",
-        "\f": "\\f",
-    }
+    escapes = dict(zip('\\"\n\r\t\b\f', '\\"nrtbf', strict=True))
     # A server may resolve \uXXXX before it reads the string, without counting the backslashes in
     # front; so no u may follow an escaped backslash unescaped.
     escaped = re.sub(
         rf'[\\"{_CONTROLS}]|(?<=\\)[uU]',
-        lambda found: escapes.get(found[0]) or f"\\u{ord(found[0]):04X}",
+        lambda found: f"\\{escapes.get(found[0]) or f'u{ord(found[0]):04X}'}",
         readable(text),
     )
     if language and not re.fullmatch(r"[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*", language):
@@ -87,10 +71,9 @@ def writable(text: str) -> bool:
 
 
 def is_blank(iri: str) -> bool:
-    """True if an IRI represents a blank node.
+    """True if an IRI represents a blank node: one of an earlier load, or of an unknown value.
 
-    These are blank nodes of earlier loads, and those of RDF 1.1 Concepts, section 3.5, which
-    Wikidata uses for unknown values.
+    The second form, used by Wikidata, is that of RDF 1.1 Concepts, section 3.5.
     """
     return iri.startswith("urn:blank:") or "/.well-known/genid/" in iri
 
@@ -107,8 +90,9 @@ def render_literal(value: str, datatype: str | None = None) -> str:
         day = rf"([+-]?\d{{4,}}-\d\d-\d\d){midnight}(?:Z|[+-]\d\d:\d\d)?"
         date = re.fullmatch(day, text)
         return date[1].removeprefix("+") if date else text
-    if datatype in _NUMBERS:
-        return text.removeprefix("+")
+    numbers = rf"{XSD}\w*(?i:int|integer|long|short|byte|decimal|double|float)"
+    if text.startswith("+") and re.fullmatch(numbers, datatype or ""):
+        return text[1:]
     if datatype == "http://www.opengis.net/ont/geosparql#wktLiteral" and (
         point := re.fullmatch(r"(?:<[^>]*>\s*)?Point\(\s*(\S+)\s+(\S+?)\s*\)", text, re.I)
     ):

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel, Field
 
-from guardrail.commands.lines import put_line, run_lines
+from guardrail.commands.lines import QuestionRow, put_line, run_lines
 from guardrail.commands.options import (
     AsJson,
     Graph,
@@ -28,10 +28,7 @@ from guardrail.commands.options import (
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import GuardedAnswer, LinkedEntity, Sentence, Span, Triple, Value
 from guardrail.core.types.answers import AskRequest
-from guardrail.lines import LineJob, RankRow, Row, RowT, check_job, json_line, rank_job
-
-MOST_READ = 20
-"""Passages and facts that ``explain`` prints for people."""
+from guardrail.lines import LineJob, RankRow, RowT, check_job, json_line, rank_job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,17 +57,10 @@ class Lines:
             put_line(found, self.target)
 
 
-class AskRow(Row):
+class AskRow(QuestionRow):
     """A question, with the number of answers to sample."""
 
-    question: str
     n: int | None = Field(default=None, ge=1, le=64)
-
-
-class LinkRow(Row):
-    """A question whose entities are to be linked."""
-
-    question: str
 
 
 class LinkResult(Value):
@@ -177,12 +167,12 @@ def explain(
         f"read: {len(read):,} of {len(found):,} passages and facts from "
         f"{', '.join(sources) or 'nowhere'}"
     )
-    for number in read[:MOST_READ]:
+    for number in read[:20]:
         item = found[number - 1]
         text = item.statement if isinstance(item, Triple) else f"{item.id or ''}: {item.text}"
         typer.echo(f"  {number}  {' '.join(text.removeprefix(': ').split()):.120}")
-    if len(read) > MOST_READ:
-        typer.echo(f"  … and {len(read) - MOST_READ:,} more; --json prints all")
+    if more := len(read[20:]):
+        typer.echo(f"  … and {more:,} more; --json prints all")
 
 
 @grouped
@@ -233,10 +223,10 @@ def link(question: Question = None, kg: Graph = None, *, lines: Lines) -> None:
         raise ConfigError("the settings name no graph (none); give one with --kg")
     if question is None:
 
-        def process(rows: Sequence[LinkRow]) -> list[Links]:
+        def process(rows: Sequence[QuestionRow]) -> list[Links]:
             return [_links(found) for found in linker.link([row.question for row in rows])]
 
-        job = LineJob(LinkRow, process, batch_size=128, title="link")
+        job = LineJob(QuestionRow, process, batch_size=128, title="link")
         run_lines(job, lines.source, lines.target)
         return
     (found,) = linker.link([question])

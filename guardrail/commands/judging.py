@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from guardrail.commands.lines import run_lines
+from guardrail.commands.lines import QuestionRow, run_lines
 from guardrail.commands.options import (
     CausalModel,
     Config,
@@ -57,12 +57,6 @@ class AttributionResult(Value):
     scores: Mapping[Category, Probability]
     complexity: Complexity | None
     supported_share: Probability | None
-
-
-class IntentRow(Row):
-    """A question."""
-
-    question: str
 
 
 class IntentResult(Value):
@@ -126,11 +120,13 @@ def intent(source: Input = "-", target: Output = "-") -> None:
 
     model = create_encoder()
 
-    def process(rows: Sequence[IntentRow]) -> list[IntentResult]:
+    def process(rows: Sequence[QuestionRow]) -> list[IntentResult]:
         judged = model.intents([row.question for row in rows])
         return [IntentResult(intent=max(s, key=s.__getitem__), scores=s) for s in judged]
 
-    run_lines(LineJob(IntentRow, process, batch_size=ROWS_PER_CALL, title="intent"), source, target)
+    run_lines(
+        LineJob(QuestionRow, process, batch_size=ROWS_PER_CALL, title="intent"), source, target
+    )
 
 
 @writes(sck=SCKReport, conner=ConnerReport)

@@ -18,13 +18,19 @@ from guardrail.core.errors import InputError
 from guardrail.core.fields import in_short
 from guardrail.core.rows import bounded_lines
 from guardrail.core.types import Action
-from guardrail.lines import LineJob, RowT, json_line
+from guardrail.lines import LineJob, Row, RowT, json_line
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
 Tell = Callable[[str, int, int | None], None]
 """Takes a task's name, the amount done and the total."""
+
+
+class QuestionRow(Row):
+    """A question."""
+
+    question: str
 
 
 def run_lines(

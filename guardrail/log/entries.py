@@ -38,8 +38,6 @@ class Record(Value):
 
     Attributes:
         id: Unique; a record written twice under one id is kept once.
-        created: UTC.
-        answer: What the guardrail returned.
         tags: The caller's own labels, such as a tenant, a user or an experiment.
     """
 
@@ -89,13 +87,7 @@ Redact = Callable[[Record], Record | None]
 
 
 class ScoreBound(Value):
-    """A bound on one score; a record without a value for the score is outside every bound.
-
-    Attributes:
-        name: The score, ``overall`` included.
-        sign: ``<``, ``<=``, ``>`` or ``>=``.
-        limit: The number to compare with.
-    """
+    """A bound on one score; a record without a value for the score is outside every bound."""
 
     name: str
     sign: str = Field(pattern="^[<>]=?$")
@@ -103,11 +95,7 @@ class ScoreBound(Value):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read ``overall<0.5``.
-
-        Raises:
-            InputError: The text is not such an expression.
-        """
+        """Read ``overall<0.5``; raises InputError."""
         found = re.fullmatch(
             r"\s*(?P<name>[\w.]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>[-+.\deE]+)\s*", text
         )
@@ -126,8 +114,6 @@ class RecordFilter(Value):
         id: The record's own id, or the answer's, or the beginning of either.
         since: Created at or after this time.
         until: Created before this time.
-        action: The policy's action.
-        bounds: Bounds on scores.
         would_block: Only a dry run let the answer leave unchanged.
         tag: ``name=value`` among the caller's tags.
         returned: Leave out sampled candidates that lost to a better one.
@@ -212,14 +198,9 @@ def fingerprints(
 ) -> dict[str, str]:
     """Short hashes of graph, judge, policy and files that gave a verdict; every record has them.
 
-    Args:
-        versions: Names of the parts.
-        graph: The graph; None for none. One without ``snapshot``, such as an endpoint, may change
-            unnoticed and has no hash.
-        policy: The policy.
-        judge: The judge. One without ``snapshot``, such as a language model behind an address, is
-            distinguished from others only by its name.
-        files: Hashes of the evidence files of the settings, by name.
+    ``versions`` are names of the parts, ``files`` hashes of the evidence files of the settings by
+    name. A graph without ``snapshot``, such as an endpoint, may change unnoticed and has no hash. A
+    judge without one, such as a model behind an address, differs from others only by its name.
     """
     found = {f"{EVIDENCE}{name}": content for name, content in files.items()}
     found["policy_hash"] = _hash(policy.model_dump_json())
@@ -274,12 +255,7 @@ def _slim(answer: GuardedAnswer) -> GuardedAnswer:
 
 
 def record_of(answer: GuardedAnswer, tags: Mapping[str, str] | None = None) -> Record:
-    """The record of an answer: slimmed, with the caller's tags and the question's intent.
-
-    Args:
-        answer: The answer.
-        tags: Tags beyond those of ``tagged``.
-    """
+    """The record of an answer: slimmed, with the question's intent and tags of the caller."""
     scores = answer.scorecard.scores.items()
     lines = (line for name, score in scores if name.startswith("sck") for line in score.evidence)
     line = next((line for line in lines if line.startswith(INTENT)), INTENT)
@@ -297,11 +273,7 @@ def to_json(record: Record) -> str:
 
 
 def from_json(text: str) -> Record:
-    """Read the output of ``to_json``.
-
-    Raises:
-        RecordError: The text is not a record.
-    """
+    """Read the output of ``to_json``; raises RecordError."""
     try:
         return Record.model_validate_json(text)
     except ValidationError:

@@ -36,8 +36,6 @@ __all__ = [
     "Feedback", "Record", "RecordFilter", "SQLiteLog", "ScoreLog", "export", "open_log", "tagged",
 ]  # fmt: skip
 
-BUSY_TIMEOUT_S = 30.0
-"""How long a writer waits for another process's transaction."""
 MADE_ID = re.compile(r"[0-9a-f]{32}(\.\d+)?")
 """Ids that a guardrail makes: the record of such an answer may still be on its way."""
 VERSION = 4
@@ -59,11 +57,7 @@ class ScoreLog(Protocol):
     """Where responses are recorded."""
 
     def write(self, answer: GuardedAnswer, *, tags: Mapping[str, str] | None = None) -> None:
-        """Record one response.
-
-        Raises:
-            RecordError: It could not be written.
-        """
+        """Record one response; raises RecordError."""
         ...
 
     def close(self) -> None:
@@ -151,15 +145,12 @@ class SQLiteLog(Closing):
             self.purge()
 
     def write_feedback(self, feedback: Feedback) -> bool:
-        """Store a reader's opinion of a record.
+        """Store a reader's opinion of a record; returns True if the record exists.
 
         ``record_id`` may be the record's own id or that of the answer; of several answers with one
         id the newest is meant. The first eight characters or more are enough if only one answer's
         id begins with them. Feedback on an answer that is still being recorded is stored and
         attached later.
-
-        Returns:
-            True if the record exists.
 
         Raises:
             RecordError: There is no such record, or the feedback cannot be written.
@@ -236,11 +227,7 @@ class SQLiteLog(Closing):
     def back_up(self, target: Path) -> int:
         """Write a whole copy of the log to one file, even while others write to the log.
 
-        Args:
-            target: The file; an existing one is replaced.
-
-        Returns:
-            Number of records in the copy.
+        An existing file is replaced. Returns the number of records in the copy.
 
         Raises:
             InputError: The target is the log itself.
@@ -293,7 +280,7 @@ class SQLiteLog(Closing):
                 yield db
 
     def _writer(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+        db = _connect(self.path)
         try:
             db.execute("PRAGMA journal_mode = WAL")
             # In WAL mode, NORMAL survives the death of the process; only a power cut may lose the
@@ -317,7 +304,7 @@ class SQLiteLog(Closing):
 
     def _reader(self) -> sqlite3.Connection:
         uri = f"{self.path.resolve().as_uri()}?mode=ro"
-        db = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+        db = _connect(uri, uri=True)
         try:
             db.execute("SELECT 1 FROM responses LIMIT 1")
         except sqlite3.OperationalError:
@@ -325,7 +312,7 @@ class SQLiteLog(Closing):
             db.close()
             if self.path.with_name(f"{self.path.name}-wal").exists():
                 raise
-            db = sqlite3.connect(f"{uri}&immutable=1", uri=True, check_same_thread=False)
+            db = _connect(f"{uri}&immutable=1", uri=True)
         return db
 
     def _file_id(self) -> tuple[int, int] | None:
@@ -355,13 +342,7 @@ def open_log(
     sample: float = 1.0,
     retention: timedelta | None = None,
 ) -> SQLiteLog:
-    """Open a score log.
-
-    Args:
-        location: The file; created if missing, unless ``read_only``.
-        read_only: Open an existing log for reading.
-        sample: Share of responses to record, in [0, 1]; those with errors are always recorded.
-        retention: Age at which records are deleted; None keeps them.
+    """Open a score log; the arguments are those of ``SQLiteLog``.
 
     Raises:
         RecordError: It cannot be opened.
@@ -378,16 +359,13 @@ def open_log(
 
 
 def export(log: SQLiteLog, target: Path, where: RecordFilter | None = None) -> int:
-    """Write the records that meet the conditions to a file.
+    """Write the records that meet the conditions to a file; returns how many.
 
     Args:
         log: The score log; read twice for CSV, whose columns must be known first.
         target: ``.jsonl``, or ``.csv`` with a column for each score (``score.NAME``), stage
             (``ms.NAME``) and tag (``tag.NAME``).
         where: Which records.
-
-    Returns:
-        Number of records written.
 
     Raises:
         InputError: The file name has another ending.
@@ -440,6 +418,11 @@ def _csv_row(record: Record) -> dict[str, object]:
         name: f"'{value}" if isinstance(value, str) and value.startswith(formula) else value
         for name, value in row.items()
     }
+
+
+def _connect(address: str | Path, *, uri: bool = False) -> sqlite3.Connection:
+    """A connection that waits 30 s for another process's transaction."""
+    return sqlite3.connect(address, timeout=30.0, check_same_thread=False, uri=uri)
 
 
 def _version(db: sqlite3.Connection) -> int:

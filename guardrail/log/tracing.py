@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from opentelemetry import metrics, trace
 from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 NAME: Final = "guardrail"
 """Scope of spans, events and metrics."""
-EVALUATION_NAME = "gen_ai.evaluation.name"
 STAGES: Mapping[str, Mapping[str, str]] = {
     **{
         name: {
@@ -59,25 +58,20 @@ STAGES: Mapping[str, Mapping[str, str]] = {
 def stage(name: str, **attributes: str | int | float | bool) -> AbstractContextManager[Span]:
     """Time one stage of the work: a span, and a point of ``guardrail.stage.duration``.
 
-    Args:
-        name: ``check``, ``retrieve``, ``attribute``, …; spans are ``guardrail.<name>``, except
-            ``retrieval``.
-        attributes: Set on the span as ``guardrail.<key>``.
+    Spans are ``guardrail.<name>``, except ``retrieval``; attributes become ``guardrail.<key>``.
     """
     title = "retrieval" if name == "retrieve" else f"guardrail.{name}"
     known: dict[str, str | int | float] = dict(STAGES.get(name, {}))
     for key, value in attributes.items():
         known[f"guardrail.{key}"] = value
-    labels = {"guardrail.stage": name}
-    return _timed(title, SpanKind.INTERNAL, known, _instruments().stages, labels)
+    metric = ("guardrail.stage.duration", "s", "Time of a stage, one point per batch.")
+    return _timed(title, SpanKind.INTERNAL, known, metric, {"guardrail.stage": name})
 
 
 def model_call(model: LanguageModel, choices: int) -> AbstractContextManager[Span]:
     """A call of the language model: span ``chat MODEL`` and ``gen_ai.client.operation.duration``.
 
-    Args:
-        model: The model; the module of its class names the provider.
-        choices: Number of answers requested.
+    The module of the model's class names the provider.
     """
     labels = {
         "gen_ai.operation.name": "chat",
@@ -85,17 +79,14 @@ def model_call(model: LanguageModel, choices: int) -> AbstractContextManager[Spa
         "gen_ai.provider.name": type(model).__module__.rpartition(".")[2],
     }
     request: dict[str, str | int] = {**labels, "gen_ai.request.choice.count": choices}
-    title, histogram = f"chat {model.name}", _instruments().model_calls
-    return _timed(title, SpanKind.CLIENT, request, histogram, labels)
+    metric = ("gen_ai.client.operation.duration", "s", "Time of a model call.")
+    return _timed(f"chat {model.name}", SpanKind.CLIENT, request, metric, labels)
 
 
 def log_failed(kind: str) -> None:
-    """Count a response that could not be recorded.
-
-    Args:
-        kind: Type of the error.
-    """
-    _instruments().failures.add(1, {"error.type": kind})
+    """Count a response that could not be recorded, by the type of the error."""
+    failures = _counter("guardrail.log.failures", "{answer}", "Answers that were not recorded.")
+    failures.add(1, {"error.type": kind})
 
 
 class Evaluation(Value):
@@ -103,8 +94,6 @@ class Evaluation(Value):
 
     Attributes:
         name: ``groundedness`` of a sentence; ``verdict``, ``overall`` or a score of an answer.
-        value: The number, if there is one.
-        label: The word for it, if there is one.
         explanation: Counts and names of checks; never words of the answer or of its evidence.
         sentence: Index of the sentence, shown ones first, then removed ones. None for the answer.
         start: Offset of the sentence's first character in the answer.
@@ -122,7 +111,7 @@ class Evaluation(Value):
     def attributes(self, answer: GuardedAnswer) -> dict[str, str | int | float]:
         """The attributes of its event, by the names of the conventions."""
         found: dict[str, str | int | float | None] = {
-            EVALUATION_NAME: self.name,
+            "gen_ai.evaluation.name": self.name,
             "gen_ai.evaluation.score.value": self.value,
             "gen_ai.evaluation.score.label": self.label,
             "gen_ai.evaluation.explanation": self.explanation or None,
@@ -137,11 +126,7 @@ class Evaluation(Value):
 
 
 def evaluations_of(answer: GuardedAnswer) -> tuple[Evaluation, ...]:
-    """Every sentence's verdict, the answer's verdict, and every score that has a value.
-
-    Args:
-        answer: As the guardrail returned it.
-    """
+    """Every sentence's verdict, the answer's verdict, and every score that has a value."""
     found = [
         Evaluation(
             name="groundedness",
@@ -174,20 +159,21 @@ def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:
 
     Each judged sentence, the verdict, and each score that has a value is an event
     ``gen_ai.evaluation.result`` on the span and a log record if logs are exported; a score is also
-    a point of ``guardrail.score``. Sentences are counted by category, problems by part.
-
-    Args:
-        answer: The answer.
-        alone: True if the span belongs to this answer only. Action and scores then are attributes
-            too, since not every reader of traces shows events.
+    a point of ``guardrail.score``. Sentences are counted by category, problems by part. If the span
+    belongs to this answer ``alone``, action and scores are attributes too, since not every reader
+    of traces shows events.
     """
-    counters = _instruments()
-    counters.answers.add(1, {"guardrail.action": answer.action.value})
+    answers = _counter("guardrail.answers", "{answer}", "Answers by action.")
+    answers.add(1, {"guardrail.action": answer.action.value})
+    sentences = _counter("guardrail.sentences", "{sentence}", "By category.")
     for sentence in answer.sentences:
         category = sentence.category.value if sentence.category else "no claim"
-        counters.sentences.add(1, {"guardrail.category": category})
+        sentences.add(1, {"guardrail.category": category})
+    problems = _counter("guardrail.problems", "{problem}", "Problems by part.")
     for problem in answer.errors:
-        counters.problems.add(1, {"guardrail.part": problem.part})
+        problems.add(1, {"guardrail.part": problem.part})
+    twentieths = tuple(n / 20 for n in range(1, 21))
+    scores = _histogram("guardrail.score", "1", "Scores of answers by name.", twentieths)
     span, logger = trace.get_current_span(), get_logger(NAME)
     summary = {"guardrail.action": answer.action.value, "guardrail.answer.id": answer.id}
     if answer.would is not None:
@@ -208,7 +194,7 @@ def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:
             )
         )
         if evaluation.sentence is None and evaluation.value is not None:
-            counters.scores.record(evaluation.value, {EVALUATION_NAME: evaluation.name})
+            scores.record(evaluation.value, {"gen_ai.evaluation.name": evaluation.name})
             if alone:
                 span.set_attribute(f"guardrail.score.{evaluation.name}", evaluation.value)
 
@@ -218,10 +204,12 @@ def _timed(
     name: str,
     kind: SpanKind,
     attributes: Mapping[str, str | int | float],
-    histogram: metrics.Histogram,
+    metric: tuple[str, str, str],
     labels: Mapping[str, str],
 ) -> Iterator[Span]:
     """A span of a block, whose duration in seconds is recorded, with the type of its error."""
+    seconds = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
+    histogram = _histogram(*metric, seconds)
     begin = time.perf_counter()
     failed: dict[str, str] = {}
     tracer = trace.get_tracer(NAME)
@@ -242,42 +230,15 @@ def _timed(
             histogram.record(time.perf_counter() - begin, {**labels, **failed})
 
 
-class _Instruments(NamedTuple):
-    stages: metrics.Histogram
-    model_calls: metrics.Histogram
-    scores: metrics.Histogram
-    answers: metrics.Counter
-    sentences: metrics.Counter
-    problems: metrics.Counter
-    failures: metrics.Counter
+@cache
+def _histogram(
+    name: str, unit: str, description: str, buckets: tuple[float, ...]
+) -> metrics.Histogram:
+    return metrics.get_meter(NAME).create_histogram(
+        name, unit, description, explicit_bucket_boundaries_advisory=buckets
+    )
 
 
 @cache
-def _instruments() -> _Instruments:
-    """The metrics of this process, created on first use."""
-    meter = metrics.get_meter(NAME)
-
-    seconds = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
-    twentieths = [n / 20 for n in range(1, 21)]
-
-    def histogram(
-        name: str, unit: str, description: str, buckets: Sequence[float]
-    ) -> metrics.Histogram:
-        return meter.create_histogram(
-            name, unit, description, explicit_bucket_boundaries_advisory=buckets
-        )
-
-    count = meter.create_counter
-    return _Instruments(
-        stages=histogram(
-            "guardrail.stage.duration", "s", "Time of a stage, one point per batch.", seconds
-        ),
-        model_calls=histogram(
-            "gen_ai.client.operation.duration", "s", "Time of a model call.", seconds
-        ),
-        scores=histogram("guardrail.score", "1", "Scores of answers by name.", twentieths),
-        answers=count("guardrail.answers", "{answer}", "Answers by action."),
-        sentences=count("guardrail.sentences", "{sentence}", "By category."),
-        problems=count("guardrail.problems", "{problem}", "Problems by part."),
-        failures=count("guardrail.log.failures", "{answer}", "Answers that were not recorded."),
-    )
+def _counter(name: str, unit: str, description: str) -> metrics.Counter:
+    return metrics.get_meter(NAME).create_counter(name, unit, description)

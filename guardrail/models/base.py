@@ -51,11 +51,7 @@ class Prompt(Value):
 
 
 class CitationConstraint(Value):
-    """The triples that an answer may cite.
-
-    Attributes:
-        triples: The retrieved triples, in the order in which the model sees them.
-    """
+    """The triples that an answer may cite, in the order in which the model sees them."""
 
     triples: tuple[Triple, ...] = ()
 
@@ -89,11 +85,7 @@ class CitationConstraint(Value):
         return _object({"sentences": {"type": "array", "items": _object(fields)}})
 
     def from_json(self, reply: str) -> str:
-        """Convert a reply that follows ``json_schema`` to text with markers.
-
-        Raises:
-            ModelError: The reply is not JSON of that shape.
-        """
+        """Convert a reply that follows ``json_schema`` to text with markers; raises ModelError."""
         try:
             sentences = json.loads(reply)["sentences"]
             rows = [
@@ -143,8 +135,6 @@ class SampleRequest(Value):
     """A request for samples.
 
     Attributes:
-        prompt: The prompt.
-        n: Number of samples.
         temperature: 0 selects the likeliest token; KaLMA's main runs use 0.5.
         top_p: Nucleus of the token distribution to sample from.
         max_tokens: Limit per sample.
@@ -166,11 +156,9 @@ class SampleRequest(Value):
 
 
 class Completion(Value):
-    """One sample.
+    """One sample, with markers if the prompt requested them.
 
-    Attributes:
-        text: The answer, with markers if the prompt requested them.
-        finish_reason: ``stop`` or ``length``, if the server reports it.
+    The finish reason is ``stop`` or ``length``, if the server reports it.
     """
 
     text: str
@@ -207,11 +195,7 @@ class LanguageModel(Protocol):
 
 
 async def sampled(model: LanguageModel, request: SampleRequest) -> list[Completion]:
-    """Draw ``request.n`` samples within the deadline of the answer, traced.
-
-    Raises:
-        ModelError: The model was unreachable, refused, failed, or timed out.
-    """
+    """Draw ``request.n`` samples within the deadline of the answer, traced; raises ModelError."""
     # Seconds that a call may exceed the deadline of its answer, so that the deadline is reported
     left = time_left() + 1.0
     if left < (request.timeout_s or math.inf):

@@ -33,18 +33,10 @@ def flatten(triples: Iterable[Triple]) -> str:
 def relevant_triples(
     question: str, subgraphs: Sequence[Subgraph], most: int = 40
 ) -> tuple[Triple, ...]:
-    """Choose the facts to show: most relevant first within the bounds, then by entity.
+    """Choose the facts to show, those of an entity together, most relevant first.
 
     A fact is more relevant the more words its property and value share with the question. Facts
     about the data base itself (categories, sources, given names) come last.
-
-    Args:
-        question: The user's question.
-        subgraphs: What was retrieved, in the order of linking.
-        most: Maximum number of facts.
-
-    Returns:
-        The chosen triples, those of an entity together, in the order of relevance.
     """
     words = content_stems(question)
     ranked: list[tuple[float, int, int, Triple]] = []

@@ -18,13 +18,9 @@ class _ChatModel(Protocol):
 
 
 class LangChainModel:
-    """A LangChain chat model, whose own sampling settings apply.
+    """A LangChain chat model, or any runnable from messages to a message.
 
-    Args:
-        model: A ``BaseChatModel`` or any runnable from messages to a message.
-
-    Raises:
-        ConfigError: The object is no runnable.
+    Its own sampling settings apply. Raises a ConfigError for any other object.
     """
 
     def __init__(self, model: object) -> None:

@@ -23,11 +23,7 @@ def quality_scorer() -> QualityScorer:
 
 
 class QualityScorer:
-    """Coherence, consistency, fluency and relevance, each from 1 to 5, and their mean.
-
-    Args:
-        rater: The chat model that rates.
-    """
+    """Coherence, consistency, fluency and relevance, each from 1 to 5, and their mean."""
 
     name = "quality"
 

@@ -16,13 +16,7 @@ from guardrail.models.base import LanguageModel, Message, Prompt, SampleRequest,
 
 
 class Wrong(NamedTuple):
-    """A sentence that conflicts with facts.
-
-    Attributes:
-        question: The question that the answer belongs to.
-        text: The sentence.
-        facts: The facts that conflict with it.
-    """
+    """A sentence that conflicts with facts, and the question that its answer belongs to."""
 
     question: str
     text: str
@@ -32,12 +26,7 @@ class Wrong(NamedTuple):
 async def rewritten(
     model: LanguageModel, wrong: Sequence[Wrong], *, at_once: int
 ) -> list[str | GuardrailError | None]:
-    """Let a model rewrite n sentences, one call for each.
-
-    Args:
-        model: The model.
-        wrong: The sentences.
-        at_once: Number of concurrent calls.
+    """Let a model rewrite n sentences, one call for each, ``at_once`` of them concurrently.
 
     Returns:
         In order, the new sentence, None if the model did not return a usable one, or the error.

@@ -27,16 +27,7 @@ __all__ = ["Summary", "dashboard_html", "read_feedback", "report_html", "summari
 def report_html(
     log: SQLiteLog, where: RecordFilter | None = None, *, title: str = "Guardrail report"
 ) -> str:
-    """A page on all records that meet the conditions.
-
-    Args:
-        log: The score log.
-        where: Which records.
-        title: The page's heading.
-
-    Raises:
-        RecordError: The log cannot be read.
-    """
+    """A page on all records that meet the conditions; raises RecordError."""
     return _page(summarise(log, where), title)
 
 
@@ -65,10 +56,7 @@ def dashboard_html(
 
 
 def read_feedback(body: str | bytes) -> Feedback:
-    """Read what the dashboard's buttons post.
-
-    Args:
-        body: JSON of ``{record_id, sentence?, thumb?, correction?}``.
+    """Read what the dashboard's buttons post: ``{record_id, sentence?, thumb?, correction?}``.
 
     Raises:
         InputError: It is not feedback, or neither thumb nor correction is given.

@@ -29,16 +29,11 @@ class ScoreSummary:
     """Distribution and trend of one score.
 
     Attributes:
-        name: Of the score.
-        count: Records with a value.
-        missing: Records without.
         reason: The most frequent reason for a missing value.
-        mean: Of all values.
         low: Lower end of the first bin.
         high: Upper end of the last.
         bins: Number of values in equal bins.
         quantiles: 10th, 50th and 90th percentile.
-        trend: By time.
     """
 
     name: str
@@ -79,8 +74,6 @@ class Phrase:
 
     Attributes:
         entity: Label of the linked entity that its sentence names, else of the answer's first.
-        entity_id: Its id.
-        text: The phrase.
         sentence: A sentence with it.
         count: Answers with it.
         record_id: The newest record with it.
@@ -138,9 +131,6 @@ def summarise(
         where: Which records.
         latest: Only the newest n; None for all.
         shown: Number of records to return whole, at most three quarters of them failing ones.
-
-    Raises:
-        RecordError: The log cannot be read.
     """
     where = (where or RecordFilter()).model_copy(update={"returned": True})
     with log.reading() as db:

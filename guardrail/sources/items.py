@@ -173,11 +173,7 @@ def evidence_of_files(
 
 
 def hashes_of_files(files: Sequence[Path]) -> dict[str, str]:
-    """Short hashes of the contents of files, by name; by path where two have the same name.
-
-    Raises:
-        InputError: A file cannot be read.
-    """
+    """Short hashes of the contents of files, by name; by path where two have the same name."""
     names = Counter(path.name for path in files)
     found = {}
     for path in files:
@@ -191,11 +187,7 @@ def hashes_of_files(files: Sequence[Path]) -> dict[str, str]:
 
 
 def evidence_of_bytes(data: bytes, name: str) -> tuple[Evidence, ...]:
-    """Read the bytes of a file.
-
-    Args:
-        data: The bytes of the file.
-        name: Its name; the suffix determines the format.
+    """Read the bytes of a file; the suffix of its name determines the format.
 
     Raises:
         InputError: It cannot be read, is empty, or is a table of more than ``MOST_CELLS`` cells.

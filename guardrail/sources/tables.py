@@ -36,11 +36,6 @@ MOST_CELLS: Final = 200_000
 each takes up to 1.6 kilobytes and 20 microseconds, and few are read (``limits.evidence``). Tables
 built in Python have no limit."""
 _SPACE: Final = " \u00a0\u202f\u2009"
-_NUMBER: Final = re.compile(
-    rf"(?P<open>\()?(?P<before>[^\d().,+\-−]{{0,4}})(?P<sign>[+\-−]?)"
-    rf"(?P<figures>\d+(?:[.,'’{_SPACE}]\d+)*)(?P<power>[eE][+-]?\d{{1,2}})?"
-    rf"(?P<behind>[{_SPACE}]?[^\d().,+\-−]{{0,12}})(?P<close>\))?"
-)
 _SPACED: Final = re.compile(rf"[1-9]\d{{0,2}}(?:[{_SPACE}'’]\d{{3}})+(?:[.,]\d+)?")
 
 
@@ -142,11 +137,8 @@ class Table:
     ) -> Table:
         """Read a table from a file: CSV, TSV, or JSON lines of flat objects.
 
-        Args:
-            path: The file; its suffix determines the format.
-            subject: See ``Table``.
-            name: See ``Table``; None for the name of the file.
-            references: See ``Table``.
+        The suffix determines the format. Other arguments are those of ``Table``; the default name
+        is that of the file.
 
         Raises:
             InputError: The file cannot be read, has another format, or a row is invalid.
@@ -170,16 +162,7 @@ class Table:
     ) -> Table:
         """Read a table from the bytes of a file; see ``from_file``.
 
-        Args:
-            data: The bytes of the file.
-            filename: Its name; the suffix determines the format.
-            subject: See ``Table``.
-            name: See ``Table``; None for the name of the file.
-            references: See ``Table``.
-            most_cells: Maximum number of cells, at which reading stops; None for no limit.
-
-        Raises:
-            InputError: As in ``from_file``, or it has more cells.
+        Reading stops with an InputError at more than ``most_cells`` cells; None for no limit.
         """
         kind = TABLE_FILES.get(Path(filename).suffix.lower())
         if kind is None:
@@ -206,11 +189,8 @@ class Table:
     ) -> Table:
         """Create a table from rows whose cells are in the order of the columns.
 
-        Args:
-            columns: The names of the columns.
-            rows: Lists or row objects of a driver with as many cells, or dicts by those names.
-            subject: See ``Table``.
-            name: See ``Table``.
+        Rows are lists or row objects of a driver with as many cells, or dicts by those names; other
+        arguments are those of ``Table``.
 
         Raises:
             InputError: Two columns have the same name, or a row has more or fewer cells.
@@ -311,15 +291,7 @@ def evidence_from_sql(
 
 
 def few_enough(count: int, where: str) -> None:
-    """Refuse more evidence than one request or row may contain.
-
-    Args:
-        count: Number of texts, triples and cells so far.
-        where: Their container, for errors.
-
-    Raises:
-        InputError: There are more than ``MOST_CELLS``.
-    """
+    """Raise an InputError for more than ``MOST_CELLS`` texts, triples and cells in one place."""
     if count > MOST_CELLS:
         raise InputError(
             f"{where} has more than {MOST_CELLS:,} texts, triples and cells of tables; hand over "
@@ -335,11 +307,7 @@ def row_size(row: object, depth: int = 0) -> int:
 
 
 def within_cells(rows: Iterable[RowOfCells], most: int) -> Iterator[RowOfCells]:
-    """Pass rows on up to a number of cells; an empty row counts as one.
-
-    Raises:
-        InputError: They have more.
-    """
+    """Pass rows on; raise an InputError after so many cells. An empty row counts as one."""
     cells = 0
     for row in rows:
         cells += row_size(row)
@@ -352,20 +320,22 @@ def within_cells(rows: Iterable[RowOfCells], most: int) -> Iterator[RowOfCells]:
 
 
 def in_one_notation(cells: Sequence[str]) -> list[str]:
-    """The cells of a column; numbers get decimal points, signs and plain digits.
+    """The cells of a column, without missing ones; numbers get decimal points, signs, plain digits.
 
     The column resolves ambiguous cells: *2,490* has a decimal comma in a column with *17,5*, and
     *(250)* is a negative amount among numbers without parentheses. A column that does not consist
     of numbers is returned unchanged.
-
-    Args:
-        cells: The cells of a table, without missing ones.
     """
-    numbers = [_NUMBER.fullmatch(cell) for cell in cells]
+    number = re.compile(
+        rf"(?P<open>\()?(?P<before>[^\d().,+\-−]{{0,4}})(?P<sign>[+\-−]?)"
+        rf"(?P<figures>\d+(?:[.,'’{_SPACE}]\d+)*)(?P<power>[eE][+-]?\d{{1,2}})?"
+        rf"(?P<behind>[{_SPACE}]?[^\d().,+\-−]{{0,12}})(?P<close>\))?"
+    )
+    numbers = [number.fullmatch(cell) for cell in cells]
     found = [n for n in numbers if n and bool(n["open"]) == bool(n["close"])]
     if not found or len(found) < len(cells):
         return list(cells)
-    figures = [number["figures"] for number in found]
+    figures = [item["figures"] for item in found]
     # Numbers that may have a decimal comma
     decimal = re.compile(rf"(?:\d+|\d{{1,3}}(?:[.'’{_SPACE}]\d{{3}})+),\d+")
     thousands = re.compile(r"\d{1,3}(?:,\d{3})+")
@@ -374,11 +344,11 @@ def in_one_notation(cells: Sequence[str]) -> list[str]:
     comma = comma and not any(re.search(r"\.\d{1,2}$|\.\d{4,}$", item) for item in figures)
     # Nine digits may be a telephone or account number, even in groups of three.
     spaced = not all(sum(map(str.isdigit, item)) >= 9 for item in figures)
-    negative = not all(number["open"] for number in found)
-    shares = any("%" in number["behind"] for number in found)
+    negative = not all(item["open"] for item in found)
+    shares = any("%" in item["behind"] for item in found)
     return [
-        _in_notation(number, comma=comma, spaced=spaced, negative=negative, shares=shares)
-        for number in found
+        _in_notation(item, comma=comma, spaced=spaced, negative=negative, shares=shares)
+        for item in found
     ]
 
 

@@ -31,13 +31,10 @@ class Section(NamedTuple):
 
 
 def sections_of(pages: Iterable[Page]) -> Iterator[Section]:
-    """Cut a document into sections.
+    """Cut the pages of a document into sections.
 
     Lines are kept, so that tables and lists can be read as such. A line that ends with a colon
     belongs to the text below it; so does a heading, which continues on the next page.
-
-    Args:
-        pages: In order.
     """
     heading, line = "", ""
     for page in pages:

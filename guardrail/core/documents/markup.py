@@ -88,15 +88,7 @@ def docx_pages(data: bytes) -> list[str]:
 
 
 def seen_text(data: bytes) -> io.BytesIO:
-    """A Word document with its fields and formulas as plain text, and without hidden text.
-
-    Args:
-        data: The file's bytes.
-
-    Raises:
-        zipfile.BadZipFile: It is no archive.
-        ElementTree.ParseError: A part of it is no XML.
-    """
+    """A Word document with its fields and formulas as plain text, and without hidden text."""
     found = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(found, "w") as new:
         for part in old.infolist():

@@ -93,18 +93,14 @@ def read_document(data: bytes, name: str) -> list[Section]:
 
 
 def in_own_process(reader: Reader, data: bytes, name: str, seconds: float) -> list[str]:
-    """The pages of a document, as a function of a module reads them.
+    """The pages of a document, as a function of a module reads them from its bytes.
 
-    Args:
-        reader: The function, from the file's bytes to Markdown. It reports errors in the file by
-            an ``InputError`` whose text continues after the file's name.
-        data: The file's bytes.
-        name: Its name, for errors.
-        seconds: Time limit of reading.
+    The function reports errors in the file by an ``InputError`` whose text continues after the
+    file's name. It has so many ``seconds``.
 
     Raises:
-        InputError: The reader raises one, it takes more than ``seconds`` or ``MAX_MEMORY``, or the
-            text is longer than ``MAX_TEXT``.
+        InputError: The reader raises one, it takes more time or ``MAX_MEMORY``, or the text is
+            longer than ``MAX_TEXT``.
         OverloadedError: Other documents are being read for as long.
     """
     if not _ROOM.acquire(timeout=seconds):
