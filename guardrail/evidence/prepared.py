@@ -147,6 +147,11 @@ class PreparedEvidence:
         return frozenset(found)
 
     @cached_property
+    def described(self) -> frozenset[str]:
+        """The subjects of triples, by label."""
+        return frozenset(item.triple.subject for item in self.statements if item.triple)
+
+    @cached_property
     def values(self) -> dict[str, list[TypedValue]]:
         """All typed values by kind, those of subjects and properties included."""
         found: dict[str, list[TypedValue]] = {}
@@ -311,8 +316,10 @@ class PreparedEvidence:
         chosen: set[int] = set()
         room = chars
         for number in sorted(range(len(best)), key=best.__getitem__, reverse=True):
-            size = self.windows[number].chars
-            if chosen and (size > room or best[number] <= 0.0):
+            head, _, size = self.windows[number]
+            # What shares no word with the sentence is read with the rest of its section alone
+            near = best[number] > 0.0 or (head and head in [self.windows[n].head for n in chosen])
+            if chosen and (size > room or not near):
                 continue
             chosen.add(number)
             room -= size
@@ -324,6 +331,13 @@ class PreparedEvidence:
             tuple([where[place] for place in order if place in where]),
             tuple([window for window, _ in pairs]),
         )
+
+    def only_title(self, selection: Selection) -> frozenset[str]:
+        """The title of some passages if they have one alone, and there are no facts among them."""
+        chosen = [self.statements[place] for place in selection.places]
+        titles = frozenset(item.subject for item in chosen)
+        alone = len(titles) == 1 and not any(item.triple for item in chosen)
+        return titles - {""} if alone else frozenset()
 
     @cached_property
     def whole(self) -> tuple[str, ...]:

@@ -389,15 +389,16 @@ def subjects_of(
 
     A sentence that names none is about those of the sentence before it, initially those that the
     question names; a sentence with a pronoun is about those as well as the ones it names. If
-    nobody is named at all, the only subject of the evidence is meant, or an object with its parts.
+    nobody is named at all, the only subject of facts is meant, or an object with its parts.
     """
     labels = evidence.labels
     others = frozenset(evidence.value_names)
     last = frozenset({asked}) if asked and asked in {*labels, *others} else frozenset[str]()
     last = last or (claims[0].asked_about if claims else last)
-    if not last and labels:
-        root = min(labels, key=len)
-        last = frozenset(labels if all(item.startswith(root) for item in labels) else ())
+    if not last and evidence.described:
+        root = min(evidence.described, key=len)
+        alone = all(item.startswith(root) for item in evidence.described)
+        last = evidence.described if alone else last
     known = last - others
     back = lexicon_set("function_words", "third_persons")
     found: list[frozenset[str]] = []

@@ -26,6 +26,7 @@ from guardrail.core.types import (
 from guardrail.core.types.judging import Weighing
 from guardrail.core.workers import stop_if_given_up
 from guardrail.correction.edits import Proposal, proposed
+from guardrail.evidence.prepared import PreparedEvidence
 from guardrail.markers.rendering import marked_text, shifted
 from guardrail.verdict.checks import all_checks, guarantees
 from guardrail.verdict.checks.base import Check, Context, Premises, applies, finding
@@ -53,7 +54,8 @@ class _Draft(NamedTuple):
 
     request: int
     claim: Claim
-    evidence: Premises | None
+    subjects: frozenset[str]
+    evidence: Premises | None = None
     notation: tuple[Notation, ...] = ()
     found: Sentence | None = None
 
@@ -134,7 +136,7 @@ class Grounder:
             if looked is not None:
                 sentence = self._sentence(claim, looked)
                 if not problems:
-                    key = looked.evidence.subjects, looked.evidence.thresholds
+                    key = draft.subjects, looked.evidence.thresholds
                     claim.judged[key] = sentence
                 if requests[draft.request].correct and claim.answers is None:
                     proposals[draft.request] += proposed(claim, *looked[:3])
@@ -173,38 +175,37 @@ class Grounder:
         for number, request in enumerate(requests):
             indexed = request.evidence.spoken(plain(request.answer.clean))
             claims = claims_of(request._replace(evidence=indexed))
-            count = 0
-            for claim, subjects in zip(
-                claims, subjects_of(claims, indexed, request.asked), strict=True
-            ):
-                _, start, end = claim.place
-                if end <= request.since:
-                    continue
+            about = subjects_of(claims, indexed, request.asked)
+            both = zip(claims, about, strict=True)
+            new = [pair for pair in both if pair[0].place.end > request.since]
+            for count, (claim, subjects) in enumerate(new, start=1):
                 stop_if_given_up()
-                count += 1
-                if request.most is not None and count > request.most:
-                    bounded = Sentence.not_judged(*claim.place)
-                    yield _Draft(number, claim, None, found=bounded)
-                    continue
                 found = claim.judged.get((subjects, request.thresholds))
-                if found and (not request.correct or found.verdict is Verdict.SUPPORTED):
-                    moved = shifted(found, found.start - start)
-                    yield _Draft(number, claim, None, found=moved)
+                if request.most is not None and count > request.most:
+                    found = Sentence.not_judged(*claim.place)
+                elif found and (not request.correct or found.verdict is Verdict.SUPPORTED):
+                    found = shifted(found, found.start - claim.place.start)
+                else:
+                    yield self._read(_Draft(number, claim, subjects), request, indexed)
                     continue
-                words = claim.asked, " ".join([claim.before, *subjects])
-                selection = indexed.select(claim.plain, *words, subjects, chars=self._chars)
-                evidence = Premises(indexed, selection, subjects, None, request.thresholds)
-                fitting = _fitting(claim, evidence)
-                if 0 < len(fitting) < len(selection.places):
-                    selection = selection.only(fitting)
-                    evidence = replace(evidence, selection=selection)
-                chosen = [indexed.statements[selection.places[n]] for n in selection.priority]
-                held = [
-                    (value, item.fact.property if item.fact else "")
-                    for item in chosen
-                    for value in item.values
-                ]
-                yield _Draft(number, claim, evidence, notation_of(claim.values[:COMPARED], held))
+                yield _Draft(number, claim, subjects, found=found)
+
+    def _read(self, draft: _Draft, request: GroundingRequest, indexed: PreparedEvidence) -> _Draft:
+        """A sentence with what the judge reads."""
+        claim, subjects = draft.claim, draft.subjects
+        words = claim.asked, " ".join([claim.before, *subjects])
+        selection = indexed.select(claim.plain, *words, subjects, chars=self._chars)
+        about = subjects or indexed.only_title(selection)
+        evidence = Premises(indexed, selection, about, None, request.thresholds)
+        fitting = _fitting(claim, evidence)
+        if 0 < len(fitting) < len(selection.places):
+            evidence = replace(evidence, selection=selection.only(fitting))
+        read = [evidence.chosen[number][1] for number in evidence.selection.priority]
+        held = [
+            (it, item.fact.property if item.fact else "") for item in read for it in item.values
+        ]
+        notation = notation_of(claim.values[:COMPARED], held)
+        return draft._replace(evidence=evidence, notation=notation)
 
     def _ask(self, drafts: Sequence[_Draft], problems: list[Problem]) -> list[Grounding | None]:
         """The judge's word on every sentence; None without a judge, or where it fails."""

@@ -17,7 +17,9 @@ from guardrail.core.types import Evidence
 from guardrail.core.workers import GivenUpError, Job
 from guardrail.evidence.prepared import EvidenceCache, PreparedEvidence, prepare
 from guardrail.evidence.statements import statements_of
+from guardrail.markers.grammar import ParsedText
 from guardrail.sources.items import evidence_items
+from guardrail.verdict.claims import GroundingRequest, claims_of, subjects_of
 
 HANDBOOK = "# Returns\nBikes can be returned within 30 days. The frame is covered for five years."
 LEAFLET = "# Shops\nThe shop in Bergen opens at nine. It is closed on Sundays."
@@ -143,3 +145,24 @@ def test_what_is_chosen_does_not_depend_on_the_process() -> None:
         for seed in ("1", "2", "3")
     }
     assert len(printed) == 1
+
+
+def test_an_unrelated_document_changes_nothing_of_what_is_read() -> None:
+    about = Passage(
+        "The summer timetable runs from April on. It has five lines.\n\n"
+        "Wattmer Lines runs five ferry lines. It employs 212 people.",
+        title="About us",
+    )
+    other = Passage("The garden shows old anchors.", title="Harbour museum")
+    text = "It has 212 workers."
+    read = []
+    for evidence in ([about], [about, other], [other, about]):
+        prepared = prepare(evidence)
+        [claim] = claims_of(
+            GroundingRequest("Who works there?", ParsedText(clean=text, marked=text), prepared)
+        )
+        [subjects] = subjects_of([claim], prepared, None)
+        chosen = prepared.select(claim.plain, claim.asked, "", subjects)
+        read.append((subjects, prepared.texts(chosen), prepared.only_title(chosen)))
+    assert read[0] == read[1] == read[2]
+    assert read[0][2] == {"About us"}
