@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Generic, Literal, NamedTuple, TypedDict, TypeVar
+from typing import Annotated, Literal, TypedDict, TypeVar
 
 from langchain_core.callbacks import (
     AsyncCallbackManager,
@@ -92,17 +92,6 @@ class RunnableOptions(ModelOptions, total=False):
 # --- runs --------------------------------------------------------------------------------
 
 
-class GuardedRun(NamedTuple, Generic[Output]):
-    """The outcome of a run: the output with the best answer, its verdict, and the evidence of that.
-
-    Without an answer it is the first output alone.
-    """
-
-    output: Output
-    answer: GuardedAnswer | None = None
-    case: Case | None = None
-
-
 async def run_guarded(
     guard: Guardrail,
     call: Callable[[Attempt, int], Awaitable[Sequence[Output]]],
@@ -111,12 +100,13 @@ async def run_guarded(
     policy: Policy,
     config: RunnableConfig,
     first: Sequence[Output] = (),
-) -> GuardedRun[Output]:
-    """Sample outputs, judge their texts, and return the best one with its recorded verdict.
+) -> tuple[Output, GuardedAnswer | None, Case | None]:
+    """Sample outputs, judge their texts, and return the best with its verdict and its evidence.
 
     A model that calls tools or returns data is in the middle of its work: it is not sampled again.
     Text next to a tool call is judged once. ``first`` are outputs of the first attempt that exist
     already. No callback of the config may stream to a consumer: the answers are not judged yet.
+    Without an answer, the first output is returned alone.
 
     Raises:
         GuardrailError: A part cannot be used and the policy says ``raise``.
@@ -147,9 +137,9 @@ async def run_guarded(
         answered = outputs
         answers = [*await check([output_text(answer_of(outputs[0]))], policy.settled())]
     if not answers:
-        return GuardedRun(outputs[0])
+        return outputs[0], None, None
     recorded = await guard.arecord(answers)
-    return GuardedRun(answered[answers[0].index], recorded[0], case)
+    return answered[answers[0].index], recorded[0], case
 
 
 async def trace_checks(

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.content import create_citation, create_text_block
-from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables.utils import AddableDict
 from pydantic import BaseModel
 
-from chains.evidence.base import Case
 from chains.openai_wire import few_enough_bytes
 from chains.options import MarkerStyle
 from chains.payloads import Path, answer_at, answer_path, calls_tools, named_path, with_answer
 from chains.rendering import PlacedCitation, cited, details, render
 from chains.streaming import Release
-from chains.structured import Document, Verdicts, call_name, judge_documents
-from guardrail import Guardrail, Policy
+from chains.structured import Document, Verdicts, call_name
+from guardrail import Policy
 from guardrail.core.errors import GuardrailError
 from guardrail.core.types import Action, GuardedAnswer
 
 
 class WithheldError(GuardrailError):
     """A Runnable returned data that the policy withholds, or that cannot be judged."""
-
-
-def guarded_output(
-    output: object, answer: GuardedAnswer, style: MarkerStyle, *, reasons: bool
-) -> AIMessage | str:
-    """The guarded answer in the type that the chain returned."""
-    if isinstance(output, AIMessage):
-        return guarded_message(output, answer, style, reasons=reasons)
-    return render(answer, style).text
 
 
 def guarded_message(
@@ -115,32 +103,6 @@ def _annotation(citation: PlacedCitation) -> dict[str, object]:
 # --- tool calls and data -----------------------------------------------------------------
 
 
-async def with_judged_data(
-    guard: Guardrail, policy: Policy, case: Case | None, output: object
-) -> object:
-    """Judge the tool calls of a message, or data, if the policy says ``structured``.
-
-    A message's metadata hold the verdicts, and the names of everything without one; its calls are
-    removed if one of them is withheld.
-
-    Raises:
-        WithheldError: The output is data, and the policy withholds part of it.
-    """
-    verdicts = await judge_documents(guard, policy, case, documents_in(output, policy))
-    if isinstance(output, AIMessage):
-        return message_with(output, verdicts, policy)
-    if verdicts.withheld:
-        raise WithheldError(policy.refusal)
-    return output
-
-
-def has_data(output: object, policy: Policy) -> bool:
-    """True if the policy has more of an output judged than its text."""
-    if not policy.structured or output is None or isinstance(output, str):
-        return False
-    return bool(_calls(output)) if isinstance(output, AIMessage) else True
-
-
 def documents_in(output: object, policy: Policy, name: str = "output") -> list[Document]:
     """The arguments of an output's tool calls, or its data; else WithheldError."""
     if isinstance(output, AIMessage):
@@ -217,9 +179,7 @@ def _plain(value: object) -> object:
 class Chunks:
     """The chunks of a stream: their text, and everything else in them.
 
-    Attributes:
-        whole: All chunks together; the last one if they cannot be added.
-        has_text: Whether there was text.
+    ``whole`` is all of them together; the last one if they cannot be added.
     """
 
     def __init__(self, key: str | None, *, guess: bool, reasons: bool, most_bytes: int) -> None:
@@ -295,7 +255,8 @@ class Chunks:
         last = AIMessageChunk(
             content=judged.text if withheld and self._verdict is None else "",
             id=answer.id,
-            tool_call_chunks=[] if withheld else _tool_call_chunks(answer),
+            tool_calls=[] if withheld else answer.tool_calls,
+            invalid_tool_calls=[] if withheld else answer.invalid_tool_calls,
             usage_metadata=answer.usage_metadata,
             response_metadata=_metadata(answer) | ({"guardrail": verdict} if verdict else {}),
             chunk_position="last",
@@ -309,22 +270,13 @@ def as_chunk(output: object, path: Path) -> object:
     answer = answer_at(output, path)
     if not isinstance(answer, AIMessage) or len(path) > 1:
         return AddableDict(output) if isinstance(output, Mapping) else output
-    names = ("content", "id", "name", "additional_kwargs", "usage_metadata", "response_metadata")
+    names = (
+        "content", "id", "name", "additional_kwargs", "usage_metadata", "response_metadata",
+        "tool_calls", "invalid_tool_calls",
+    )  # fmt: skip
     fields: dict[str, Any] = {name: getattr(answer, name) for name in names}
-    chunk = AIMessageChunk(
-        **fields, tool_call_chunks=_tool_call_chunks(answer), chunk_position="last"
-    )
-    placed = with_answer(output, path, chunk)
+    placed = with_answer(output, path, AIMessageChunk(**fields, chunk_position="last"))
     return AddableDict(placed) if isinstance(placed, Mapping) else placed
-
-
-def _tool_call_chunks(message: AIMessage) -> list[ToolCallChunk]:
-    if isinstance(message, AIMessageChunk):
-        return message.tool_call_chunks
-    return [
-        tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=n)
-        for n, call in enumerate(message.tool_calls)
-    ]
 
 
 def _size(chunk: object) -> int:

@@ -135,8 +135,10 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         async def same_case(responses: Sequence[Response]) -> Case:
             return case
 
-        best = await run_guarded(self._guard, once, _answer, same_case, policy, config)
-        return await self._judge(case, policy, best.output, best.answer)
+        response, answer, _ = await run_guarded(
+            self._guard, once, _answer, same_case, policy, config
+        )
+        return await self._judge(case, policy, response, answer)
 
     async def _judge(
         self, case: Case, policy: Policy, response: Response, answer: GuardedAnswer | None
@@ -169,8 +171,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
 def _without_streaming(model: BaseChatModel) -> BaseChatModel:
     """A model whose tokens no stream shows.
 
-    Both the tag and the field are needed, and both must be set on the model itself: tags given
-    by ``with_config`` are lost once tools are bound.
+    It needs both the tag and the field; tags of ``with_config`` are lost once tools are bound.
     """
     tags = [*(model.tags or []), NO_STREAM_TAG]
     return model.model_copy(update={"disable_streaming": True, "tags": tags})

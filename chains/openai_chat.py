@@ -1,15 +1,13 @@
 """Chat completions under the guardrail: whole replies, and streams of chunks.
 
 Only fields of the protocol are returned. Everything else that a server adds (reasoning,
-transcripts, token probabilities) is unjudged text. Reasoning within the answer is
-removed as well.
+transcripts, token probabilities), and reasoning within the answer, is unjudged text.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from chains.evidence.openai import text_of
 from chains.openai_fields import clean_choice, clean_completion, clean_message
@@ -19,11 +17,10 @@ from chains.openai_reply import (
     annotation,
     gate_of,
     judge_data,
-    judged_refusal,
     left_out,
     write_answer,
 )
-from chains.openai_request import CALLS, calls_in, documents_of_calls
+from chains.openai_request import CALLS, GuardedRequest, calls_in, documents_of_calls
 from chains.openai_wire import (
     DONE,
     JSON,
@@ -38,15 +35,11 @@ from chains.structured import Document, call_name, named_unjudged
 from guardrail import GuardedAnswer
 from guardrail.core.incoming import without_reasoning
 
-if TYPE_CHECKING:
-    from chains.openai_request import GuardedRequest
-
 
 class CompletionCandidates:
     """The choices of all completions of one request, as candidates.
 
-    Choices that are no answers (tool calls, requested JSON) come after the answers, unchanged or,
-    if the policy says ``structured``, judged.
+    Choices that are no answers (tool calls, requested JSON) come after the answers.
     """
 
     def __init__(self, request: GuardedRequest) -> None:
@@ -83,7 +76,7 @@ class CompletionCandidates:
         body = heads[0]
         if len(heads) > 1:
             body["usage"] = _total_usage([head.get("usage") for head in heads])
-        return Outcome(body | {"choices": choices}, tuple(verdicts))
+        return body | {"choices": choices}, tuple(verdicts)
 
 
 def _choices(body: JSON, request: GuardedRequest) -> Iterator[JSON]:
@@ -135,8 +128,7 @@ async def _guard(request: GuardedRequest, choice: JSON, answer: GuardedAnswer | 
         if message["content"] != raw:
             choice["logprobs"] = None
     if (message.get("refusal") or "").strip():
-        case = await request.case()
-        message["refusal"] = await request.options.refusal(case, message["refusal"])
+        message["refusal"] = await request.refusal(message["refusal"])
 
 
 async def _judge_data(request: GuardedRequest, choice: JSON) -> tuple[GuardedAnswer, ...]:
@@ -253,8 +245,8 @@ class ChatStream(ReplyStream):
         text, _, answer = await self._text.finish()
         self._closed = True  # not before: after a timeout the verdict is still to come
         out = [] if left_out(answer, calls=bool(self._calls)) else self._content(text)
-        if (refusal := await judged_refusal(self._request, self._refusal)) is not None:
-            out.append(self._chunk({"refusal": refusal}))
+        if (refusal := "".join(self._refusal)).strip():
+            out.append(self._chunk({"refusal": await self._request.refusal(refusal)}))
         last: JSON = {}
         if answer is not None:
             last = {

@@ -11,6 +11,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,13 +26,13 @@ from chains.openai_wire import (
     Reply,
     endpoint_of,
     error_body,
-    few_enough_bytes,
     is_unguarded,
+    read_body,
     request_body,
     safe_headers,
     status_of,
 )
-from chains.options import Inject, MarkerStyle, StreamMode
+from chains.options import CallerRights, Inject, MarkerStyle, StreamMode
 from guardrail import STRICT, Guardrail, Policy
 from guardrail.core.errors import ConfigError, GuardrailError
 from guardrail.core.workers import run_sync
@@ -109,7 +110,7 @@ def guard_openai(
         mode=StreamMode(stream_mode),
         inject=Inject(inject),
         evidence=evidence or EvidenceSettings(),
-        reasons=reasons,
+        rights=CallerRights(reasons=reasons),
         max_reply_bytes=max_reply_bytes,
     )
     inner: Any = client._client
@@ -140,8 +141,7 @@ def _library(inner: object) -> ModuleType:
 class _Transport:
     """The transport of guarded clients: judges what another HTTP client receives.
 
-    A synchronous client is called in threads, since the event loop of synchronous callers is
-    shared.
+    A synchronous client is called in threads: the event loop of synchronous callers is shared.
     """
 
     def __init__(self, options: GuardSettings, inner: Any, library: ModuleType) -> None:
@@ -149,6 +149,8 @@ class _Transport:
         self._inner = inner
         self._library = library
         self._synchronous = isinstance(inner, library.Client)
+        self._new_request: type[httpx.Request] = library.Request
+        self._new_response: type[httpx.Response] = library.Response
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         return run_sync(self._handle(request, request.read()))
@@ -200,33 +202,25 @@ class _Transport:
         kind = response.headers.get("content-type", "")
         if response.status_code >= 300 or not kind.startswith(EVENT_STREAM):
             return self._response(await exchange.judge(await self._read(response)))
-        streamed: httpx.Response = self._library.Response(
+        return self._new_response(
             response.status_code,
             headers=list(safe_headers(response.headers.multi_items())),
             stream=self._stream(exchange.stream(), response),
         )
-        return streamed
 
     async def _send(self, request: httpx.Request) -> httpx.Response:
         """Send a request; its response is still to be read."""
-        options = {"stream": True, "follow_redirects": False}
-        response: httpx.Response
-        if self._synchronous:
-            response = await asyncio.to_thread(self._inner.send, request, **options)
-        else:
-            response = await self._inner.send(request, **options)
+        send = partial(self._inner.send, request, stream=True, follow_redirects=False)
+        response: httpx.Response = await (asyncio.to_thread(send) if self._synchronous else send())
         return response
 
     async def _read(self, response: httpx.Response) -> Reply:
         """Read a whole response and close it."""
-        body = bytearray()
         try:
-            async for chunk in self._chunks(response):
-                body += chunk
-                few_enough_bytes(len(body), self._options.max_reply_bytes)
+            body = await read_body(self._chunks(response), self._options.max_reply_bytes)
         finally:
             await (asyncio.to_thread(response.close) if self._synchronous else response.aclose())
-        return Reply(response.status_code, tuple(response.headers.multi_items()), bytes(body))
+        return Reply(response.status_code, tuple(response.headers.multi_items()), body)
 
     async def _chunks(self, response: httpx.Response) -> AsyncIterator[bytes]:
         if self._synchronous:
@@ -237,7 +231,7 @@ class _Transport:
         async for chunk in response.aiter_bytes():
             yield chunk
 
-    def _stream(self, guard: ReplyStream, response: httpx.Response) -> object:
+    def _stream(self, guard: ReplyStream, response: httpx.Response) -> Any:
         """A byte stream of the judged response, of the class that the HTTP library requires."""
 
         async def judged() -> AsyncIterator[bytes]:
@@ -252,7 +246,9 @@ class _Transport:
         async def following() -> bytes | None:
             return await anext(pieces, None)
 
-        class Synchronous(self._library.SyncByteStream):  # type: ignore[misc, name-defined]
+        library: Any = self._library
+
+        class Judged(library.SyncByteStream, library.AsyncByteStream):  # type: ignore[misc]
             def __iter__(self) -> Iterator[bytes]:
                 while (piece := run_sync(following())) is not None:
                     yield piece
@@ -260,42 +256,34 @@ class _Transport:
             def close(self) -> None:
                 response.close()
 
-        class Asynchronous(self._library.AsyncByteStream):  # type: ignore[misc, name-defined]
             def __aiter__(self) -> AsyncIterator[bytes]:
                 return pieces
 
             async def aclose(self) -> None:
                 await response.aclose()
 
-        return (Synchronous if self._synchronous else Asynchronous)()
+        return Judged()
 
     def _with_body(self, request: httpx.Request, body: JSON) -> httpx.Request:
         """The request with another body; the same request, signatures included, if none changes."""
         if body == json.loads(request.content or b"{}"):
             return request
-        headers = [
-            pair for pair in request.headers.multi_items() if pair[0].lower() != "content-length"
-        ]
-        changed: httpx.Request = self._library.Request(
+        headers = request.headers.copy()
+        headers.pop("content-length", None)
+        return self._new_request(
             request.method,
             request.url,
             headers=headers,
             content=json.dumps(body).encode(),
             extensions=request.extensions,
         )
-        return changed
 
     def _response(self, guarded: GuardedReply) -> httpx.Response:
         reply = guarded.reply
-        response: httpx.Response = self._library.Response(
-            reply.status, headers=list(safe_headers(reply.headers)), content=reply.body
-        )
-        return response
+        headers = list(safe_headers(reply.headers))
+        return self._new_response(reply.status, headers=headers, content=reply.body)
 
     def _error(self, status: int, message: str, code: str) -> httpx.Response:
-        response: httpx.Response = self._library.Response(
-            status,
-            json=error_body(message, kind="guardrail_error", code=code),
-            headers={"x-should-retry": "false"},  # a retry would meet the same guardrail
-        )
-        return response
+        body = error_body(message, kind="guardrail_error", code=code)
+        # A retry would meet the same guardrail.
+        return self._new_response(status, json=body, headers={"x-should-retry": "false"})

@@ -1,7 +1,6 @@
-"""One guarded exchange with an OpenAI-compatible server, independent of the transport.
+"""One guarded exchange with an OpenAI-compatible server, over the client's or gateway's transport.
 
-The OpenAI client and the HTTP gateway both work on the wire: they pass requests and replies
-through here, so that every way of reading a reply, raw ones included, gets only judged text.
+All requests and replies pass through here, so that every way of reading a reply is guarded.
 """
 
 from __future__ import annotations
@@ -12,19 +11,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from chains.openai_chat import ChatStream, CompletionCandidates, completion_events
-from chains.openai_reply import Outcome, ReplyStream
+from chains.openai_reply import ReplyStream
 from chains.openai_request import GuardedRequest
 from chains.openai_responses import ResponseCandidates, ResponseStream, response_events
 from chains.openai_wire import EVENT_STREAM, JSON, LONG_BYTES, Reply, failed_reply, reply_body
+from chains.options import StreamMode
 from guardrail import GuardedAnswer, Policy
 from guardrail.candidates import Attempt, best_answers
 
 
 class GuardedReply(NamedTuple):
-    """A reply that may leave: JSON, or the events of a stream if one was requested.
-
-    Errors, and replies without an answer, have no verdicts.
-    """
+    """A reply that may leave, with its verdicts; errors and replies without an answer have none."""
 
     reply: Reply
     answers: tuple[GuardedAnswer, ...] = ()
@@ -37,7 +34,6 @@ class _FailedReplyError(Exception):
     """The server answered with an error."""
 
     def __init__(self, reply: Reply) -> None:
-        super().__init__(f"status {reply.status}")
         self.reply = reply
 
 
@@ -56,8 +52,10 @@ class Exchange(GuardedRequest):
 
     @property
     def streams_through(self) -> bool:
-        """True if the reply can be judged while it streams, rather than as a whole."""
-        return self.streams and self.count == 1 and not self.options.whole_only
+        """True if the reply can be judged while it streams; ranking, retries and JSON wait."""
+        waits = self.options.mode is StreamMode.BUFFER or self.policy.resamples
+        whole = self.policy.structured or (waits and not self.policy.dry_run)
+        return self.streams and self.count == 1 and not whole
 
     def stream(self) -> ReplyStream:
         """A guard for the server's stream."""
@@ -114,7 +112,7 @@ class Exchange(GuardedRequest):
             return GuardedReply(error.reply)
         answers = await guard.arecord(answers, delivered=count)
         outcome = await candidates.outcome(answers, count)
-        return await asyncio.to_thread(self._build_reply, first[0], outcome)
+        return await asyncio.to_thread(self._build_reply, first[0], *outcome)
 
     async def _sample(self, request: JSON, count: int, send: Send) -> list[Reply]:
         """Replies that hold ``count`` candidates, if the server supports it."""
@@ -132,17 +130,15 @@ class Exchange(GuardedRequest):
             missing = self.policy.samples - there if there < count else 0
         return [reply, *await asyncio.gather(*(send(rest) for _ in range(missing)))]
 
-    def _build_reply(self, reply: Reply, outcome: Outcome) -> GuardedReply:
-        self.remember(outcome.answers, outcome.body)
-        if self.streams:
-            whole = outcome.body
-            events = (
-                response_events(whole) if self.responses else completion_events(self.body, whole)
-            )
-            reply = reply.with_body(b"".join(event.encode() for event in events), EVENT_STREAM)
-        else:
-            reply = reply.with_body(json.dumps(outcome.body).encode())
-        return GuardedReply(reply, outcome.answers)
+    def _build_reply(
+        self, reply: Reply, body: JSON, answers: tuple[GuardedAnswer, ...]
+    ) -> GuardedReply:
+        self.remember(answers, body)
+        if not self.streams:
+            return GuardedReply(reply.with_body(json.dumps(body).encode()), answers)
+        events = response_events(body) if self.responses else completion_events(self.body, body)
+        content = b"".join(event.encode() for event in events)
+        return GuardedReply(reply.with_body(content, EVENT_STREAM), answers)
 
 
 def _read(replies: Sequence[Reply]) -> list[JSON]:

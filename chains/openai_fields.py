@@ -41,7 +41,7 @@ def _matching(pattern: str) -> Callable[[object], str | None]:
 
 
 identifier = _matching(r"\S{1,1000}")
-"""A name or an id: text without white space of at most 1,000 characters."""
+"""A name or an id."""
 unspaced = _matching(r"\S+")
 """An id of any length: some servers put a signature into those of calls."""
 sealed = _matching(r"[A-Za-z0-9_+/=.-]+")
@@ -296,19 +296,11 @@ def is_tool_item(item: JSON) -> bool:
 
 def is_tool_event(kind: str) -> bool:
     """True if events of a type belong to a tool."""
-    return kind.startswith(
-        (
-            "response.function_call_arguments.",
-            "response.custom_tool_call_input.",
-            "response.mcp_",
-            "response.web_search_call.",
-            "response.file_search_call.",
-            "response.code_interpreter_call",
-            "response.image_generation_call.",
-            "response.shell_call_",
-            "response.compaction.",
-        )
+    tools = (
+        r"response\.(?:function_call_arguments\.|custom_tool_call_input\.|mcp_|compaction\.|"
+        r"(?:web_search|file_search|image_generation)_call\.|code_interpreter_call|shell_call_)"
     )
+    return re.match(tools, kind) is not None
 
 
 def is_call(item: JSON) -> bool:

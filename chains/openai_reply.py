@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from chains.openai_wire import (
     DONE,
@@ -35,11 +35,8 @@ BROKEN_OFF = Problem(
 )
 
 
-class Outcome(NamedTuple):
-    """A guarded reply: its body, and the verdicts, best first; none if it holds no answer."""
-
-    body: JSON
-    answers: tuple[GuardedAnswer, ...]
+Outcome = tuple[JSON, tuple[GuardedAnswer, ...]]
+"""The body of a guarded reply, and the verdicts, best first; none if it holds no answer."""
 
 
 async def write_answer(
@@ -53,15 +50,11 @@ async def write_answer(
     if left_out(answer, calls=calls):
         part[name] = "" if request.responses else None
     part["annotations"] = [annotation(item, request) for item in rendered.citations]
-    part["guardrail"] = await asyncio.to_thread(details, answer, reasons=options.reasons)
+    part["guardrail"] = await asyncio.to_thread(details, answer, reasons=options.rights.reasons)
 
 
 async def judge_data(request: GuardedRequest, part: JSON, documents: list[Document]) -> Verdicts:
-    """Judge JSON and tool calls if the policy asks for it.
-
-    The field ``guardrail`` of the part lists the verdicts as ``structured``, and as ``unjudged``
-    the names of what has none.
-    """
+    """Judge JSON and tool calls if the policy asks for it; the part's ``guardrail`` reports it."""
     guard, case = request.options.guard, await request.case()
     verdicts = await judge_documents(guard, request.options.policy, case, documents)
     if report := verdicts.report():
@@ -102,17 +95,10 @@ def gate_of(request: GuardedRequest) -> SentenceGate:
     )
 
 
-async def judged_refusal(request: GuardedRequest, pieces: Sequence[str]) -> str | None:
-    """A streamed refusal without what the policy removes; None if there is none."""
-    refusal = "".join(pieces)
-    return await request.options.refusal(await request.case(), refusal) if refusal.strip() else None
-
-
 class ReplyStream(ABC):
     """Guards a stream: takes the server's bytes and returns judged ones.
 
     Attributes:
-        answers: The verdicts so far.
         released: Whether judged text has been released.
         failed: Whether the server reported an error; nothing after it is read.
         ended: Whether the last event has come: an error, or the protocol's end.
@@ -202,4 +188,5 @@ class ReplyStream(ABC):
     async def _report(self, answer: GuardedAnswer) -> dict[str, object]:
         """Add a verdict; returns its field ``guardrail``."""
         self.answers.append(answer)
-        return await asyncio.to_thread(details, answer, reasons=self._request.options.reasons)
+        reasons = self._request.options.rights.reasons
+        return await asyncio.to_thread(details, answer, reasons=reasons)

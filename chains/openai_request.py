@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from chains.conversation import standalone_question
@@ -18,9 +18,9 @@ from chains.evidence.base import (
 from chains.evidence.earlier import (
     EarlierAnswers,
     grounds_of,
+    key_of,
     keys_of_answer,
     keys_of_turns,
-    reply_key,
 )
 from chains.evidence.openai import plain_body, request_evidence, request_turns
 from chains.openai_fields import clean_calls
@@ -50,17 +50,12 @@ NAMED = ("function", "custom")
 
 @dataclass(frozen=True, kw_only=True)
 class GuardSettings:
-    """How replies are guarded.
+    """How replies are guarded; ``guard_openai`` documents most of the options.
 
     Attributes:
-        guard: The guardrail.
-        policy: ``candidates`` are sampled and ranked, ``attempts`` bounds the rounds.
         checks_policy: For the caller's own texts.
-        evidence: Where requests may hold evidence.
-        reasons: Whether refused and filtered answers carry their reasons (field ``guardrail``).
         owner: Owner of the ids in a request; other owners' requests cannot refer to them.
         earlier: Evidence of earlier answers, for the turns that refer to them.
-        max_reply_bytes: Most bytes of one reply that are read, whole or streamed.
     """
 
     guard: Guardrail
@@ -70,34 +65,21 @@ class GuardSettings:
     mode: StreamMode = StreamMode.SENTENCE
     inject: Inject = Inject.OFF
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
-    reasons: bool = True
     rights: CallerRights = field(default_factory=CallerRights)
     owner: str = ""
     earlier: EarlierAnswers = field(default_factory=EarlierAnswers)
     max_reply_bytes: int = MOST_REPLY_BYTES
-
-    @property
-    def whole_only(self) -> bool:
-        """True if a stream must wait for the whole reply, as for ranking, retries and JSON."""
-        waits = self.mode is StreamMode.BUFFER or self.policy.resamples
-        return self.policy.structured or (waits and not self.policy.dry_run)
-
-    async def refusal(self, case: Case, text: str) -> str:
-        """A model's refusal, without what the policy removes from it."""
-        answer = await case.check(self.guard, text, self.policy.settled(), record=False)
-        return text if answer.dry_run else answer.text
 
 
 class GuardedRequest:
     """One request.
 
     Attributes:
-        options: How its replies are guarded; it may name another policy.
-        body: The body as the model's server gets it: without the ``guardrail`` field, and with
-            the content parts of other gateways as plain text.
+        options: How its replies are guarded; the request may name another policy.
+        body: What the model's server gets: without the ``guardrail`` field, and with the content
+            parts of other gateways as plain text.
         count: Choices to return.
         data: Whether JSON was requested instead of an answer.
-        tools: The tools that the reply may call.
 
     Raises:
         InputError: The ``guardrail`` field has unknown content or unreadable evidence, or ``n`` is
@@ -121,7 +103,7 @@ class GuardedRequest:
         ids = _ids(given, "previous_response_id") if self.responses and self._remembers else []
         self._earlier = options.earlier.of(
             (
-                *(reply_key(options.owner, id) for id in ids),
+                *(key_of(options.owner, id) for id in ids),
                 *keys_of_turns(options.owner, self._turns, settings.earlier),
             )
         )
@@ -146,7 +128,7 @@ class GuardedRequest:
         options = self.options
         for answer in answers if self._remembers else ():
             keys = keys_of_answer(options.owner, self._turns, answer, options.style)
-            keys |= {reply_key(options.owner, id) for id in _ids(reply, "id")}
+            keys |= {key_of(options.owner, id) for id in _ids(reply, "id")}
             options.earlier.keep(keys, (*grounds_of(answer), *self._earlier))
 
     async def case(self) -> Case:
@@ -164,6 +146,12 @@ class GuardedRequest:
                 problems = (*found.problems, Problem(part="kg", message=str(error)))
                 self._case = Case(self._question, found.evidence, found.sources, problems=problems)
         return self._case
+
+    async def refusal(self, text: str) -> str:
+        """A model's refusal, without what the policy removes from it."""
+        case, options = await self.case(), self.options
+        answer = await case.check(options.guard, text, options.policy.settled(), record=False)
+        return text if answer.dry_run else answer.text
 
     async def inject(self) -> None:
         """Add the facts to the system message or the instructions, if the options say so."""
@@ -209,7 +197,7 @@ def _choices(request: JSON) -> int:
     count = request.get("n")
     if count is None:
         return 1
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_CANDIDATES:
+    if type(count) is not int or not 1 <= count <= MOST_CANDIDATES:
         raise InputError(f"n must be a whole number from 1 to {MOST_CANDIDATES}")
     return count
 
@@ -234,15 +222,11 @@ def _items(value: object) -> list[object]:
 
 
 class AllowedTools:
-    """The tools that a reply may call.
-
-    Attributes:
-        any: Whether the reply may call any: its caller may have them, named some, and did not ask
-            for an answer without them.
-    """
+    """The tools that a reply may call; ``any`` if there may be some."""
 
     def __init__(self, request: JSON, *, allowed: bool) -> None:
-        listed = [tool for field in ("tools", "functions") for tool in _values_of(request, field)]
+        given = [request.get(field) or [] for field in ("tools", "functions")]
+        listed = [tool for held in given for tool in (held if isinstance(held, list) else [held])]
         # What its server stores may have tools, whose names are not known.
         stored = any(map(request.get, ("prompt", "previous_response_id", "conversation")))
         none = "none" in (request.get("tool_choice"), request.get("function_call"))
@@ -282,11 +266,6 @@ class AllowedTools:
         if calls := [call for call in calls if allows(call.get("index"), _called_tool(call))]:
             found["tool_calls"] = calls
         return found
-
-
-def _values_of(request: JSON, field: str) -> Iterator[object]:
-    held = request.get(field)
-    yield from held if isinstance(held, list) else [held] if held else []
 
 
 def _tool_name(tool: object) -> str | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from chains.openai_fields import (
     clean_message_item,
@@ -29,9 +28,9 @@ from chains.openai_reply import (
     annotation,
     gate_of,
     judge_data,
-    judged_refusal,
     write_answer,
 )
+from chains.openai_request import GuardedRequest
 from chains.openai_wire import (
     JSON,
     MAX_PARTS,
@@ -39,14 +38,12 @@ from chains.openai_wire import (
     UnreadableReplyError,
     clean_error,
     is_json_document,
+    object_at,
 )
 from chains.structured import Document, call_name, named_unjudged
 from guardrail import CheckRequest, GuardedAnswer
 from guardrail.core.incoming import without_reasoning
 from guardrail.core.text.sentences import split_sentences
-
-if TYPE_CHECKING:
-    from chains.openai_request import GuardedRequest
 
 TEXTS = {"output_text": "text", "refusal": "refusal"}
 """Types of parts, and the field of their text."""
@@ -86,10 +83,7 @@ class ResponseCandidates:
 async def _guard(
     request: GuardedRequest, response: JSON, answer: GuardedAnswer | None = None
 ) -> Outcome:
-    """Guard one response from ``_clean_reply``, which is changed.
-
-    ``answer`` is the verdict on all of its text; several parts are judged each on its own.
-    """
+    """Guard one response from ``_clean_reply``, in place; ``answer`` is the verdict on it."""
     case, options = await request.case(), request.options
     parts = _parts(response)
     judged = [part for part in parts if _is_answer(part, request)]
@@ -112,8 +106,8 @@ async def _guard(
         await write_answer(request, part, "text", verdict, calls=calls)
     for part in parts:
         if part["type"] == "refusal" and part["refusal"].strip():
-            part["refusal"] = await options.refusal(case, part["refusal"])
-    return Outcome(response, (*answers, *await _judge_data(request, response)))
+            part["refusal"] = await request.refusal(part["refusal"])
+    return response, (*answers, *await _judge_data(request, response))
 
 
 async def _judge_data(request: GuardedRequest, response: JSON) -> tuple[GuardedAnswer, ...]:
@@ -142,14 +136,13 @@ async def _judge_data(request: GuardedRequest, response: JSON) -> tuple[GuardedA
 
 
 def _call_name(item: JSON) -> str:
-    """The name of a call in reports of what is unjudged."""
     return call_name(item.get("name") or item.get("type"))
 
 
 def _clean_reply(body: JSON, request: GuardedRequest) -> JSON:
     """A response with only fields of the protocol and allowed calls; its texts are unjudged."""
     output = body.get("output")
-    items = [_clean_item(item, request) for item in (output if isinstance(output, list) else [])]
+    items = (_clean_item(item, request) for item in (output if isinstance(output, list) else []))
     response = clean_response(body, request.body) | {"output": [item for item in items if item]}
     _few_enough_parts(len(_parts(response)))
     return response
@@ -172,10 +165,9 @@ def _clean_item(item: object, request: GuardedRequest) -> JSON | None:
 
 def _clean_part(part: object) -> JSON | None:
     """A part of a message; None unless it is a text or a refusal."""
-    kind = str(part.get("type")) if isinstance(part, dict) else ""
-    if not isinstance(part, dict) or kind not in TEXTS:
-        return None
-    if (content := text(part.get(TEXTS[kind]))) is None:
+    found = part if isinstance(part, dict) else {}
+    kind = str(found.get("type"))
+    if kind not in TEXTS or (content := text(found.get(TEXTS[kind]))) is None:
         return None
     return _part_of(kind, without_reasoning(content) if kind == "output_text" else content)
 
@@ -256,7 +248,7 @@ class ResponseStream(ReplyStream):
             error = clean_error(data)
             return [{"type": kind, **{name: error[name] for name in ("code", "message", "param")}}]
         if kind in ("response.created", "response.in_progress", "response.queued"):
-            response = _clean_reply(_object(data, "response"), self._request)
+            response = _clean_reply(object_at(data, "response") or {}, self._request)
             return [{"type": kind, "response": response | {"output": [], "error": None}}]
         if last:
             return await self._end(kind, data)
@@ -276,7 +268,7 @@ class ResponseStream(ReplyStream):
     async def _text(self, kind: str, place: Place, data: JSON) -> list[JSON]:
         """An event of a message's part; all others are dropped."""
         if kind == "response.content_part.added":
-            form = str(_object(data, "part").get("type"))
+            form = str((object_at(data, "part") or {}).get("type"))
             if form not in TEXTS:
                 return []
             self._part(place, data)
@@ -311,7 +303,7 @@ class ResponseStream(ReplyStream):
     async def _end(self, kind: str, data: JSON) -> list[JSON]:
         out = await self._close_all()
         streamed = {index for index, _ in self._parts}
-        response = _clean_reply(_object(data, "response"), self._request)
+        response = _clean_reply(object_at(data, "response") or {}, self._request)
         documents = [
             f"output {index}, content {number}"
             for (index, number), part in sorted(self._parts.items())
@@ -323,11 +315,11 @@ class ResponseStream(ReplyStream):
             if item["type"] == "message" and index in streamed:
                 item["content"] = self._contents(index)
             elif item["type"] == "message":
-                alone = await _guard(self._request, {"output": [item]})
-                self.answers += alone.answers
-                self._sentences += _sentences(alone.answers)
+                alone, answers = await _guard(self._request, {"output": [item]})
+                self.answers += answers
+                self._sentences += _sentences(answers)
                 _few_enough_sentences(self._sentences, self._request)
-                names = alone.body.get("guardrail", {}).get("unjudged", ())
+                names = alone.get("guardrail", {}).get("unjudged", ())
                 documents += [name.replace("output 0", f"output {index}", 1) for name in names]
         if unjudged := named_unjudged([*documents, *self._calls.values()]):
             response["guardrail"] = {"unjudged": unjudged}
@@ -346,7 +338,8 @@ class ResponseStream(ReplyStream):
         part = self._parts.get(place)
         if part is None or part.done is not None:
             return []
-        if (refusal := await judged_refusal(self._request, part.refusal)) is not None:
+        if (refusal := "".join(part.refusal)).strip():
+            refusal = await self._request.refusal(refusal)
             part.done = _part_of("refusal", refusal)
             return [
                 self._part_event("response.refusal.delta", place, delta=refusal),
@@ -382,18 +375,12 @@ class ResponseStream(ReplyStream):
         return [self._part_event("response.output_text.delta", place, delta=text, logprobs=[])]
 
     def _part_event(self, kind: str, place: Place, **fields: object) -> JSON:
-        """An event of a part."""
         where = {"output_index": place[0], "content_index": place[1]}
         return {"type": kind, "item_id": self._parts[place].item_id, **where, **fields}
 
 
 def _sentences(answers: Sequence[GuardedAnswer]) -> int:
     return sum(len(answer.judged) for answer in answers)
-
-
-def _object(data: JSON, name: str) -> JSON:
-    found = data.get(name)
-    return found if isinstance(found, dict) else {}
 
 
 def _index(data: JSON, name: str) -> int:

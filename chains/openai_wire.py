@@ -10,7 +10,7 @@ import codecs
 import io
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import AsyncIterable, Iterable
 from contextlib import suppress
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -110,6 +110,22 @@ def reply_body(reply: Reply) -> JSON:
     return body
 
 
+async def read_body(chunks: AsyncIterable[bytes], most: int) -> bytes:
+    """Read the body of a reply of at most so many bytes; else UnreadableReplyError."""
+    body = bytearray()
+    async for chunk in chunks:
+        body += chunk
+        few_enough_bytes(len(body), most)
+    return bytes(body)
+
+
+def object_at(body: object, *path: str) -> JSON | None:
+    """The object at a path of a body; None if there is none."""
+    for name in path:
+        body = body.get(name) if isinstance(body, dict) else None
+    return body if isinstance(body, dict) else None
+
+
 def few_enough_bytes(count: int, most: int) -> None:
     """Raise ``UnreadableReplyError`` if a reply, whole or streamed, has more bytes than allowed."""
     if count > most:
@@ -122,13 +138,10 @@ def few_enough_bytes(count: int, most: int) -> None:
 def is_json_document(text: str) -> bool:
     """True if a text as a whole is a JSON object or array (``NaN`` is not JSON)."""
     try:
-        return isinstance(json.loads(text, parse_constant=_no_json), dict | list)
+        # int raises ValueError for such a constant.
+        return isinstance(json.loads(text, parse_constant=int), dict | list)
     except (ValueError, RecursionError):
         return False
-
-
-def _no_json(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
 
 
 # --- headers -----------------------------------------------------------------------------
@@ -182,11 +195,12 @@ class EventDecoder:
     """Decodes a stream that comes in chunks of any size, in linear time; comments are dropped."""
 
     def __init__(self) -> None:
+        from openai._streaming import SSEDecoder  # loaded for streams of OpenAI alone
+
         utf8 = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._text = io.IncrementalNewlineDecoder(utf8, translate=True)
         self._begun: list[str] = []  # pieces of the line that has not ended
-        self._name: str | None = None
-        self._data: list[str] = []
+        self._lines = SSEDecoder()
 
     def feed(self, chunk: bytes) -> list[Event]:
         """Return the events that a chunk completes."""
@@ -202,19 +216,8 @@ class EventDecoder:
             return []
         *lines, rest = "".join(self._begun).split("\n")
         self._begun = [rest]
-        return [event for line in lines if (event := self._line(line)) is not None]
-
-    def _line(self, line: str) -> Event | None:
-        field, _, value = line.partition(":")
-        if field == "event":
-            self._name = value.removeprefix(" ")
-        elif field == "data":
-            self._data.append(value.removeprefix(" "))
-        if line:
-            return None
-        event = Event("\n".join(self._data), self._name) if self._data else None
-        self._name, self._data = None, []
-        return event
+        found = (self._lines.decode(line) for line in lines)
+        return [Event(item.data, item.event) for item in found if item and item.data]
 
 
 # --- errors ------------------------------------------------------------------------------

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from chains.evidence.base import EvidenceSettings, Found
+from chains.evidence.base import EvidenceSettings, Found, RequestField
+from chains.openai_wire import object_at
 from guardrail import Policy
 from guardrail.core.errors import GuardrailError, KnowledgeGraphError
 from guardrail.core.types import Evidence, Problem, Value
 from guardrail.models.prompts import system_prompt
 
 if TYPE_CHECKING:
-    from chains.evidence.base import RequestField
     from guardrail import Guardrail
 
 
@@ -132,12 +132,5 @@ class CallerRights(Value):
 
 def wants_json(request: Mapping[str, object]) -> bool:
     """Whether a request of either endpoint asks for JSON in place of an answer."""
-    text = request.get("text")
-    formats = (
-        request.get("response_format"),
-        text.get("format") if isinstance(text, Mapping) else None,
-    )
-    return any(
-        isinstance(found, Mapping) and found.get("type") in ("json_object", "json_schema")
-        for found in formats
-    )
+    formats = (object_at(request, "response_format"), object_at(request, "text", "format"))
+    return any(found and found.get("type") in ("json_object", "json_schema") for found in formats)

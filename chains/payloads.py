@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import cast
 
 from langchain_core.messages import (
@@ -45,12 +46,8 @@ def with_system(value: object, text: str, key: str | None) -> object:
     """The input with a text for the model: in its system message, else before the question."""
     if not text:
         return value
-    return _change(
-        value,
-        key,
-        lambda messages: with_system_message(messages, text),
-        lambda question: f"{text}\n\nQuestion: {question}",
-    )
+    add = partial(with_system_message, text=text)
+    return _change(value, key, add, lambda question: f"{text}\n\nQuestion: {question}")
 
 
 def with_retry(value: object, attempt: Attempt, key: str | None = None) -> object:

@@ -24,12 +24,7 @@ from guardrail.markers.rendering import markers_of
 class PlacedCitation(NamedTuple):
     """A citation, and the span of the returned text that it supports.
 
-    Attributes:
-        citation: As written in a marker.
-        title: Title of the evidence, for a person to read.
-        url: Page to open; None if there is none.
-        evidence: The cited evidence; None if the answer does not hold it.
-        note: Number of its note in the text; None without one.
+    ``evidence`` is None if the answer does not hold it; ``note`` is the number of its note.
     """
 
     start: int
@@ -40,22 +35,11 @@ class PlacedCitation(NamedTuple):
     evidence: Evidence | None = None
     note: int | None = None
 
-
-class Rendering(NamedTuple):
-    """Text for the host and the citations that belong to it."""
-
-    text: str
-    citations: tuple[PlacedCitation, ...]
-
-
-class _Cited(NamedTuple):
-    """The evidence behind a citation; equal keys share one note."""
-
-    key: object
-    citation: Citation
-    title: str
-    url: str | None
-    evidence: Evidence | None
+    @property
+    def key(self) -> object:
+        """Equal for citations that share one note: pieces of one page do, whatever their ids."""
+        item = self.evidence
+        return (self.title, item.url or item.id) if isinstance(item, Passage) else self.citation
 
     @property
     def line(self) -> str:
@@ -67,27 +51,30 @@ class _Cited(NamedTuple):
         return f"{title} ({self.url})" if self.url and not node else title
 
 
+class Rendering(NamedTuple):
+    """Text for the host and the citations that belong to it."""
+
+    text: str
+    citations: tuple[PlacedCitation, ...]
+
+
 class Notes:
     """Numbered notes of one answer, in the order in which they are first cited."""
 
     def __init__(self) -> None:
-        self._numbers: dict[object, int] = {}
-        self._lines: list[str] = []
+        self._notes: dict[object, tuple[int, str]] = {}
 
-    def number(self, cited: _Cited) -> int:
+    def number(self, cited: PlacedCitation) -> int:
         """The number of a note, a new one if it has none yet."""
-        if cited.key not in self._numbers:
-            self._numbers[cited.key] = len(self._lines) + 1
-            self._lines.append(cited.line)
-        return self._numbers[cited.key]
+        return self._notes.setdefault(cited.key, (len(self._notes) + 1, cited.line))[0]
 
-    def known(self, cited: _Cited) -> int | None:
+    def known(self, cited: PlacedCitation) -> int | None:
         """The number of a note that has one."""
-        return self._numbers.get(cited.key)
+        return self._notes[cited.key][0] if cited.key in self._notes else None
 
     def text(self) -> str:
         """The list of notes after the answer; empty if there are none."""
-        lines = [f"[{number}] {line}" for number, line in enumerate(self._lines, start=1)]
+        lines = [f"[{number}] {line}" for number, line in self._notes.values()]
         return "\n\n" + "  \n".join(lines) if lines else ""  # Markdown keeps these line breaks
 
 
@@ -138,7 +125,8 @@ def render_sentences(
             last = _move(span.end, shifts, -start, closing=True)
             # Several sentences of one passage are one citation to a reader.
             key = (first, last, found.key)
-            placed.setdefault(key, PlacedCitation(first, last, *found[1:], notes.known(found)))
+            note = notes.known(found)
+            placed.setdefault(key, found._replace(start=first, end=last, note=note))
     return Rendering("".join(pieces), tuple(placed.values()))
 
 
@@ -157,12 +145,8 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, object]
     """The ``guardrail`` field of a host's message: decision, sentences and scores, as JSON.
 
     The reasons of a decision quote the answer. If the policy removed text or refused the answer,
-    they come without the quoted text; the score log holds them whole.
-
-    Args:
-        answer: The guarded answer.
-        reasons: Whether a refusal, and an answer with removed or corrected text, carries its
-            reasons and the original of a correction.
+    they come without the quoted text; the score log holds them whole. Without ``reasons``, such an
+    answer carries neither them nor the original of a correction.
     """
     fields = answer.model_dump(
         mode="json", include={"id", "action", "sentences", "scorecard", "errors", "timings_ms"}
@@ -214,18 +198,16 @@ class _Evidence:
                 self._passages.setdefault(name, []).append(item)
         self._entities = {link.entity.id: link.entity for link in answer.entities}
 
-    def cited(self, citation: Citation) -> _Cited:
-        """The evidence of a citation, even if the answer does not hold it."""
+    def cited(self, citation: Citation) -> PlacedCitation:
+        """A citation, still to be placed, with its evidence if the answer holds that."""
         passage = self.passage(citation)
         if passage is not None:
             title = passage.title or passage.id or citation.entity
-            # Pieces of one page are one note, whatever their ids.
-            key = (title, passage.url or passage.id)
-            return _Cited(key, citation, title, passage.url, passage)
+            return PlacedCitation(0, 0, citation, title, passage.url, passage)
         entity = self._entities.get(citation.entity)
         title = f"{self._name(citation)}, {citation.property}: {citation.value}"
         page = entity.url if entity else None
-        return _Cited(citation, citation, title, page, self._triples.get(citation))
+        return PlacedCitation(0, 0, citation, title, page, self._triples.get(citation))
 
     def readable(self, citation: Citation) -> Citation:
         """A citation for readers: the label in place of an IRI, which is for machines."""

@@ -13,7 +13,7 @@ from langchain_core.callbacks import (
     CallbackManagerForChainRun,
 )
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
 from langchain_core.runnables.utils import Input, Output
@@ -35,7 +35,14 @@ from chains.guarded_run import (
     run_guarded,
     trace_checks,
 )
-from chains.messages import Chunks, as_chunk, guarded_output, has_data, with_judged_data
+from chains.messages import (
+    Chunks,
+    WithheldError,
+    as_chunk,
+    documents_in,
+    guarded_message,
+    message_with,
+)
 from chains.options import Inject, StreamMode, injected_prompt
 from chains.payloads import (
     Path,
@@ -46,7 +53,9 @@ from chains.payloads import (
     with_retry,
     with_system,
 )
+from chains.rendering import render
 from chains.streaming import Release, SentenceGate, guard_stream, guard_stream_sync
+from chains.structured import judge_documents
 from guardrail import GuardedAnswer, Guardrail, Policy
 from guardrail.candidates import Attempt
 from guardrail.core.workers import run_sync
@@ -243,7 +252,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         def answer(output: object) -> object:
             return answer_at(output, self._path(output, run))
 
-        best = await run_guarded(
+        output, verdict, case = await run_guarded(
             self._guard,
             again,
             answer,
@@ -252,20 +261,34 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
             run.config,
             cast("Sequence[Output]", first),
         )
-        path = self._path(best.output, run)
-        result = answer_at(best.output, path)
-        if best.answer is not None:
-            result = guarded_output(result, best.answer, self.style, reasons=self.reasons)
-        result = await self._judge_data(value, run, best.output, result, best.case)
-        return cast("Output", with_answer(best.output, path, result))
+        path = self._path(output, run)
+        result = answer_at(output, path)
+        if verdict is not None and isinstance(result, AIMessage):
+            result = guarded_message(result, verdict, self.style, reasons=self.reasons)
+        elif verdict is not None:
+            result = render(verdict, self.style).text
+        result = await self._judge_data(value, run, output, result, case)
+        return cast("Output", with_answer(output, path, result))
 
     async def _judge_data(
         self, value: object, run: _Run, output: object, result: object, case: Case | None = None
     ) -> object:
-        """The result with its tool calls or data judged, if the policy says ``structured``."""
-        if case is None and has_data(result, run.policy):
+        """The result with its tool calls or data judged, if the policy says ``structured``.
+
+        A message's metadata hold the verdicts, and the names of everything without one.
+
+        Raises:
+            WithheldError: The output is data, and the policy withholds part of it.
+        """
+        documents = documents_in(result, run.policy)
+        if case is None and documents and run.policy.structured:
             case = await self._case(value, run, [output])
-        return await with_judged_data(self._guard, run.policy, case, result)
+        verdicts = await judge_documents(self._guard, run.policy, case, documents)
+        if isinstance(result, AIMessage):
+            return message_with(result, verdicts, run.policy)
+        if verdicts.withheld:
+            raise WithheldError(run.policy.refusal)
+        return result
 
     def _path(self, output: object, run: _Run) -> Path:
         guess = self.evidence is not None

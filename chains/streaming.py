@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from chains.evidence.base import Case
 from chains.openai_wire import UnreadableReplyError
 from chains.options import MarkerStyle, StreamMode
 from chains.rendering import Notes, PlacedCitation, render, render_sentences
-from guardrail import Policy
+from guardrail import CheckSession, Guardrail, Policy
 from guardrail.core.incoming import ReasoningFilter
 from guardrail.core.types import Action, GuardedAnswer
 from guardrail.core.workers import run_sync
-
-if TYPE_CHECKING:
-    from guardrail import CheckSession, Guardrail
 
 
 class Release(NamedTuple):
@@ -61,10 +58,7 @@ class SentenceGate:
         mode: When judged text is released, or a function that gives the mode at the first text.
         style: Style of markers.
         is_data: True for a whole text that is released unjudged; only without ``sentence`` mode.
-
-    Attributes:
-        citations: Citations of the released text, with offsets into all of it.
-        ended_as_data: Whether the whole text was released unjudged.
+            Then ``ended_as_data`` is set.
     """
 
     def __init__(

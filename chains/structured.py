@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from chains.evidence.base import Case
 from chains.openai_wire import JSON, UnreadableReplyError
+from guardrail import Guardrail, Policy
 from guardrail.core.incoming import clean_text
 from guardrail.core.secrets import get_logger
 from guardrail.core.types import Action, GuardedAnswer, name_in_words
-
-if TYPE_CHECKING:
-    from guardrail import Guardrail, Policy
 
 log = get_logger(__name__)
 
 
 class Document(NamedTuple):
-    """JSON to judge.
+    """JSON to judge; ``value`` is a text that is not JSON, or parsed.
 
-    Attributes:
-        of: Its name in verdicts: ``content``, or the id of a tool call.
-        label: Label of values without a key.
-        value: The parsed JSON, or the text itself if it is not JSON.
-        name: Its name if it leaves without a verdict; ``of`` by default.
+    ``of`` names it in verdicts (``content``, or the id of a tool call), ``label`` its values
+    without a key, and ``name``, ``of`` by default, itself if it leaves without a verdict.
     """
 
     of: str
@@ -56,12 +51,7 @@ def _object(pairs: Sequence[tuple[str, object]]) -> JSON:
 
 
 class Judged(NamedTuple):
-    """The verdict on one document.
-
-    Attributes:
-        answer: The verdict on all of its leaves, one after another.
-        leaves: JSON pointer, start and end of each leaf in the text of the verdict.
-    """
+    """The verdict on one document, with JSON pointer, start and end of each leaf in its text."""
 
     of: str
     answer: GuardedAnswer
@@ -91,11 +81,9 @@ class Judged(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """The verdicts on the documents of one reply.
+    """The verdicts on the documents of one reply, and the names of those without one.
 
-    Attributes:
-        unjudged: Names of the documents without one: all, unless the policy says ``structured``;
-            else those without any text.
+    These are all, unless the policy says ``structured``; else those without any text.
     """
 
     judged: tuple[Judged, ...] = ()

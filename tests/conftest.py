@@ -20,7 +20,6 @@ SLOW = (
     "chains/gateway/test_dashboard.py", "chains/gateway/test_page.py",
     "chains/gateway/test_litellm_proxy.py",
     "chains/test_event_loop.py", "chains/test_middleware.py", "chains/test_odd_requests.py",
-    "chains/test_openai_examples.py",
     "guardrail/bulk", "guardrail/commands", "guardrail/core/documents",
     "guardrail/core/text/test_tagging.py", "guardrail/evaluation/test_pytest_plugin.py",
     "guardrail/models", "guardrail/test_report.py",

@@ -87,14 +87,10 @@ class EvidenceSettings(Value):
 
 
 class Found(NamedTuple):
-    """Evidence of one request.
+    """Evidence of one request, in order of trust and without duplicates, and its sources.
 
-    Attributes:
-        evidence: In order of trust, without duplicates.
-        sources: Its sources, in the same order. A source may be empty: an empty retrieval is not
-            the same as no retrieval.
-        question: The question, if a content part names it.
-        problems: Evidence that was not read.
+    A source may be empty: an empty retrieval is not the same as no retrieval. ``question`` is that
+    which a content part names, ``problems`` are evidence that was not read.
     """
 
     evidence: tuple[Evidence, ...] = ()
@@ -124,12 +120,8 @@ class Found(NamedTuple):
 class Case(NamedTuple):
     """A question, and the evidence that its answers are judged against.
 
-    Attributes:
-        question: The question.
-        evidence: Replaces the graph; None to query the graph.
-        sources: Sources of the evidence.
-        entities: Linked entities of the graph's part of the evidence.
-        problems: Evidence that was not read; added to the answer's ``errors``.
+    Evidence of None queries the graph; ``entities`` are those of the graph's part of the evidence.
+    ``problems``, evidence that was not read, become ``errors`` of the answer.
     """
 
     question: str

@@ -82,7 +82,7 @@ def keys_of_answer(
 ) -> set[bytes]:
     """Keys of an answer to the turns before it: with its markers, and without."""
     asked = next((turn.text for turn in reversed(turns) if turn.role == "user"), "")
-    return {_key(owner, asked, text) for text in (render(answer, style).text, answer.text)}
+    return {key_of(owner, asked, text) for text in (render(answer, style).text, answer.text)}
 
 
 def keys_of_turns(owner: str, turns: Sequence[Turn], most: int) -> Iterator[bytes]:
@@ -91,15 +91,11 @@ def keys_of_turns(owner: str, turns: Sequence[Turn], most: int) -> Iterator[byte
     for place in answers[::-1][:most]:
         before = (turn.text for turn in reversed(turns[:place]) if turn.role == "user")
         asked, text = next(before, ""), turns[place].text
-        yield _key(owner, asked, text)
-        yield _key(owner, asked, parse(text).clean)
+        yield key_of(owner, asked, text)
+        yield key_of(owner, asked, parse(text).clean)
 
 
-def reply_key(owner: str, id: str) -> bytes:
-    """Key of a reply with an id, as in the responses API."""
-    return _key(owner, id)
-
-
-def _key(*parts: str) -> bytes:
+def key_of(*parts: str) -> bytes:
+    """Key of an answer: the owner of its request with its id, or with question and text."""
     folded = [" ".join(part.split()) for part in parts]
     return hashlib.blake2b(json.dumps(folded).encode(), digest_size=16).digest()

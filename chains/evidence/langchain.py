@@ -41,14 +41,11 @@ def value_at(value: object, path: str) -> tuple[object, bool]:
 
 
 class StepsSeen(BaseCallbackHandler):
-    """Watches the steps of one run: its retrievers' documents, and the value at a path.
+    """Watches one run: its retrievers' documents, and the value at a path in its last step.
 
     In ``{"context": retriever, "question": …} | prompt | model`` the context is neither in the
-    chain's input nor in its output.
-
-    Attributes:
-        documents: The documents of the chain's retrievers; None if no retriever was called.
-        value: The value at the path in the last step that had it, and whether any had.
+    chain's input nor in its output. ``documents`` is None if no retriever was called; ``value``
+    says as well whether there was one.
     """
 
     run_inline = True  # the output of a step is seen before the next one begins

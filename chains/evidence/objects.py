@@ -9,6 +9,7 @@ import ast
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import NamedTuple, TypeGuard, TypeVar, cast
@@ -48,13 +49,10 @@ Object = Mapping[str, object]
 
 
 class Piece(NamedTuple):
-    """A part of a tool's result.
+    """A part of a tool's result: its text, or its data.
 
-    Attributes:
-        data: Its text, or its data.
-        kind: What its objects are: the name of the tool.
-        subject: What the facts of an object without a name are about.
-        key: The key that names its objects; empty if none does, None if that is to be found out.
+    ``kind`` is what its objects are (the name of the tool), ``subject`` what the facts of an object
+    without a name are about, ``key`` names its objects: empty if none does, None to find it.
     """
 
     data: object
@@ -111,7 +109,10 @@ def _apart(
     An object has a key of its own, or one that tells it from the others; others are numbered.
     """
     contents = {id(item): content_of(item) for item in items}
-    different = {contents[id(item)]: _without_texts(item) for item in items}
+    different = {
+        contents[id(item)]: _documents(item)[1] if isinstance(item, Mapping) else item
+        for item in items
+    }
     found: dict[str, tuple[str | None, str | None]] = {}
     uncertain: dict[str, list[str]] = defaultdict(list)
     for content, item in different.items():
@@ -151,20 +152,18 @@ def _parts(content: object) -> list[object]:
 
 def _data(text: str) -> object:
     """The object, list or rows in a text; the text itself if it is any other."""
-    data = _json(text)
-    data = _rows(text) if data is None else data
-    return text if data is None else data
+    if text.lstrip().startswith(("{", "[")):
+        with suppress(ValueError, RecursionError):
+            return cast("object", json.loads(text))
+    rows = _rows(text)
+    return text if rows is None else rows
 
 
-def facts_of(piece: Piece, limit: Limit) -> Iterator[Evidence]:
+def facts_of(piece: Piece, limit: Limit, depth: int = 0) -> Iterator[Evidence]:
     """Read a part of a result: text, or data.
 
     The tool is the subject of facts that name none, ``value`` their property.
     """
-    return _facts(piece, 0, limit)
-
-
-def _facts(piece: Piece, depth: int, limit: Limit) -> Iterator[Evidence]:
     data, kind, subject, _ = piece
     if isinstance(data, str):
         if data.strip():
@@ -183,12 +182,12 @@ def _facts(piece: Piece, depth: int, limit: Limit) -> Iterator[Evidence]:
         apart = _apart(objects, kind, subject) if len(objects) > 1 else {}
         for item in data:
             about, key = apart.get(id(item), (subject, None))
-            yield from _facts(Piece(item, kind, about, key), depth + 1, limit)
+            yield from facts_of(Piece(item, kind, about, key), limit, depth + 1)
     elif isinstance(data, Mapping):
         if _is_object(data):
             yield from _object(piece._replace(data=data), depth, limit)
         else:
-            yield from _facts(Piece(_data(_part_text(data) or ""), kind, subject), depth, limit)
+            yield from facts_of(Piece(_data(_part_text(data) or ""), kind, subject), limit, depth)
 
 
 def _object(piece: Piece, depth: int, limit: Limit) -> Iterator[Evidence]:
@@ -208,7 +207,7 @@ def _object(piece: Piece, depth: int, limit: Limit) -> Iterator[Evidence]:
         if _is_cell(value):
             cells[key] = value
         elif key in ("results", "documents", "items", "data", "hits"):
-            inner.append(_facts(Piece(value, piece.kind, about), depth + 1, limit))
+            inner.append(facts_of(Piece(value, piece.kind, about), limit, depth + 1))
         elif (table := _table(value, str(key), limit)) is not None:
             inner.append(iter(table))
         elif _are_rows(value) and depth < DEEPEST:
@@ -227,7 +226,7 @@ def _object(piece: Piece, depth: int, limit: Limit) -> Iterator[Evidence]:
                 elif named:
                     cells[key] = value
                     continue
-            inner.append(_facts(Piece(value, str(key), outer, own), depth + 1, limit))
+            inner.append(facts_of(Piece(value, str(key), outer, own), limit, depth + 1))
     # The name of its tool or key tells what an object with a name is: a booking, a captain.
     is_row = named and piece.kind and not documents
     row = TableRow(table=piece.kind or "", number=1) if is_row else None
@@ -292,7 +291,7 @@ class _Rows:
                     lists[key] += [(place, item) for item in value]
                 else:
                     piece = Piece(value, str(key), f"{subject} {key}")
-                    inner.append(_facts(piece, depth + 1, self._limit))
+                    inner.append(facts_of(piece, self._limit, depth + 1))
             if self._key == OWN_SUBJECT:
                 cells[place][OWN_SUBJECT] = subject
         for key, found in objects.items():
@@ -304,7 +303,7 @@ class _Rows:
                 cells[place][key] = names[place] if entities else value
             different = {names[place]: value for place, value in found} if entities else {}
             for value in different.values():
-                inner.append(_facts(Piece(value, str(key), None), depth + 1, self._limit))
+                inner.append(facts_of(Piece(value, str(key), None), self._limit, depth + 1))
         for key, items in lists.items():
             owners = [self._subjects[place] for place, _ in items]
             rows = _Rows(
@@ -340,34 +339,22 @@ def _documents(data: Mapping[str, object]) -> tuple[list[Passage], Mapping[str, 
     return [Passage(text=text, **fields) for text in dict.fromkeys(texts.values())], rest
 
 
-def _without_texts(item: object) -> object:
-    return _documents(cast("Object", item))[1] if isinstance(item, Mapping) else item
-
-
 def _table(data: object, name: str | None, limit: Limit) -> Table | None:
     """Data as a table: columns and rows, or rows without columns."""
+    names: list[object]
     if isinstance(data, Mapping):
-        lists = (data[key] for key in ("rows", "data") if isinstance(data.get(key), list))
-        rows = next(lists, None)
-        columns = data.get("columns")
-        if not rows or not isinstance(columns, list):
+        columns, lists = data.get("columns"), (data.get("rows"), data.get("data"))
+        rows = next((found for found in lists if isinstance(found, list)), None)
+        if not rows or not isinstance(columns, list) or not isinstance(rows[0], list):
             return None
         # Some drivers give the type of a column next to its name.
         names = [item.get("name") if isinstance(item, Mapping) else item for item in columns]
-        return _table_of(names, rows, name, limit) if isinstance(rows[0], list) else None
-    if not isinstance(data, list) or len(data) < 2:
-        return None
-    if all(isinstance(row, tuple) for row in data):
+    elif isinstance(data, list) and len(data) > 1 and all(isinstance(row, tuple) for row in data):
         # Rows without the names of their columns, as the SQL tool of LangChain returns them.
-        width = len(data[0])
+        rows, width = data, len(data[0])
         names = ["name", "value"] if width == 2 else [f"value {n}" for n in range(1, width + 1)]
-        return _table_of(names, data, name, limit)
-    return None
-
-
-def _table_of(
-    names: Sequence[object], rows: Sequence[Sequence[object]], name: str | None, limit: Limit
-) -> Table | None:
+    else:
+        return None
     try:
         return Table.from_columns(names, limit.first(rows), name=name)
     except InputError:
@@ -455,13 +442,3 @@ def _literal(node: ast.AST) -> object:
         case ast.expr():
             return ast.literal_eval(node)
     raise ValueError("not a literal")
-
-
-def _json(text: str) -> object | None:
-    """The object or list in a text; None for any other text."""
-    if not text.lstrip().startswith(("{", "[")):
-        return None
-    try:
-        return cast("object", json.loads(text))
-    except (ValueError, RecursionError):
-        return None

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from chains.conversation import Turn
 from chains.evidence.base import EvidenceSettings, Found, RequestField, Source
 from chains.evidence.tools import ToolResult, evidence_of_tools
-from chains.openai_wire import JSON
+from chains.openai_wire import JSON, object_at
 from guardrail.core.types import Evidence, Passage
 from guardrail.sources.tables import few_enough
 
@@ -59,13 +59,13 @@ def request_evidence(
 def _search_results(item: Mapping[str, object]) -> Iterator[Evidence]:
     """The passages of a file search, in a request's input."""
     for result in _objects(item.get("results")):
-        text, attributes = _text(result, "text"), result.get("attributes")
+        text, attributes = _text(result, "text"), object_at(result, "attributes")
         if text and text.strip():
             yield Passage(
                 text=text,
                 id=_text(result, "file_id"),
                 title=_text(result, "filename"),
-                url=_text(attributes, "url") if isinstance(attributes, dict) else None,
+                url=_text(attributes or {}, "url"),
             )
 
 
@@ -151,8 +151,7 @@ def sources_of_body(body: Mapping[str, object]) -> Found:
     """Azure's ``groundingSources``, with its ``qna.query``, at the top level of a request."""
     if not isinstance(body.get("groundingSources"), list):
         return Found()
-    request = body.get("qna")
-    question = _text(request, "query") if isinstance(request, Mapping) else None
+    question = _text(object_at(body, "qna") or {}, "query")
     return Found.of(Source.PARTS, _grounding_sources(body))._replace(question=question)
 
 
@@ -230,11 +229,10 @@ def _marked_texts(part: object) -> Iterator[tuple[str, Passage]]:
         yield GROUNDING, passage
 
 
-def _guarded_block(part: object) -> Mapping[str, object] | None:
+def _guarded_block(part: object) -> JSON | None:
     """Bedrock's block of text in a part; None where there is none."""
-    guarded = part.get("guardContent") if isinstance(part, Mapping) else None
-    block = guarded.get("text") if isinstance(guarded, Mapping) else None
-    return block if isinstance(block, Mapping) and isinstance(block.get("text"), str) else None
+    block = object_at(part, "guardContent", "text")
+    return block if block is not None and isinstance(block.get("text"), str) else None
 
 
 def _document(part: object) -> Iterator[Passage]:

@@ -6,10 +6,10 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from starlette.datastructures import Headers
@@ -108,15 +108,15 @@ class RateLimits:
     """
 
     def __init__(self, most_names: int = 10_000) -> None:
-        self._most_names = most_names
-        self._buckets: OrderedDict[object, TokenBucket] = OrderedDict()
+        @lru_cache(most_names)
+        def bucket_of(name: Hashable, per_minute: float) -> TokenBucket:
+            return TokenBucket(per_minute / 60.0, per_minute)
 
-    def take(self, name: object, per_minute: float) -> None:
+        self._bucket_of = bucket_of
+
+    def take(self, name: Hashable, per_minute: float) -> None:
         """Count a request; raises RejectedError (429) after too many in the last minute."""
-        bucket = self._buckets.pop(name, None) or TokenBucket(per_minute / 60.0, per_minute)
-        self._buckets[name] = bucket
-        if len(self._buckets) > self._most_names:
-            self._buckets.popitem(last=False)
+        bucket = self._bucket_of(name, per_minute)
         if wait := bucket.wait():
             raise too_many("more requests per minute than allowed", wait)
         bucket.take()
@@ -137,7 +137,6 @@ class CallSettings:
             mode=settings.stream_mode,
             inject=settings.inject,
             evidence=settings.evidence,
-            reasons=settings.caller.reasons,
             rights=settings.caller,
         )
         common = _override(common, Override(dry_run=policy.dry_run))
@@ -164,6 +163,5 @@ def _override(options: GuardSettings, *overrides: Override | None) -> GuardSetti
         checks = checks.changed(dry_run=policy.dry_run)
         options = replace(options, policy=policy, checks_policy=checks)
         if isinstance(override, Tenant) and override.caller is not None:
-            rights = override.caller
-            options = replace(options, rights=rights, reasons=rights.reasons)
+            options = replace(options, rights=override.caller)
     return options

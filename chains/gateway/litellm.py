@@ -16,11 +16,11 @@ from pydantic import TypeAdapter
 from chains.conversation import standalone_question
 from chains.evidence.base import Case, Found, RequestField, case_of, request_field
 from chains.evidence.openai import request_evidence, request_turns
-from chains.gateway.protocols import Protocol, ProtocolReply, object_at, refusal_text
+from chains.gateway.protocols import Protocol, ProtocolReply, refusal_text
 from chains.gateway.requests import in_reader_thread
 from chains.openai_fields import scalar, sealed, tree
 from chains.openai_request import GuardSettings, calls_in, documents_of_calls
-from chains.openai_wire import JSON, MAX_PARTS, is_json_document
+from chains.openai_wire import JSON, MAX_PARTS, is_json_document, object_at
 from chains.options import MarkerStyle
 from chains.rendering import Notes, render, render_sentences
 from chains.structured import Document, judge_documents

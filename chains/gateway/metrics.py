@@ -48,11 +48,8 @@ MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 class Judging(NamedTuple):
     """Which answers are judged, in the labels of the metrics.
 
-    Attributes:
-        phase: ``output`` for a whole reply of the upstream, ``stream`` for a streamed one,
-            ``check`` and ``rank`` for given texts, ``protocol`` for calls of other gateways.
-        policy: Name of the policy.
-        tenant: Name of the caller, never its key; empty without one.
+    The phase is ``output`` for a whole reply of the upstream, ``stream`` for a streamed one,
+    ``check`` and ``rank`` for given texts, ``protocol`` for calls of other gateways.
     """
 
     phase: str

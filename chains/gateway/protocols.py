@@ -11,7 +11,7 @@ from chains.evidence.base import Found, Source, case_of
 from chains.gateway.requests import in_reader_thread
 from chains.openai_exchange import Exchange
 from chains.openai_request import MOST_CANDIDATES, GuardSettings
-from chains.openai_wire import JSON, Endpoint, Reply
+from chains.openai_wire import JSON, Endpoint, Reply, object_at
 from chains.rendering import details, safe_reasons
 from guardrail import Action, GuardedAnswer
 from guardrail.core.errors import InputError
@@ -22,13 +22,10 @@ ProtocolReply = tuple[object, tuple[GuardedAnswer, ...]]
 
 
 class Protocol(NamedTuple):
-    """How the calls of another gateway are answered.
+    """How the calls of another gateway are answered, or refused by an ``InputError``.
 
-    Attributes:
-        answer: Answers a call; raises ``InputError`` if it is not one of the protocol.
-        model: Where a call names the model, for routes by model.
-        stored_model: Finds the model of a call that does not name it, by the owner of its ids.
-        texts: Whether calls are checks of given texts, which the policy of checks decides.
+    ``model`` is where a call names the model, for routes; ``stored_model`` finds that of a call
+    that does not, by the owner of its ids. ``texts`` are checked by the policy of checks.
     """
 
     answer: Callable[[JSON, GuardSettings], Awaitable[ProtocolReply]]
@@ -48,15 +45,8 @@ class Protocol(NamedTuple):
 
 def refusal_text(answer: GuardedAnswer, options: GuardSettings) -> str:
     """The policy's text for a refused answer, with reasons if ``options`` gives them."""
-    reasons = "; ".join(safe_reasons(answer)) if options.reasons else ""
+    reasons = "; ".join(safe_reasons(answer)) if options.rights.reasons else ""
     return f"{answer.text} ({reasons})" if reasons else answer.text
-
-
-def object_at(body: object, *path: str) -> JSON | None:
-    """The object at a path of a body; None if there is none."""
-    for name in path:
-        body = body.get(name) if isinstance(body, dict) else None
-    return body if isinstance(body, dict) else None
 
 
 async def _judge_exchange(
@@ -95,7 +85,7 @@ async def _portkey(body: JSON, options: GuardSettings) -> ProtocolReply:
     guarded, answers, refused = await _judge_exchange(options, request, reply)
     return {
         "verdict": refused is None,
-        "data": {"answers": [details(answer, reasons=options.reasons) for answer in answers]},
+        "data": {"answers": [details(one, reasons=options.rights.reasons) for one in answers]},
         "transformedData": {"response": {"json": guarded}},
     }, answers
 

@@ -8,7 +8,7 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
@@ -75,12 +75,13 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
     with tempfile.TemporaryDirectory(prefix="kg-gateway-") as folder:
         store = str(Path(folder, "requests.sqlite"))
         PendingRequests(store).close()  # created here, so that workers do not race for it
-        given = {
+        before = dict(os.environ)
+        os.environ |= {
             WORKER_VARIABLE: json.dumps([config.model_dump_json(), settings.json_with_keys()]),
             MULTIPROCESS: os.environ.get(MULTIPROCESS, folder),
             STORE_VARIABLE: store,
         }
-        with _environment(given):
+        try:
             uvicorn.run(
                 "chains.gateway.serving:worker_app",
                 factory=True,
@@ -89,17 +90,9 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
                 timeout_worker_healthcheck=120,
                 **served,  # type: ignore[arg-type]
             )
-
-
-@contextmanager
-def _environment(given: Mapping[str, str]) -> Iterator[None]:
-    before = dict(os.environ)
-    os.environ.update(given)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+        finally:
+            os.environ.clear()
+            os.environ |= before
 
 
 @contextmanager

@@ -36,7 +36,7 @@ from chains.openai_wire import (
     Reply,
     UnreadableReplyError,
     failed_reply,
-    few_enough_bytes,
+    read_body,
     reply_body,
     safe_headers,
 )
@@ -119,13 +119,10 @@ class Upstream:
 
     async def read(self, response: httpx.Response) -> Reply:
         """Read a whole reply; raises UpstreamUnreachableError or UnreadableReplyError."""
-        body = bytearray()
         with _connection_errors("broke off"):
-            async for chunk in chunks_of(response):
-                body += chunk
-                few_enough_bytes(len(body), MOST_REPLY_BYTES)
+            body = await read_body(chunks_of(response), MOST_REPLY_BYTES)
         headers = safe_headers(response.headers.multi_items())
-        return Reply(response.status_code, headers, bytes(body))
+        return Reply(response.status_code, headers, body)
 
     async def forward(self, request: Request) -> Response:
         """Send a call whose reply is numbers and names, and return it without any text."""

@@ -107,11 +107,7 @@ def written(event):
 
 
 async def events_of(guard, endpoint, asked, *events, **settings):
-    """What leaves of a stream, as objects; an error that ends a stream without an end is left out.
-
-    Returns:
-        The events, and the stream with its verdicts.
-    """
+    """The events of a stream, without the error that ends one without an end, and the stream."""
     stream = exchange(guard, endpoint, {**dict(asked), "stream": True}, **settings).stream()
     out = b"".join([await stream.feed(written(event)) for event in events])
     out += await stream.finish() if stream.whole else b""

@@ -8,6 +8,7 @@
 import asyncio
 import json
 import random
+import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from starlette.routing import Route
 from chains import EvidenceSettings, guard_openai
 from chains.gateway import GatewaySettings, create_app
 from tests.chains.conftest import ANSWER, CANARY, FALSE_MIDDLE, TRUE_END, TRUE_START
+from tests.clock import PATIENCE_S, until
 
 GOOD, FALSE, MORE = TRUE_START, FALSE_MIDDLE, TRUE_END
 JSON_ANSWER = '{"name": "Mary Shelley", "note": "any text"}'
@@ -45,15 +47,7 @@ SECRETS = {
 
 
 class FakeOpenAI:
-    """The server, and its requests.
-
-    Attributes:
-        requests: Bodies of all requests, in order.
-        headers: Their headers.
-        seed: Of the random sizes of a stream's chunks.
-        cancelled: Set when a client closes its connection.
-        let_go: Answers of ``held`` wait until it is set.
-    """
+    """The server, and its requests; ``seed`` is that of the random sizes of a stream's chunks."""
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
@@ -121,7 +115,6 @@ class FakeOpenAI:
         return JSONResponse(whole, headers={"x-request-id": "req_7"})
 
     def _texts(self, body: dict[str, Any]) -> list[str]:
-        """The texts of all choices that are asked for."""
         return CANDIDATES[: body["n"]] if body.get("n", 1) > 1 else [self._text(body)]
 
     def _text(self, body: dict[str, Any]) -> str:
@@ -170,11 +163,8 @@ class FakeOpenAI:
         """The same bytes in chunks that end anywhere."""
         rng = random.Random(self.seed)
         async for event in events:
-            data = event.encode()
-            while data:
-                size = rng.randint(1, 200)
-                yield data[:size]
-                data = data[size:]
+            for piece in pieces(event.encode(), rng, 200):
+                yield piece
 
     async def _until_gone(self, request: Request) -> None:
         while not await request.is_disconnected():
@@ -222,10 +212,10 @@ class FakeOpenAI:
             {"type": "response.content_part.added", **where, "part": part},
         ]
         events += [
-            {"type": "response.output_text.delta", **where, "delta": piece, "logprobs": []}
-            for piece in pieces(text, random.Random(self.seed))
-        ]
-        events += [
+            *(
+                {"type": "response.output_text.delta", **where, "delta": piece, "logprobs": []}
+                for piece in pieces(text, random.Random(self.seed))
+            ),
             {"type": "response.output_text.done", **where, "text": text, "logprobs": []},
             {"type": "response.content_part.done", **where, "part": part | {"text": text}},
             {"type": "response.output_item.done", "output_index": 1, "item": message},
@@ -260,10 +250,10 @@ def client_over(way, guard, app, *, policy="strict", style="footnotes", **more: 
     return guard_openai(client, guard, evidence=evidence, policy=policy, style=style)
 
 
-def pieces(text: str, rng: random.Random) -> Iterator[str]:
+def pieces(text: Any, rng: random.Random, most: int = 12) -> Iterator[Any]:
     """A text in pieces of random size."""
     while text:
-        size = rng.randint(1, 12)
+        size = rng.randint(1, most)
         yield text[:size]
         text = text[size:]
 
@@ -272,8 +262,7 @@ def pieces(text: str, rng: random.Random) -> Iterator[str]:
 def served(app: Any, **options: Any) -> Iterator[str]:
     """Serve an app on a free port, with options of the server; yields its address."""
     options = {"log_level": "critical", "timeout_graceful_shutdown": 1} | options
-    config = uvicorn.Config(app, port=0, **options)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, **options))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -284,3 +273,23 @@ def served(app: Any, **options: Any) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join(10)
+
+
+def connected(url: str, start: bytes = b"") -> socket.socket:
+    """A connection to a server that has sent so much."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    connection = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+    connection.sendall(start)
+    return connection
+
+
+def until_ready(url: str) -> None:
+    """Wait until a gateway serves in a process of its own."""
+
+    def ready() -> bool:
+        try:
+            return httpx.get(f"{url}/readyz").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    until(ready)

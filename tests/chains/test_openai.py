@@ -1,8 +1,8 @@
-"""The official OpenAI client, guarded itself or before a gateway, synchronous and not."""
+"""The official OpenAI client, guarded, synchronous and not."""
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -13,11 +13,10 @@ from openai import AsyncOpenAI, AzureOpenAI, OpenAI
 from pydantic import BaseModel
 
 from chains import guard_openai
-from chains.gateway import GatewaySettings, create_app
 from guardrail import Guardrail
 from guardrail.core.errors import ConfigError
 from tests.chains.conftest import ANSWER, CANARY, QUESTION
-from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE, served
+from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE
 from tests.clock import PATIENCE_S
 
 MESSAGES = [{"role": "user", "content": QUESTION}]
@@ -71,23 +70,9 @@ FINAL = {
 }
 
 
-@pytest.fixture(scope="module")
-def gateway(upstream, strict_guard):
-    settings = GatewaySettings(upstream=upstream)
-    with served(create_app(strict_guard, settings)) as url:
-        yield f"{url}/v1"
-
-
-@pytest.fixture(params=["client", "async client", "gateway", "async gateway"])
-def way(request, upstream, gateway, strict_guard):
-    if "gateway" in request.param:
-        return Way(request.param, gateway, None)
-    return Way(request.param, upstream, strict_guard)
-
-
 @pytest.fixture(params=["client", "async client"])
-def bare(request, upstream):
-    return Way(request.param, upstream, None)
+def way(request, upstream, strict_guard):
+    return Way(request.param, upstream, strict_guard)
 
 
 def text_of(chunks):
@@ -122,9 +107,6 @@ def test_chat_stream(way):
     assert len(chunks[-2].choices[0].delta.annotations) == 2
     assert chunks[-1].usage.total_tokens == USAGE["total_tokens"]
     assert CANARY not in "".join(chunk.model_dump_json() for chunk in chunks)
-
-
-def test_chat_stream_helper(way):
     events, final = way.run("chat.completions.stream", model="plain", messages=MESSAGES)
     message = final.choices[0].message
     assert message.content == NOTED
@@ -196,12 +178,10 @@ def test_responses_stream(way):
 # --- errors ------------------------------------------------------------------------------
 
 
-def test_a_stream_that_breaks_off_does_so_here(way, bare):
-    asked = {"model": "cut", "messages": MESSAGES, "stream": True}
-    with pytest.raises(openai.APIConnectionError):
-        bare.run("chat.completions.create", **asked)
-    with pytest.raises(openai.APIConnectionError):
-        way.run("chat.completions.create", **asked)
+def test_a_stream_that_breaks_off_does_so_here(way):
+    for each in (way, replace(way, guard=None)):
+        with pytest.raises(openai.APIConnectionError):
+            each.run("chat.completions.create", model="cut", messages=MESSAGES, stream=True)
 
 
 def test_unjudged_calls_are_refused_and_others_pass(way):
@@ -274,14 +254,11 @@ def test_every_way_to_read_a_reply_is_guarded(upstream, client_of):
     assert bare.choices[0].message.content == ANSWER
 
 
-def test_derived_clients_are_guarded(client_of):
+def test_derived_clients_are_guarded(client_of, strict_guard):
     guarded = client_of(AzureOpenAI, api_version="2024-10-21")
     assert isinstance(guarded, AzureOpenAI)
     completion = guarded.chat.completions.create(model="plain", messages=MESSAGES)
     assert completion.choices[0].message.content == f"{GOOD} {MORE}"
-
-
-def test_other_objects_are_not_clients(strict_guard):
     with pytest.raises(ConfigError, match="not an OpenAI"):
         guard_openai(object(), strict_guard)
 

@@ -47,11 +47,16 @@ def test_a_sentence_is_released_when_the_next_begins(guard):
     assert "Mary Wollstonecraft." in list(pieces)
 
 
-def test_the_stream_ends_with_the_verdict_on_the_whole(guard):
-    *_, last = released(guard, [ANSWER])
+def test_the_stream_ends_with_notes_and_the_verdict_on_the_whole(guard):
+    *_, last = releases = released(guard, [ANSWER], style=MarkerStyle.FOOTNOTES)
     assert last.answer.action is Action.FILTER
     assert last.answer.text == f"{TRUE_START} {TRUE_END}"
     assert last.answer.original == ANSWER
+    assert "a writer [1]." in text_of(releases)
+    assert last.text.endswith("[2] Mary Shelley, mother: Mary Wollstonecraft")
+    (only,) = released(guard, [FALSE_MIDDLE])
+    assert only.text == STRICT.refusal
+    assert released(guard, []) == [("", (), None)]
 
 
 async def test_async_and_sync_release_the_same(guard):
@@ -73,17 +78,6 @@ def test_citations_index_the_released_text(guard):
     assert cited == ["writer", "Mary Wollstonecraft"]
 
 
-def test_footnotes_are_listed_at_the_end(guard):
-    seen = text_of(released(guard, [ANSWER], style=MarkerStyle.FOOTNOTES))
-    assert "a writer [1]." in seen
-    assert seen.endswith("[2] Mary Shelley, mother: Mary Wollstonecraft")
-
-
-def test_a_stream_with_nothing_to_show_ends_in_the_refusal(guard):
-    (release,) = released(guard, [FALSE_MIDDLE])
-    assert release.text == STRICT.refusal
-
-
 @pytest.mark.parametrize("mode", StreamMode)
 @pytest.mark.parametrize("removal", [0.0, 1.0])
 def test_a_stream_releases_the_same_as_a_whole_answer(guard, removal, mode):
@@ -92,10 +86,6 @@ def test_a_stream_releases_the_same_as_a_whole_answer(guard, removal, mode):
     whole = guard.check(QUESTION, ANSWER, policy=policy)
     releases = released(guard, [ANSWER], policy=policy, mode=mode, style=MarkerStyle.NONE)
     assert text_of(releases) == whole.text
-
-
-def test_an_empty_stream_has_no_verdict(guard):
-    assert released(guard, []) == [("", (), None)]
 
 
 @pytest.mark.parametrize("tail", ["\n```\n", "\n\n---\n"])

@@ -10,15 +10,15 @@ import asyncio
 import itertools
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import httpx
 import pytest
 from langchain.agents import create_agent
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_openai import ChatOpenAI
-from openai import AsyncOpenAI, OpenAI
+from openai import OpenAI
 
 from chains import GuardedChatModel, GuardrailMiddleware, GuardrailRunnable, guard_openai
 from chains.gateway import GatewaySettings, create_app
@@ -95,10 +95,16 @@ class Bench:
     def keywords(self):
         return {"policy": self.policy, "style": "none", **self.options}
 
-    @property
-    def client(self):
-        client = OpenAI(base_url=f"{self.url}/v1", api_key="k", max_retries=0)
-        return guard_openai(client, self.guard, **self.keywords)
+    @contextmanager
+    def client(self, way):
+        """A client that is guarded itself or calls a gateway."""
+        if way == "client":
+            client = OpenAI(base_url=f"{self.url}/v1", api_key="k", max_retries=0)
+            yield guard_openai(client, self.guard, **self.keywords)
+            return
+        settings = GatewaySettings(upstream=f"{self.url}/v1", **{"style": "none", **self.options})
+        with served(create_app(self.guard, settings)) as url:
+            yield OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0)
 
 
 def ask(bench, stream):
@@ -129,77 +135,39 @@ def middleware(bench, stream):
     return [state["messages"][-1].text]
 
 
-def openai_chat(bench, stream, **options):
-    reply = bench.client.chat.completions.create(
-        model="candidates", messages=MESSAGES, stream=stream, **options
-    )
-    if not stream:
-        return [choice.message.content for choice in reply.choices]
-    return joined(choice.model_dump() for chunk in reply for choice in chunk.choices)
-
-
-def joined(pieces):
-    """The texts of the choices whose pieces a stream of chat completions has."""
-    texts = {}
-    for piece in pieces:
-        content = piece["delta"].get("content") or ""
-        texts[piece["index"]] = texts.get(piece["index"], "") + content
-    return list(texts.values())
-
-
-def openai_async(bench, stream):
-    async def call():
-        async with AsyncOpenAI(base_url=f"{bench.url}/v1", api_key="k", max_retries=0) as plain:
-            chat = guard_openai(plain, bench.guard, **bench.keywords).chat.completions
-            reply = await chat.create(model="candidates", messages=MESSAGES, stream=stream)
-            if not stream:
-                return [choice.message.content for choice in reply.choices]
-            return joined([each.model_dump() async for chunk in reply for each in chunk.choices])
-
-    return asyncio.run(call())
+def openai_chat(bench, stream, way="client", **options):
+    with bench.client(way) as client:
+        reply = client.chat.completions.create(
+            model="candidates", messages=MESSAGES, stream=stream, **options
+        )
+        if not stream:
+            return [choice.message.content for choice in reply.choices]
+        texts = {}
+        for choice in (choice for chunk in reply for choice in chunk.choices):
+            texts[choice.index] = texts.get(choice.index, "") + (choice.delta.content or "")
+        return list(texts.values())
 
 
 def openai_choices(bench, stream):
     return openai_chat(bench, stream, n=5)
 
 
-def openai_responses(bench, stream):
-    reply = bench.client.responses.create(model="candidates", input=QUESTION, stream=stream)
-    if not stream:
-        return [reply.output_text]
-    return [event.response.output_text for event in reply if event.type == "response.completed"]
-
-
-def gateway(bench, path, body):
-    """The reply of the gateway: its JSON, or the list of a stream's events."""
-    settings = GatewaySettings(upstream=f"{bench.url}/v1", **{"style": "none", **bench.options})
-    with served(create_app(bench.guard, settings)) as url:
-        reply = httpx.post(f"{url}/v1/{path}", json={"model": "candidates", **body}, timeout=60)
-    reply.raise_for_status()
-    if not body["stream"]:
-        return reply.json()
-    events = [line for line in reply.text.splitlines() if line.startswith("data: {")]
-    return [json.loads(line.removeprefix("data: ")) for line in events]
-
-
-def gateway_chat(bench, stream, **options):
-    body = {"messages": MESSAGES, "stream": stream, **options}
-    reply = gateway(bench, "chat/completions", body)
-    if not stream:
-        return [choice["message"]["content"] for choice in reply["choices"]]
-    return joined(choice for event in reply for choice in event["choices"])
+def gateway_chat(bench, stream):
+    return openai_chat(bench, stream, "gateway")
 
 
 def gateway_choices(bench, stream):
-    return gateway_chat(bench, stream, n=5)
+    return openai_chat(bench, stream, "gateway", n=5)
+
+
+def openai_responses(bench, stream, way="client"):
+    with bench.client(way) as client:
+        reply = client.responses.create(model="candidates", input=QUESTION, stream=stream)
+        return [([*reply][-1].response if stream else reply).output_text]
 
 
 def gateway_responses(bench, stream):
-    reply = gateway(bench, "responses", {"input": QUESTION, "stream": stream})
-    if stream:
-        (reply,) = (item["response"] for item in reply if item["type"] == "response.completed")
-    parts = [part for item in reply["output"] for part in item.get("content") or ()]
-    return ["".join(part["text"] for part in parts)]
+    return openai_responses(bench, stream, "gateway")
 
 
 def mcp_answer(bench, stream):
@@ -223,7 +191,7 @@ WHOLE_ONLY = (ask, mcp_answer)
 """Ways in that do not stream."""
 SEVERAL = (openai_choices, gateway_choices)
 """Ways in that release five choices."""
-BY_N = (ask, chat_model, openai_chat, openai_async, gateway_chat, mcp_answer, *SEVERAL)
+BY_N = (ask, chat_model, openai_chat, gateway_chat, mcp_answer, *SEVERAL)
 """Ways in that sample several candidates in one call."""
 WRAPPERS = (*BY_N, runnable, middleware, openai_responses, gateway_responses)
 WAYS = [

@@ -100,8 +100,7 @@ def test_a_chain_that_names_its_documents(place, value, output):
 
 def test_an_empty_retrieval_is_evidence_and_a_missing_place_an_error():
     found = chain_evidence("context", {"context": []}, None, NONE, SETTINGS)
-    assert found.evidence == ()
-    assert found.handed_over
+    assert (found.evidence, found.handed_over) == ((), True)
     with pytest.raises(InputError):
         chain_evidence("contex", {"question": "?", "context": []}, None, NONE, SETTINGS)
 

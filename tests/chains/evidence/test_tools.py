@@ -288,15 +288,16 @@ def test_a_text_is_cut_after_a_paragraph_a_line_or_a_sentence(text, left, monkey
     assert ("left out: 1" in problem.message) == (left is None)
 
 
-def test_a_text_that_cannot_be_cut_does_not_hide_the_others():
-    found = read("The pool is open.", "x" * 100_001)
-    assert [item.text for item in found.evidence] == ["The pool is open."]
-
-
-def test_a_result_with_a_name_that_is_too_long_is_left_out():
-    page = {"title": "x" * 2_001, "text": "The pool is open."}
-    found = read(json.dumps([page, {"title": "Pool", "text": "Open daily."}]))
-    assert [item.title for item in found.evidence] == ["Pool"]
+@pytest.mark.parametrize(
+    "contents",
+    [
+        ["Open daily.", "x" * 100_001],
+        [json.dumps([{"title": "x" * 2_001, "text": "A pool."}, {"text": "Open daily."}])],
+    ],
+)
+def test_a_result_that_is_too_long_does_not_hide_the_others(contents):
+    found = read(*contents)
+    assert [item.text for item in found.evidence] == ["Open daily."]
     assert found.problems
 
 

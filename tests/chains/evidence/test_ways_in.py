@@ -3,19 +3,15 @@
 import json
 import random
 
-import httpx
 import pytest
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessageChunk, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableGenerator, RunnableLambda, RunnablePassthrough
-from langchain_core.tools import tool
-from openai import BadRequestError
 
-from chains import GuardrailMiddleware, GuardrailRunnable
-from chains.gateway import GatewaySettings, create_app
-from guardrail import STRICT, GuardrailConfig, InputError
+from chains import GuardrailRunnable
+from guardrail import STRICT, GuardrailConfig
 from tests.chains import fake_openai
 from tests.chains.conftest import scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, client_over
@@ -24,14 +20,12 @@ from tests.chains.hotel import (
     DOCUMENTS,
     HOTEL_QUESTION,
     ITEMS,
-    MORE,
     NOTED,
     RIGHT,
     SAID,
     SECRET,
-    WRONG,
 )
-from tests.chains.models import agent, model, run, verdict
+from tests.chains.models import model, run, verdict
 
 RETRIEVED = [
     Document(item.text, id=item.id, metadata={"source": item.url, "title": item.title})
@@ -113,41 +107,6 @@ def test_evidence_in_addition_to_the_graph(guard):
     assert both["action"] == "pass"
     assert both["evidence"]["from"] == ["caller", "graph"]
     assert "42 rooms [NA]" in found("graph").content
-
-
-def test_marked_text_in_a_prompt(empty):
-    prompt = ChatPromptTemplate.from_template("<context>{context}</context> {question}")
-    guarded = GuardrailRunnable(empty, model(SAID), marks=MARKS, style="none")
-    message = (prompt | guarded).invoke({"context": TEXT, "question": HOTEL_QUESTION})
-    assert message.content == f"{RIGHT} {MORE}"
-    assert verdict(message)["evidence"]["from"] == ["marked text", "graph"]
-
-
-def test_a_chain_without_a_question_is_an_error(alone):
-    chain = GuardrailRunnable(alone, PROMPT | model(SAID), evidence="context")
-    with pytest.raises(InputError):
-        chain.invoke({"question": "", "context": RETRIEVED, "topic": "a"})
-
-
-@tool
-def hotel_facts(name: str) -> str:
-    """Facts of a hotel."""
-    return json.dumps({"name": "Kestrel Hotel", "rooms": 42, "breakfast": "costs 12 euros"})
-
-
-CALL = AIMessage("", tool_calls=[{"name": "hotel_facts", "args": {"name": "Kestrel"}, "id": "1"}])
-
-
-@pytest.mark.parametrize(("said", "action"), [(RIGHT, "pass"), (WRONG, "refuse"), (SAID, "filter")])
-def test_an_agent_whose_tool_returns_the_facts(empty, said, action):
-    item = agent(CALL, said, middleware=[GuardrailMiddleware(empty)], tools=[hotel_facts])
-    state = item.invoke({"messages": [("user", HOTEL_QUESTION)]})
-    message = state["messages"][-1]
-    assert state["guardrail"]["action"] == action
-    assert state["guardrail"]["evidence"]["from"] == ["tool results", "graph"]
-    assert SECRET not in message.content
-    noted = "The Kestrel Hotel has 42 rooms [1].\n\n[1] Kestrel Hotel, rooms: 42"
-    assert (message.content == noted) == (action == "pass")
 
 
 def cut(seed):
@@ -261,33 +220,3 @@ async def test_no_byte_of_a_rejected_sentence_is_seen(way, kind, endpoint, empty
         events = [json.loads(line[6:]) for line in seen.splitlines() if line[:7] == "data: {"]
         pieces = [text for event in events for text in deltas(event)]
         assert hides(pieces, seen) == (way != "bare")
-
-
-@pytest.mark.parametrize("way", ["client", "gateway"])
-async def test_an_unknown_key_is_a_bad_request(way, alone, fake):
-    client = client_over(way, alone, fake.app)
-    call = asked_by("field", "chat") | {"extra_body": {"guardrail": {"evidnce": []}}}
-    with pytest.raises(BadRequestError):
-        await client.chat.completions.create(**call)
-    assert not fake.requests
-
-
-async def test_a_policy_of_the_request_may_be_switched_off(alone, fake):
-    field = {"guardrail": {"evidence": ITEMS, "policy": "annotate"}}
-    call = asked_by("field", "chat") | {"extra_body": field}
-    for allowed, action in ((True, "annotate"), (False, "filter")):
-        client = client_over(
-            "gateway", alone, fake.app, caller="free" if allowed else "evidence,tools"
-        )
-        completion = await client.chat.completions.create(**call)
-        assert completion.choices[0].message.guardrail["action"] == action
-
-
-async def test_checks_take_passages_as_objects(alone):
-    app = create_app(alone, GatewaySettings())
-    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
-    given = {"answer": RIGHT, "passages": [ITEMS[0], "Dogs are welcome."]}
-    body = {"question": HOTEL_QUESTION, **given}
-    reply = (await client.post("/v1/checks", json=body)).json()
-    assert reply["evidence"][0]["url"] == "https://h.example/guide"
-    assert reply["sentences"][0]["citations"][0]["entity"] == "d1"

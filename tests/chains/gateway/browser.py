@@ -63,12 +63,7 @@ def wait(condition: Callable[[], Any]) -> Any:
 
 
 class Page:
-    """One page of the browser.
-
-    Attributes:
-        requested: Addresses that the page has loaded.
-        complaints: Messages on the console.
-    """
+    """One page of the browser, the addresses that it has loaded, and what the console says."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
@@ -100,7 +95,6 @@ class Page:
                 self.complaints.append(str(parameters["exceptionDetails"]))
 
     def open(self, address: str) -> None:
-        """Go to an address."""
         self.call("Page.navigate", url=address)
         wait(lambda: self.value("document.readyState") == "complete")
 
@@ -111,7 +105,6 @@ class Page:
         return result["result"].get("value")
 
     def press(self, key: str, *, ctrl: bool = False) -> None:
-        """Press and release a key."""
         text = {"text": "\r"} if key == "Enter" else {}
         event = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key]}
         event |= {"modifiers": 2 if ctrl else 0}
@@ -119,7 +112,6 @@ class Page:
         self.call("Input.dispatchKeyEvent", type="keyUp", **event)
 
     def type(self, text: str) -> None:
-        """Type into what has the focus."""
         self.call("Input.insertText", text=text)
 
     def tab_to(self, condition: str) -> None:
@@ -131,7 +123,6 @@ class Page:
         raise AssertionError(f"no element with {condition} can be reached with Tab")
 
     def point_at(self, selector: str) -> None:
-        """Move the mouse over an element."""
         find = f"document.querySelector({json.dumps(selector)})"
         self.value(f"{find}.scrollIntoView({{block: 'center'}})")
         box = self.value(f"{find}.getClientRects()[0].toJSON()")

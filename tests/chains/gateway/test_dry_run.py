@@ -7,9 +7,8 @@ import pytest
 from guardrail import BEST_OF_N, STRICT
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.log.records import open_log
-from tests.chains.conftest import ANSWER, CANARY, FALSE_MIDDLE, QUESTION
+from tests.chains.conftest import ANSWER, CANARY, QUESTION
 from tests.chains.fake_openai import CANDIDATES, JSON_ANSWER
-from tests.chains.gateway.test_protocols import LITELLM, response_call
 
 CHAT = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
 RESPONSES = {"model": "plain", "input": QUESTION}
@@ -22,7 +21,7 @@ def dry(gateway, guarded):
     def make(policy=STRICT, *, path=None, retriever=None, **settings):
         options = {"retriever": retriever} if retriever else {}
         guard = guarded(policy.changed(dry_run=True), path=path, **options)
-        return gateway(guard, **{"protocols": "litellm,fms"} | settings)
+        return gateway(guard, **settings)
 
     return make
 
@@ -99,15 +98,6 @@ async def test_a_graph_that_fails_holds_nothing_back(dry):
         message = reply.json()["choices"][0]["message"]
         assert message["content"] == ANSWER
         assert "kg" in {problem["part"] for problem in message["guardrail"]["errors"]}
-
-
-async def test_other_gateways_get_the_action_pass(dry):
-    client = dry()
-    reply = await client.post(LITELLM, json=response_call("call", FALSE_MIDDLE))
-    assert (reply.json(), reply.headers["x-guardrail-would"]) == ({"action": "NONE"}, "refuse")
-    body = {"content": FALSE_MIDDLE, "context": ["Mary Shelley was a writer."]}
-    reply = await client.post("/api/v1/text/context/doc", json=body)
-    assert (reply.json(), reply.headers["x-guardrail-would"]) == ([], "annotate")
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,7 @@
 import gc
 import json
 import logging
-import socket
 import weakref
-from base64 import b64encode
 from contextlib import ExitStack
 
 import httpx
@@ -24,7 +22,7 @@ from chains.gateway import GatewaySettings, create_app
 from chains.gateway.settings import PROTOCOL_PATHS
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig, Passage
 from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START, scripted_guard
-from tests.chains.fake_openai import served
+from tests.chains.fake_openai import connected, served
 from tests.clock import PATIENCE_S, until
 
 USER = [{"role": "user", "content": QUESTION}]
@@ -110,9 +108,8 @@ def test_a_caller_that_goes_away_cancels_the_call(upstream, fake, strict_guard):
         before = len(fake.requests)
         body = json.dumps(CHAT | {"model": "slow"}).encode()
         head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\ncontent-length: {len(body)}"
-        host, port = url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port))) as caller:
-            caller.sendall(f"{head}\r\ncontent-type: application/json\r\n\r\n".encode() + body)
+        start = f"{head}\r\ncontent-type: application/json\r\n\r\n".encode() + body
+        with connected(url, start):
             until(lambda: len(fake.requests) > before)
         assert fake.cancelled.wait(PATIENCE_S)
 
@@ -183,24 +180,6 @@ async def test_checks_and_rank(gateway):
     assert [item["index"] for item in ranked.json()["ranking"]] == [1, 0]
     for wrong in ({"answer": 7}, {"answer": "x", "policy": "strickt"}, {"answer": "x", "url": "y"}):
         assert (await client.post("/v1/checks", json=wrong)).status_code == 400
-
-
-async def test_rows_and_documents_are_evidence(gateway):
-    client = gateway()
-    rows = [{"name": "Fjell 3", "price_eur": 2490}, {"name": "Tarn City", "price_eur": 1790}]
-    document = {
-        "filename": "rules.html", "file_data": b64encode(b"<h1>Rules</h1><p>No dogs.").decode(),
-    }  # fmt: skip
-    check = {"question": "What does it cost?", "answer": "The Fjell 3 costs 2,490 euros."}
-    items = [{"table": {"name": "bikes", "rows": rows}}, {"file": document}]
-    answer = (await client.post("/v1/checks", json=check | {"evidence": items})).json()
-    cited = answer["sentences"][0]["citations"][0]
-    assert (cited["property"], cited["value"]) == ("price_eur", "2490")
-    assert [item["id"] for item in answer["evidence"] if "id" in item] == ["rules.html, Rules"]
-    items = [{"file": document | {"file_data": "§"}}]
-    refused = await client.post("/v1/checks", json=check | {"evidence": items})
-    assert refused.status_code == 400
-    assert "evidence[0].file.file_data is not base 64" in refused.text
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -328,21 +307,10 @@ async def test_an_azure_resource_is_called_as_azure_is(fake, gateway):
 # --- the OpenAPI description ------------------------------------------------------------------
 
 
-def references(value):
-    """All ``$ref`` of a JSON document."""
-    if isinstance(value, list):
-        return {reference for item in value for reference in references(item)}
-    if isinstance(value, dict):
-        own = {value["$ref"]} if "$ref" in value else set()
-        return own | references(list(value.values()))
-    return set()
-
-
 async def test_every_body_is_described(gateway):
     client = gateway(protocols=tuple(PROTOCOL_PATHS))
     described = (await client.get("/openapi.json")).json()
     schemas = described["components"]["schemas"]
-    assert references(described) == {f"#/components/schemas/{name}" for name in schemas}
     posts = {path: item["post"] for path, item in described["paths"].items() if "post" in item}
     assert {"/v1/embeddings", *PROTOCOL_PATHS.values()} <= set(posts)
     for path, fields in {

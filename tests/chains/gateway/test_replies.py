@@ -13,6 +13,7 @@ from chains.gateway import GatewaySettings, create_app
 from chains.gateway.upstream import chunks_of, opened
 from guardrail import STRICT, Guardrail, GuardrailConfig
 from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START, scripted_guard
+from tests.chains.fake_openai import served
 from tests.chains.scripted import ScriptedJudge
 from tests.clock import PATIENCE_S
 
@@ -198,43 +199,32 @@ async def sends(events, end=None):
         raise httpx.ReadError("the server is gone")
 
 
-async def streamed(guard, stream, *, stopped=False, **settings):
-    """What leaves of a stream, called as a server calls."""
+def streamed(guard, stream, *, stopped=False, **settings):
+    """What leaves of a stream, until its caller stops it."""
     reply = httpx.Response(200, headers=EVENT_STREAM, content=stream)
     client = httpx.AsyncClient(transport=httpx.MockTransport(lambda request: reply))
     app = create_app(guard, GatewaySettings(upstream="http://model/v1", **settings), client=client)
     body = CHAT | {"stream": True, "guardrail": {"evidence": [TRUE_START]}}
-    content = httpx.Request("POST", "http://gateway", json=body).content
-    waiting = [{"type": "http.request", "body": content, "more_body": False}]
-    path, sent = "/v1/chat/completions", []
-    headers = [(b"content-type", b"application/json"), (b"host", b"gateway")]
-    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST"}
-    scope |= {"scheme": "http", "path": path, "raw_path": path.encode(), "root_path": ""}
-    scope |= {"query_string": b"", "headers": headers, "client": ("127.0.0.1", 1)}
-
-    async def receive():
-        return waiting.pop() if waiting else await asyncio.sleep(60)
-
-    async def send(message):
-        sent.append(message.get("body", b""))
-
-    async with app.router.lifespan_context(app):
-        task = asyncio.create_task(app(scope, receive, send))
-        while stopped and SHOWN not in b"".join(sent):
-            await asyncio.sleep(0.01)
-        if stopped:
-            task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-    return b"".join(sent)
+    out = b""
+    with (
+        served(app) as url,
+        suppress(httpx.RemoteProtocolError),
+        httpx.stream("POST", f"{url}/v1/chat/completions", json=body, timeout=60) as got,
+    ):
+        for piece in got.iter_raw():
+            out += piece
+            if stopped and SHOWN in out:
+                break
+    return out
 
 
 @pytest.mark.parametrize("end", ["breaks off", "takes too long", "is stopped"])
-async def test_what_was_released_of_a_stream_is_recorded(end):
+def test_what_was_released_of_a_stream_is_recorded(end):
     log = Log()
     with scripted_guard(config=GuardrailConfig(policy=STRICT), log=log) as guard:
         stream = sends(BEGUN, "breaks off" if end == "breaks off" else "hangs")
         seconds = 0.5 if end == "takes too long" else 30.0
-        out = await streamed(guard, stream, stopped=end == "is stopped", timeout_s=seconds)
+        out = streamed(guard, stream, stopped=end == "is stopped", timeout_s=seconds)
     assert SHOWN in out
     assert b"[DONE]" not in out
     assert [text.startswith(TRUE_START) for text in log.texts] == [True]
@@ -249,11 +239,11 @@ class Slow(ScriptedJudge):
         return super().ground(items)
 
 
-async def test_a_stream_that_ends_in_its_last_verdict_is_recorded():
+def test_a_stream_that_ends_in_its_last_verdict_is_recorded():
     log = Log()
     config = GuardrailConfig(policy=STRICT)
     with Guardrail(config, grounding=Slow(), retriever=lambda question: [], log=log) as guard:
-        out = await streamed(guard, sends([*BEGUN, DONE]), timeout_s=0.6)
+        out = streamed(guard, sends([*BEGUN, DONE]), timeout_s=0.6)
     assert SHOWN in out
     assert b"[DONE]" not in out
     assert len(log.texts) == 1
@@ -268,10 +258,10 @@ async def test_a_stream_that_ends_in_its_last_verdict_is_recorded():
         ([EVENT.format(text=f"{TRUE_START} She was a writer."), "data: [DONE]"], True),
     ],
 )
-async def test_a_cut_sentence_is_held_back_and_reported(events, whole):
+def test_a_cut_sentence_is_held_back_and_reported(events, whole):
     log = Log()
     with scripted_guard(config=GuardrailConfig(policy=STRICT), log=log) as guard:
-        out = await streamed(guard, sends(events))
+        out = streamed(guard, sends(events))
     assert SHOWN in out
     assert (b"upstream_broke_off" in out) is not whole
     assert (b"writer" in out.split(SHOWN)[1]) is whole

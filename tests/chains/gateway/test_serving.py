@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,15 +20,11 @@ from chains.gateway import GatewaySettings, create_app, serving
 from chains.gateway import app as gateway_app
 from chains.gateway.app import sharing
 from chains.gateway.serving import HeadTimeoutProtocol
-from guardrail import STRICT, GuardrailConfig, KnowledgeGraphError, Verdict
+from guardrail import STRICT, GuardrailConfig, KnowledgeGraphError
 from guardrail.config import LogConfig
 from guardrail.core.errors import RecordError
-from guardrail.core.types import NLIScores
-from guardrail.selftest import EVIDENCE, TRIED
-from judges.registry import register
 from tests.chains.conftest import QUESTION
-from tests.chains.fake_openai import served
-from tests.chains.gateway.process import until_ready
+from tests.chains.fake_openai import connected, served, until_ready
 from tests.chains.gateway.test_protocols import LITELLM, request_call, response_call
 from tests.clock import PATIENCE_S, until
 from tests.kg.test_endpoint import reply
@@ -140,39 +135,9 @@ def test_the_gateway_starts_without_its_graph_but_not_with_wrong_settings(starte
         started(at_endpoint(graph.url))
 
 
-class Counting:
-    """A judge of the user's own that counts the pairs it judges."""
-
-    name = "counting"
-
-    def __init__(self):
-        self.pairs = []
-
-    def warm_up(self): ...
-
-    def judge(self, pairs):
-        self.pairs += [pair for pair in pairs if EVIDENCE not in pair.premise]
-        return [self._scores(pair.hypothesis) for pair in pairs]
-
-    def _scores(self, hypothesis):
-        """Right about the sentences of the self-test; all others are entailed."""
-        verdict = TRIED.get(hypothesis, Verdict.SUPPORTED)
-        labels = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
-        entailment, neutral, contradiction = (float(verdict is label) for label in labels)
-        return NLIScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
-
-
-@pytest.mark.parametrize("size", [None, 0])
-async def test_a_pair_is_judged_once_for_all_callers(gateway, size):
-    judge = Counting()
-    register("counting", lambda model: judge)
-    given = {} if size is None else {"judge_cache": size}
-    config = GuardrailConfig(judge="counting", graph={"location": "none"}, **given)
-    assert sharing(config).judge_cache == (65_536 if size is None else size)
-    client = gateway(config)
-    found = [(await client.post("/v1/checks", json=CHECK)).json() for _ in range(3)]
-    assert len({item["marked"] for item in found}) == 1
-    assert len(judge.pairs) // len(set(judge.pairs)) == (1 if size is None else 3)
+def test_verdicts_are_cached_for_all_callers_unless_the_settings_say_otherwise():
+    assert sharing(CONFIG).judge_cache == 65_536
+    assert sharing(CONFIG.changed(judge_cache=0)).judge_cache == 0
 
 
 STARTS = {
@@ -186,13 +151,6 @@ STARTS = {
 def address(guard):
     with served(create_app(guard, GatewaySettings()), http=HeadTimeoutProtocol) as url:
         yield url
-
-
-def connected(url, start=b""):
-    host, _, port = url.removeprefix("http://").partition(":")
-    connection = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
-    connection.sendall(start)
-    return connection
 
 
 @pytest.mark.parametrize("start", STARTS.values(), ids=list(STARTS))

@@ -99,12 +99,31 @@ def test_options_override_the_environment_and_that_the_file(file, serve, monkeyp
         ({}, {}, {"routes": ["/v1/checks=strict"]}, "^--route: route '/v1/checks': "),
         ({"trusted_hosts": ["a"]}, {}, {}, "trusted_hosts: .*gone; check .* reverse proxy"),
         ({"routes": {"a": {"paths": "/v1/checks"}}}, {}, {}, "gone; name paths in calls"),
+        ({"tenants": {"a b": {"keys": "k"}}}, {}, {}, "match pattern"),
+        ({"tenants": {"key-1": {"keys": "k"}}}, {}, {}, "begin with 'key-'"),
+        ({"tenants": {"a": {"keys": "s3cret"}}, "keys": ["s3cret"]}, {}, {}, "the same key"),
+        ({"tenants": {"a": {"keys": "s3cret"}, "b": {"keys": "s3cret"}}}, {}, {}, "the same key"),
+        ({"tenants": {"a": {"keys": "s3cret", "policy": "strickt"}}}, {}, {}, "mean 'strict'"),
+        ({"tenants": {"a": {"keys": "s3cret", "policy": {"deadline": 1}}}}, {}, {}, "'deadline_s'"),
+        ({"tenants": {"a": {"keys": [""]}}}, {}, {}, "empty"),
+        ({"tenants": "a"}, {}, {}, "empty"),
+        ({"keys": [["s3cret"]]}, {}, {}, "valid string"),
+        ({"routes": {"a": {"policy": "strict"}}}, {}, {}, "Field required"),
+        ({"routes": {"a": {"calls": "x", "policy": {"treshold": 1}}}}, {}, {}, "thresholds"),
+        ({"routes": {"a": {"calls": "x", "threshold": 1}}}, {}, {}, "routes"),
+        ({"routes": {"a": {"calls": "/v1/checks", "policy": "strict"}}}, {}, {}, "choose the"),
+        ({"routes": {"a": {"calls": "/v1/chat/completion"}}}, {}, {}, "'/v1/chat/completions'"),
+        ({"routes": {"a": {"calls": "/v1/embeddings"}}}, {}, {}, "judged at '/v1/embeddings'"),
+        ({"routes": {"a": {"calls": "/portkey/webhook"}}}, {}, {}, "nothing is judged at"),
+        ({"routes": "gpt-4o*"}, {}, {}, "MODEL=POLICY"),
+        ({"caller": "tool"}, {}, {}, "did you mean 'tools'"),
     ],
 )
 def test_an_error_is_reported_where_it_was_written(section, environ, options, message):
     environ = {f"GUARDRAIL_GATEWAY__{name}": value for name, value in environ.items()}
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=message) as raised:
         GatewaySettings.from_env(section=section, environ=environ, options=options)
+    assert "s3cret" not in str(raised.value)
 
 
 def test_a_misspelled_section_names_the_right_one(tmp_path):

@@ -15,7 +15,7 @@ from guardrail.cli import app
 from guardrail.core.errors import RecordError
 from guardrail.log.records import open_log
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
-from tests.chains.gateway.process import until_ready
+from tests.chains.fake_openai import until_ready
 from tests.clock import PATIENCE_S
 from tests.ports import free_port
 
