@@ -129,7 +129,7 @@ def fallback_label(iri: str, profile: Profile) -> str:
 
 
 def is_fallback(label: str, identifier: str) -> bool:
-    """Whether a label may be none of the graph's, but made from the node's id."""
+    """True if a label may be made from the node's id rather than stated by the graph."""
     return label == identifier or (":" in identifier and label == local_name(identifier))
 
 

@@ -49,7 +49,7 @@ class FederatedGraph:
     def profile(self) -> object:
         """The vocabulary profile of the first graph that has one."""
         found = (getattr(graph, "profile", None) for graph in self.graphs)
-        return next((profile for profile in found if profile is not None), None)
+        return next(filter(None, found), None)
 
     def find(self, labels: Sequence[str]) -> list[list[Entity]]:
         """For each of n labels, the entities of any graph, most prominent first."""
@@ -61,10 +61,7 @@ class FederatedGraph:
         return [next(iter(_merged(filter(None, group))), None) for group in answers]
 
     def subgraphs(self, ids: Sequence[str], *, limit: int = 500) -> list[Subgraph]:
-        """For each of n ids the one-hop subgraph of all graphs, at most ``limit`` each way.
-
-        An entity that a graph mentions without naming it gets the name that another has.
-        """
+        """The one-hop subgraphs of all graphs; what one mentions without a name has another's."""
         answers = self._each(lambda graph: [[s] for s in graph.subgraphs(ids, limit=limit)])
         joined = [_joined(group, limit) for group in answers]
         labels = self._labels(t for part in joined for t in (*part.triples, *part.incoming))

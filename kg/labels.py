@@ -154,7 +154,12 @@ def spot(text: str, index: LabelIndex, names: Names) -> list[Mention]:
         for name in own:
             written.setdefault(key_of(name), set()).add(name)
     uncapitalised = not any(character.isupper() for character in text)
-    accepted: dict[str, bool] = {}
+
+    @cache
+    def accepted(surface: str, key: str) -> bool:
+        any_case = uncapitalised and " " in key
+        return any(any_case or _capitals_agree(surface, name) for name in written.get(key, ()))
+
     mentions: list[Mention] = []
     covered = 0
     for place in places:
@@ -162,12 +167,7 @@ def spot(text: str, index: LabelIndex, names: Names) -> list[Mention]:
         if place.past <= covered:
             continue
         surface = text[place.start : place.end]
-        if surface not in accepted:
-            any_case = uncapitalised and " " in place.key
-            accepted[surface] = any(
-                any_case or _capitals_agree(surface, name) for name in written.get(place.key, ())
-            )
-        if accepted[surface]:
+        if accepted(surface, place.key):
             mentions.append(Mention(text=surface, start=place.start, end=place.end))
             covered = place.past
     return mentions
@@ -175,19 +175,11 @@ def spot(text: str, index: LabelIndex, names: Names) -> list[Mention]:
 
 def _places(text: str, index: LabelIndex, bearers: dict[str, list[str]]) -> Iterator[_Place]:
     """Yield where names may be, the longest of each word first; collects the bearers by key."""
-    spans: list[tuple[int, int]] = []
-    words: list[str] = []
-    folded: dict[str, str] = {}
-    for match in _TOKEN.finditer(text):
-        written = match.group()
-        if written not in folded:
-            folded[written] = _fold(written)
-        spans.append(match.span())
-        words.append(folded[written])
-    lengths: dict[str, list[int]] = {}
+    folded = {word: _fold(word) for word in {*_TOKEN.findall(text)}}
+    lengths = {word: index.lengths(word) for word in {*folded.values()}}
+    spans = [match.span() for match in _TOKEN.finditer(text)]
+    words = [folded[text[start:end]] for start, end in spans]
     for first, word in enumerate(words):
-        if word not in lengths:
-            lengths[word] = index.lengths(word)
         for count in lengths[word]:
             past = first + count
             if past > len(words):
@@ -235,10 +227,14 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", bare).casefold()
 
 
+def graph_read(store: Store) -> DefaultGraph | None:
+    """The graph of a store that is read: None, for all, where it has named graphs."""
+    return DefaultGraph() if next(store.named_graphs(), None) is None else None
+
+
 def names_in(store: Store, profile: Profile) -> Iterator[tuple[str, str]]:
     """Yield (IRI, name) for every readable name in all graphs of a store, streaming."""
-    graph = DefaultGraph() if next(store.named_graphs(), None) is None else None
-    readable = cache(profile.language_rank)
+    graph, readable = graph_read(store), cache(profile.language_rank)
     for predicate in profile.label + profile.alias:
         for quad in store.quads_for_pattern(None, NamedNode(predicate), None, graph):
             subject, name = quad.subject, quad.object

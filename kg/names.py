@@ -14,11 +14,11 @@ from threading import Lock
 from pyoxigraph import Literal, NamedNode
 
 from guardrail.core.types import Entity, Triple
-from kg.labels import names_in
+from kg.labels import graph_read, names_in
 from kg.mentions import fold
 from kg.nodes import ranked
-from kg.store import OxigraphGraph, graph_read
-from kg.terms import holds_surrogates, is_blank
+from kg.store import OxigraphGraph
+from kg.terms import is_blank
 
 
 class NameParts:
@@ -43,8 +43,7 @@ class NameParts:
             ends = words[:1] + words[-1:]
             ids = dict.fromkeys(id_ for word in ends for id_ in edges.get(word, ()))
             if len(ids) > 2_000:  # so common a name is ambiguous
-                found.append([])
-                continue
+                ids = {}
             found.append(
                 ranked(
                     entity
@@ -79,7 +78,7 @@ class NameParts:
         ]
 
     def _subjects(self, value: str) -> list[str]:
-        if not value or holds_surrogates(value):
+        if not value:
             return []
         graph = self._graph
         literals = [Literal(value)]

@@ -71,10 +71,7 @@ class Memory(dict[K, V]):
 
 
 class GraphReader(ABC):
-    """The part of a graph that is the same for all back ends.
-
-    Implements ``entities``, ``subgraphs``, ``links``, ``wider`` and ``stats``.
-    """
+    """The part of a graph that is the same for all back ends."""
 
     name: str
     profile: Profile
@@ -108,11 +105,7 @@ class GraphReader(ABC):
         return [None if iri is None else known[iri] for iri in iris]
 
     def subgraphs(self, ids: Sequence[str], *, limit: int = 500) -> list[Subgraph]:
-        """For each of n ids the one-hop subgraph, at most ``limit`` triples each way.
-
-        Triples are ordered by the label of the property, then by value. If more than ``limit``
-        facts point at a node, a few of them are read.
-        """
+        """One-hop subgraphs, ordered by property and value; of facts into a hub a few are read."""
         iris = [self._iri(id_) for id_ in ids]
         found, missing = self._subgraphs.known([(iri, limit) for iri in iris if iri is not None])
         new = [iri for iri, _ in missing]
@@ -152,11 +145,7 @@ class GraphReader(ABC):
         ]
 
     def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
-        """For each of n ids, the wider places that contain it, nearest first.
-
-        One query for the steps of ten places, and one for the names of all that contain them;
-        none where the profile names no ``within``.
-        """
+        """The wider places; one query for ten places, none where the profile has no ``within``."""
         iris = [self._iri(id_) for id_ in ids]
         above, unread = self._above.known(iri for iri in iris if iri is not None)
         groups = batches(unread if self.profile.within else [], _SUBGRAPHS_A_QUERY)

@@ -30,7 +30,7 @@ from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Entity, Mention
 from kg.base import QueryResult, Term
 from kg.facts import Name, Row, StructuredValues
-from kg.labels import LabelIndex, key_of, names_in, spot
+from kg.labels import LabelIndex, graph_read, key_of, names_in, spot
 from kg.nodes import Facts, GraphReader, Memory, Solution, ranked
 from kg.profiles import Profile, load_profile, stored_profile
 from kg.queries import QueryWriter
@@ -397,11 +397,6 @@ class OxigraphGraph(GraphReader):
         value: NamedNode | None,
     ) -> Iterator[Quad]:
         return self.store.quads_for_pattern(subject, predicate, value, self._graph)
-
-
-def graph_read(store: Store) -> DefaultGraph | None:
-    """The graph of a store that is read: None, for all, where it has named graphs."""
-    return DefaultGraph() if next(store.named_graphs(), None) is None else None
 
 
 def read_solutions(results: QuerySolutions | QueryBoolean | QueryTriples) -> QueryResult:

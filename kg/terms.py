@@ -60,11 +60,6 @@ def readable(text: str) -> str:
     return re.sub(f"[{_SURROGATES}]", "\ufffd", text)
 
 
-def holds_surrogates(text: str) -> bool:
-    """True if a text has a lone surrogate, so that no graph can contain it."""
-    return re.search(f"[{_SURROGATES}]", text) is not None
-
-
 def writable(text: str) -> bool:
     """True if a text has neither surrogates nor control characters, like every name in a graph."""
     return re.search(f"[{_CONTROLS}{_SURROGATES}]", text) is None

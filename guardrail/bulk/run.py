@@ -62,7 +62,7 @@ class Summary(Value):
 
 
 class _Plan(Value):
-    """What every worker of a job needs; results are of this kind."""
+    """What every worker of a job needs."""
 
     scorer: BulkScorer
     output: str

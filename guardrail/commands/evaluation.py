@@ -20,7 +20,7 @@ from guardrail.commands.options import (
     build_guard,
     opt,
 )
-from guardrail.core.errors import InputError
+from guardrail.core.errors import file_errors
 from guardrail.lines import LineJob, json_line
 
 if TYPE_CHECKING:
@@ -159,12 +159,10 @@ def _test_invariants(settings: GuardrailConfig, source: str, *, as_json: bool) -
 def _write(path: Path, results: Sequence[EvalResult]) -> None:
     """Replace the file in one step, so that an interrupted run leaves the last one intact."""
     part = path.with_name(f"{path.name}.part")
-    try:
+    with file_errors("write", path):
         with part.open("w", encoding="utf-8") as file:
             file.writelines(json_line(row.model_dump(mode="json")) + "\n" for row in results)
         part.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _show(summary: EvalSummary, results: Sequence[EvalResult]) -> None:

@@ -100,11 +100,8 @@ def attribute(source: Input = "-", target: Output = "-", judge: ModelJudgeName =
 
     def process(rows: Sequence[AttributionRow]) -> list[AttributionResult]:
         items = [AttributionItem(row.question, row.answer, row.evidence) for row in rows]
-        fields = AttributionResult.model_fields
-        return [
-            AttributionResult(**{name: getattr(verdict, name) for name in fields})
-            for verdict in model.attribute(items)
-        ]
+        judged = model.attribute(items)
+        return [AttributionResult.model_validate(item, from_attributes=True) for item in judged]
 
     job = LineJob(AttributionRow, process, batch_size=ROWS_PER_CALL, title="attribute")
     run_lines(job, source, target)

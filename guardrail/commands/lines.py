@@ -10,11 +10,11 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from guardrail.core.errors import InputError
+from guardrail.core.errors import InputError, file_errors
 from guardrail.core.fields import in_short
 from guardrail.core.rows import bounded_lines
 from guardrail.core.types import Action
@@ -49,7 +49,7 @@ def run_lines(
     failures = lines = 0
     with ExitStack() as stack:
         results = _results(job, source, target, stack)
-        writer = sys.stdout if target == "-" else stack.enter_context(_open_target(target))
+        writer = stack.enter_context(_open_target(target))
         try:
             for result in results:
                 lines += 1
@@ -80,8 +80,7 @@ def results_of(job: LineJob[RowT], source: str) -> list[dict[str, object]]:
 
 def put_line(result: dict[str, object], target: str) -> None:
     """Write one result as a line of JSON; ``-`` is stdout. Raises InputError."""
-    with ExitStack() as stack:
-        writer = sys.stdout if target == "-" else stack.enter_context(_open_target(target))
+    with _open_target(target) as writer:
         writer.write(json_line(result) + "\n")
 
 
@@ -91,10 +90,8 @@ def prepare_target(path: Path) -> None:
     Raises:
         InputError: The folder cannot be created, or is not writable.
     """
-    try:
+    with file_errors("make the folder of", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make the folder of {path}: {error.strerror}") from error
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a folder")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
@@ -162,16 +159,14 @@ def _open_source(source: str, stack: ExitStack) -> tuple[IO[str], int | None]:
     if source == "-":
         return open(sys.stdin.fileno(), closefd=False, **how), None  # type: ignore[call-overload]
     path = Path(source)
-    try:
+    with file_errors("read", source):
         with path.open("rb") as raw:
             total = sum(chunk.count(b"\n") for chunk in iter(lambda: raw.read(1 << 20), b""))
         return stack.enter_context(path.open(**how)), total  # type: ignore[call-overload]
-    except OSError as error:
-        raise InputError(f"cannot read {source}: {error.strerror}") from error
 
 
-def _open_target(target: str) -> IO[str]:
-    try:
+def _open_target(target: str) -> AbstractContextManager[IO[str]]:
+    if target == "-":
+        return nullcontext(sys.stdout)
+    with file_errors("write", target):
         return Path(target).open("w", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror}") from error

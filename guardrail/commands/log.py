@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from guardrail.commands.options import AsJson, arg, opt
-from guardrail.core.errors import InputError, RecordError
+from guardrail.core.errors import InputError, RecordError, file_errors
 from guardrail.core.fields import in_short
 from guardrail.core.types import Action
 from guardrail.log.entries import Record, RecordFilter, ScoreBound, to_json
@@ -111,10 +111,8 @@ def report(
 
     with open_log(path, read_only=True) as log:
         html = report_html(log, RecordFilter(since=_time(since), until=_time(until)))
-    try:
+    with file_errors("write", target, RecordError):
         target.write_text(html, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise RecordError(f"cannot write {target}: {error.strerror}") from error
     typer.echo(f"{target}: {len(html) / 1024:,.0f} KiB", err=True)
 
 

@@ -142,7 +142,7 @@ def grouped(command: Callable[P, T]) -> Callable[P, T]:
 
 
 def writes(**models: type[BaseModel]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Add the fields that a command writes to its help: models by the name shown."""
+    """Add the fields of what a command writes to its help, by the names given."""
 
     def add(command: Callable[P, T]) -> Callable[P, T]:
         parts = [inspect.getdoc(command) or ""]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from guardrail.core.secrets import redact_active
 
 __all__ = [
@@ -77,3 +80,14 @@ class MissingExtraError(GuardrailError, ImportError):
         )
         self.package = package
         self.extra = extra
+
+
+@contextmanager
+def file_errors(
+    action: str, path: object, kind: type[GuardrailError] = InputError
+) -> Iterator[None]:
+    """Turn the operating system's errors into ``cannot <action> <path>: …``."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"cannot {action} {path}: {error.strerror}") from error

@@ -192,9 +192,8 @@ def _stated(item: CheckRequest, rng: random.Random) -> Iterator[Trial]:
             yield asked("sign flip", _sentence(fact, f"-{fact.value}"), supported=False)
         words = lexicon("function_words")
         name = property_name(fact.property)
-        for way in ("yes", "no"):
+        for way, opposite in (("yes", "no"), ("no", "yes")):
             if fact.value.casefold() in words[way]:
-                opposite = "no" if way == "yes" else "yes"
                 yield asked("boolean flip", f"{fact.subject}: {name}: {opposite}.", supported=False)
                 yield asked("true twin", f"{fact.subject}: {name}: {way}.", supported=True)
         renamed = fact.subject[::-1].title().replace(" ", "") + " Qel"
@@ -208,7 +207,7 @@ def _stated(item: CheckRequest, rng: random.Random) -> Iterator[Trial]:
 
 
 def _is_single(fact: Triple, facts: Sequence[Triple]) -> bool:
-    """Whether a fact is the only one of its subject and property, and short enough to be said."""
+    """True for the only fact of its subject and property, if it is short enough for a sentence."""
     alike = [one for one in facts if (one.subject, one.property) == (fact.subject, fact.property)]
     return len({one.value for one in alike}) == 1 and len(fact.value) < 60
 

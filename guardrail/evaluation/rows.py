@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import ValidationError, field_validator
 
-from guardrail.core.errors import InputError
+from guardrail.core.errors import InputError, file_errors
 from guardrail.core.fields import in_short
 from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
 from guardrail.core.text.lexicon import lexicon
@@ -81,11 +81,8 @@ def read_labelled(path: Path, files: Sequence[Evidence] | None = None) -> list[L
         InputError: The file cannot be read, has no rows or lacks a column, or a row is wrong.
     """
     kind = TABLE_FILES.get(path.suffix.lower(), "csv")
-    try:
-        with path.open("rb") as file:
-            table = list(read_rows(file, kind, str(path)))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    with file_errors("read", path), path.open("rb") as file:
+        table = list(read_rows(file, kind, str(path)))
     rows = [
         _labelled(f"{path}, line {line}", cells, files)
         for line, cells in table

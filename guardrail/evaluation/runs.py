@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from pydantic import Field, ValidationError
 
-from guardrail.core.errors import InputError
+from guardrail.core.errors import InputError, file_errors
 from guardrail.core.types import GuardedAnswer, Probability, Value, Verdict
 from guardrail.evaluation.assertion import Requirement, assess, whole_answer_policy
 from guardrail.evaluation.rows import EvalRow
@@ -195,10 +195,8 @@ def write_junit(path: Path, results: Sequence[EvalResult]) -> None:
         elif not row.passed:
             fault = ElementTree.SubElement(case, "failure", message=_valid_xml(row.failures[0]))
             fault.text = _valid_xml("\n".join((*row.failures, f"answer: {row.answer}")))
-    try:
+    with file_errors("write", path):
         ElementTree.ElementTree(whole).write(path, "utf-8", xml_declaration=True)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _result(row: EvalRow, answer: GuardedAnswer, requirement: Requirement) -> EvalResult:

@@ -142,16 +142,13 @@ def evaluations_of(answer: GuardedAnswer) -> tuple[Evaluation, ...]:
     counts = Counter(item.verdict.value for item in answer.judged)
     words = "; ".join(f"{number} {kind}" for kind, number in counts.items())
     found.append(Evaluation(name="verdict", label=answer.decided, explanation=words))
-    overall = answer.scorecard.overall
-    for name, score in {"overall": overall, **answer.scorecard.scores}.items():
-        if score.value is not None:
-            # Counts only: reasons quote the answer, which must not be traced.
-            scored = Evaluation(name=name, value=score.value)
-            if score is overall:
-                words = "; ".join(score.evidence)
-                scored = scored.model_copy(update={"label": answer.decided, "explanation": words})
-            found.append(scored)
-    return tuple(found)
+    overall, scores = answer.scorecard.overall, answer.scorecard.scores
+    if overall.value is not None:
+        # Counts only: reasons quote the answer, which must not be traced.
+        value, label, words = overall.value, answer.decided, "; ".join(overall.evidence)
+        found.append(Evaluation(name="overall", value=value, label=label, explanation=words))
+    scored = {name: score.value for name, score in scores.items() if score.value is not None}
+    return (*found, *(Evaluation(name=name, value=value) for name, value in scored.items()))
 
 
 def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from functools import cached_property
+from itertools import accumulate
 from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field, FiniteFloat
@@ -71,13 +72,8 @@ class CitationConstraint(Value):
 
         The last triples are omitted if they exceed the limits of OpenAI's structured outputs.
         """
-        allowed: list[str] = []
-        size = 0
-        for key in self.citations:
-            size += len(key)
-            if len(allowed) == MAX_ENUM_VALUES or size > 15_000:
-                break
-            allowed.append(key)
+        sizes = zip(self.citations, accumulate(map(len, self.citations)), strict=True)
+        allowed = [key for key, size in sizes if size <= 15_000][:MAX_ENUM_VALUES]
         # An enum must not be empty: without triples there is no citation field.
         fields: dict[str, object] = {"text": {"type": "string"}, "na": {"type": "boolean"}}
         if allowed:

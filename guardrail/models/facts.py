@@ -39,36 +39,26 @@ def relevant_triples(
     about the data base itself (categories, sources, given names) come last.
     """
     words = content_stems(question)
-    ranked: list[tuple[float, int, int, Triple]] = []
-    seen: set[Triple] = set()
+    ranks: dict[Triple, tuple[float, int, int]] = {}
     for place, subgraph in enumerate(subgraphs):
         outgoing = len(subgraph.triples)
         for position, triple in enumerate((*subgraph.triples, *subgraph.incoming)):
-            if triple in seen:
-                continue
-            seen.add(triple)
-            # A fact of another entity that points here says less about this one.
-            score = _relevance(triple, words) - (0.5 if position >= outgoing else 0.0)
-            ranked.append((-score, position, place, triple))
-    ranked.sort(key=lambda row: row[:3])
-    chosen: list[tuple[int, Triple]] = []
+            if triple not in ranks:
+                # A fact of another entity that points here says less about this one.
+                score = _relevance(triple, words) - 0.5 * (position >= outgoing)
+                ranks[triple] = (-score, position, place)
+    chosen: list[Triple] = []
     size = 0
-    for _, _, place, triple in ranked:
-        if len(chosen) == most:
-            break
+    for triple in sorted(ranks, key=ranks.__getitem__):
         length = len(triple.property) + len(triple.value) + 4
         # Three characters make about one token
-        if size + length > 3_000:
-            continue
-        size += length
-        chosen.append((place, triple))
+        if len(chosen) < most and size + length <= 3_000:
+            size += length
+            chosen.append(triple)
     # Stable sorts: by entity in the order of linking, by relevance within an entity.
-    chosen.sort(key=lambda row: row[0])
-    order: dict[str, int] = {}
-    for _, triple in chosen:
-        order.setdefault(triple.citation.entity, len(order))
-    chosen.sort(key=lambda row: order[row[1].citation.entity])
-    return tuple(triple for _, triple in chosen)
+    chosen.sort(key=lambda triple: ranks[triple][2])
+    order = list(dict.fromkeys(triple.citation.entity for triple in chosen))
+    return tuple(sorted(chosen, key=lambda triple: order.index(triple.citation.entity)))
 
 
 def is_housekeeping(name: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Annotated, TypeVar, cast
 
 from pydantic import BeforeValidator, FailFast, Field, ValidationError
 
-from guardrail.core.errors import InputError
+from guardrail.core.errors import InputError, file_errors
 from guardrail.core.fields import LONGEST, did_you_mean, in_short
 from guardrail.core.objects import identifying_key
 from guardrail.core.rows import TABLE_FILES, cell_text
@@ -177,11 +177,8 @@ def hashes_of_files(files: Sequence[Path]) -> dict[str, str]:
     names = Counter(path.name for path in files)
     found = {}
     for path in files:
-        try:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}") from error
+        with file_errors("read", path), path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
         found[path.name if names[path.name] == 1 else path.as_posix()] = digest[:16]
     return found
 

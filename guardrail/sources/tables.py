@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from guardrail.core.errors import InputError
+from guardrail.core.errors import InputError, file_errors
 from guardrail.core.fields import LONGEST, did_you_mean, in_short
 from guardrail.core.objects import DEEPEST, NAME_COLUMNS, flat_row, identifying_key
 from guardrail.core.rows import TABLE_FILES, cell_text, read_rows
@@ -143,10 +143,8 @@ class Table:
         Raises:
             InputError: The file cannot be read, has another format, or a row is invalid.
         """
-        try:
+        with file_errors("read", path):
             data = Path(path).read_bytes()
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}") from error
         return cls.from_bytes(data, str(path), subject=subject, name=name, references=references)
 
     @classmethod

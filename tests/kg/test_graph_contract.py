@@ -100,9 +100,6 @@ def test_links_between_entities(graph: Graph) -> None:
         "Artemisia Gentileschi, place of birth: Rome.",
     ]
     assert graph.links([]) == graph.links([ROME]) == []
-
-
-def test_empty_batches(graph: Graph) -> None:
     assert isinstance(graph, KnowledgeGraph)
     assert graph.find([]) == graph.entities([]) == graph.subgraphs([]) == []
 
@@ -203,12 +200,8 @@ def test_the_places_that_hold_one_nearest_first(back_end: BackEnd) -> None:
     ]
     assert graph.wider(["Q1"])[0][0].aliases == ("Camden",)
     assert graph.wider([]) == []
-
-
-def test_more_places_than_go_into_one_query(back_end: BackEnd) -> None:
-    graph = back_end(PLACES, MIRROR)
-    many = [f"Q{number}" for number in range(100, 125)]
-    assert labels(graph, *many, "Q6") == [[]] * 25 + [["Paris"]]
+    more_than_one_query = [f"Q{number}" for number in range(100, 125)]
+    assert labels(graph, *more_than_one_query, "Q6") == [[]] * 25 + [["Paris"]]
 
 
 def test_a_profile_without_containment_asks_nothing(tmp_path: Path) -> None:
@@ -219,22 +212,6 @@ def test_a_profile_without_containment_asks_nothing(tmp_path: Path) -> None:
         graph = SparqlGraph(server.url, profile=plain, settings=settings())
         assert labels(graph, "Q1", "Q2") == [[], []]
         assert server.requests == []
-
-
-def test_a_users_profile_names_its_own_predicates(tmp_path: Path) -> None:
-    file = tmp_path / "museum.toml"
-    file.write_text(
-        'extends = "rdfs"\nname = "museum"\nwithin = ["m:inside"]\n'
-        '[prefixes]\nm = "https://museum.example/terms/"\n'
-    )
-    turtle = """
-    @prefix m: <https://museum.example/terms/> .
-    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-    <urn:room> rdfs:label "Room 4" ; m:inside <urn:wing> .
-    <urn:wing> rdfs:label "West Wing" .
-    """
-    assert labels(OxigraphGraph.from_text(turtle, profile=file), "urn:room") == [["West Wing"]]
-    assert labels(OxigraphGraph.from_text(turtle, profile="rdfs"), "urn:room") == [[]]
 
 
 def test_the_way_up_is_bounded_and_ends_in_circles() -> None:

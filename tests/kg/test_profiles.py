@@ -28,7 +28,8 @@ def test_a_users_own_profile(tmp_path: Path) -> None:
     file.write_text(
         'extends = "rdfs"\nname = "museum"\n'
         'label = ["m:title"]\nentity_prefix = "https://museum.example/"\n'
-        'languages = ["de"]\n[prefixes]\nm = "https://museum.example/terms/"\n'
+        'within = ["m:inside"]\nlanguages = ["de"]\n'
+        '[prefixes]\nm = "https://museum.example/terms/"\n'
     )
     graph = OxigraphGraph.from_text(
         """
@@ -36,6 +37,7 @@ def test_a_users_own_profile(tmp_path: Path) -> None:
         @prefix m: <https://museum.example/terms/> .
         o:17 m:title "Judith"@de, "Judith (en)"@en ; m:paintedBy o:4 .
         o:4 m:title "Gentileschi"@de .
+        o:room m:title "Saal 4"@de ; m:inside o:wing . o:wing m:title "Westen"@de .
         """,
         profile=file,
     )
@@ -43,6 +45,7 @@ def test_a_users_own_profile(tmp_path: Path) -> None:
     assert judith.id == "17"
     [subgraph] = graph.subgraphs(["17"])
     assert [triple.text for triple in subgraph.triples] == ["Judith, painted by: Gentileschi."]
+    assert [place.label for place in graph.wider(["room"])[0]] == ["Westen"]
 
 
 def test_the_vocabulary_is_detected() -> None:

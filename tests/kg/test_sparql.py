@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
@@ -196,12 +194,3 @@ def test_a_server_that_knows_no_dialect_understands_all(dialect, sparql_server):
     assert graph.query("PREFIX : <urn:address> ASK { ?s ?p ?o }").boolean
     assert graph.query("CONSTRUCT WHERE { ?s ?p ?o }").rows
     graph.close()
-
-
-def test_local_graphs_load_no_http():
-    program = (
-        "import sys\nfrom kg import open_graph\nopen_graph().find(['Mary Shelley'])\n"
-        "print('httpx' in sys.modules)"
-    )
-    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert out.stdout.strip() == "False", out.stderr

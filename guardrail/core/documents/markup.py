@@ -195,7 +195,7 @@ def _raise(element: Tag) -> None:
 
 
 def _is_layout(table: Tag) -> bool:
-    """Whether a table only places parts of the page."""
+    """True if a table only places parts of the page."""
     if table.get("role") in ("presentation", "none") or table.find("table") is not None:
         return True
     rows = [row.find_all(["td", "th"]) for row in table.find_all("tr")]

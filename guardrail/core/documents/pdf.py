@@ -66,7 +66,7 @@ def pages_of(data: bytes) -> list[str]:
                 before = blocks
     except (InputError, MemoryError):
         raise
-    except Exception as error:  # damaged files raise whatever their reader stumbles over
+    except Exception as error:  # damaged files raise any error
         locked = any(isinstance(e, PDFPasswordIncorrect) for e in (error, *error.args))
         why = "it is locked; unlock it" if locked else str(error) or type(error).__name__
         raise InputError(f"is no PDF that can be read: {why}") from error
@@ -94,21 +94,21 @@ def _blocks(page: Plumbed, usual: float) -> list[_Block]:
 def _goes_on(before: Sequence[_Block], blocks: Sequence[_Block]) -> int | None:
     """The place of a table continued from the previous page, with only the frame in between.
 
-    The frame are lines that stand on both pages, whatever number they have.
+    The frame is the lines that both pages share, apart from their numbers.
     """
-    tables = [place for place, block in enumerate(blocks) if block.grid is not None]
-    above = [place for place, block in enumerate(before) if block.grid is not None]
+    above, tables = (
+        [(place, block.grid) for place, block in enumerate(page) if block.grid is not None]
+        for page in (before, blocks)
+    )
     if not tables or not above:
         return None
-    last, first = before[above[-1]].grid, blocks[tables[0]].grid
-    if last is None or first is None:
-        return None
+    (end, last), (start, first) = above[-1], tables[0]
     pairs = zip(last.edges, first.edges, strict=False)  # Columns within two points are the same
     aligned = len(last.edges) == len(first.edges) and all(abs(a - b) <= 2.0 for a, b in pairs)
     frames = [{re.sub(r"\d+", "", block.text) for block in page} for page in (before, blocks)]
-    between = (*before[above[-1] + 1 :], *blocks[: tables[0]])
+    between = (*before[end + 1 :], *blocks[:start])
     framed = all(re.sub(r"\d+", "", block.text) in frames[0] & frames[1] for block in between)
-    return tables[0] if aligned and framed else None
+    return start if aligned and framed else None
 
 
 def _lines(blocks: Iterable[_Block]) -> Iterator[str]:

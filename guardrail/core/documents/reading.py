@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from guardrail.core.documents.markdown import Page, Section, sections_of, shown
-from guardrail.core.errors import InputError, MissingExtraError, OverloadedError
+from guardrail.core.errors import InputError, MissingExtraError, OverloadedError, file_errors
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Maximum size of a document in bytes."""
@@ -59,11 +59,8 @@ def read_file(path: str | Path) -> list[Section]:
         InputError: As ``read_document``, or the file cannot be read.
         MissingExtraError: The extra ``documents`` is not installed.
     """
-    try:
-        with Path(path).open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    with file_errors("read", path), Path(path).open("rb") as stream:
+        data = stream.read(MAX_BYTES + 1)
     return read_document(data, str(path))
 
 

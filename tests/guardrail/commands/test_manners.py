@@ -87,24 +87,6 @@ def test_a_terminal_shows_each_sentence_next_to_its_evidence(handbook: Path) -> 
     assert json.loads(in_a_terminal(*arguments, "--json"))["action"] == "annotate"
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "no rows in"),
-        (b"\n\n", "no rows in"),
-        (b"\xff\xfe{\x00", "the only line failed"),
-        (b"{bad\n{worse\n", "all 2 lines failed"),
-    ],
-)
-def test_input_of_which_nothing_can_be_used_fails(tmp_path: Path, content: bytes, said: str):
-    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-    source.write_bytes(content)
-    done = run("check", "--judge", "none", "-i", str(source), "-o", str(target))
-    assert done.exit_code == 1
-    assert isinstance(done.exception, GuardrailError)
-    assert said in str(done.exception)
-
-
 def test_invalid_bytes_fail_their_line_and_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_bytes(b'\xef\xbb\xbf{"answer": "Yes."}\n{"answer": "caf\xe9"}\n')
@@ -138,6 +120,10 @@ def test_a_port_in_use_is_reported_before_loading() -> None:
         (("bulk", "check", "missing", "-o", "o"), "cannot read missing: there is no such file"),
         (("bulk", "check", "empty.jsonl", "-o", "o"), "no rows in empty.jsonl"),
         (("bulk", "check", "bad.jsonl", "-o", "o", "--judge", "none"), "all 1 rows failed"),
+        (("check", "-i", "empty.jsonl", "--judge", "none"), "no rows in"),
+        (("check", "-i", "blank.jsonl", "--judge", "none"), "no rows in"),
+        (("check", "-i", "bytes.sqlite", "--judge", "none"), "the only line failed"),
+        (("check", "-i", "worse.jsonl", "--judge", "none"), "all 2 lines failed"),
     ],
 )
 def test_a_file_that_is_missing_empty_or_another_thing_fails(
@@ -147,9 +133,12 @@ def test_a_file_that_is_missing_empty_or_another_thing_fails(
     for name in ("empty.nt", "empty.sqlite", "empty.jsonl"):
         Path(name).touch()
     Path("bytes.sqlite").write_bytes(b"\xff\xfe\x00bad" * 99)
-    Path("bad.jsonl").write_text("{bad\n", "utf-8")
+    texts = {"bad.jsonl": "{bad\n", "worse.jsonl": "{bad\n{worse\n", "blank.jsonl": "\n\n"}
+    for name, text in texts.items():
+        Path(name).write_text(text, "utf-8")
     done = run(*arguments)
     assert done.exit_code == 1
+    assert isinstance(done.exception, GuardrailError)
     assert said in str(done.exception)
 
 

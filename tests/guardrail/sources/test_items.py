@@ -1,9 +1,7 @@
 """The items of evidence are the same in rows of check, rank, eval and bulk, and in labelled CSV."""
 
-import csv
 import json
 from base64 import b64encode
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -12,7 +10,7 @@ from pydantic import ValidationError
 from guardrail import GuardrailConfig, InputError, Passage, Table, Triple
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.core.fields import LONGEST
-from guardrail.evaluation.rows import EvalRow, read_labelled
+from guardrail.evaluation.rows import EvalRow
 from guardrail.lines import CheckRow, EvidenceRow, RankRow, ScoreRow
 from guardrail.sources import tables
 from guardrail.sources.items import evidence_items
@@ -84,16 +82,6 @@ def test_what_is_no_triple_is_refused(item: object) -> None:
 def test_the_evidence_of_a_reply_is_evidence_again() -> None:
     given = (Triple("Falk", "vegan", "true"), Passage("It is heavy.", id="a", title="A"), CELL)
     assert evidence_items([item.model_dump(mode="json") for item in given]) == given
-
-
-def test_a_cell_of_labelled_csv_holds_the_same_items(tmp_path: Path) -> None:
-    file = tmp_path / "labelled.csv"
-    with file.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["answer", "evidence", "label"])
-        writer.writerow(["A.", json.dumps([item for item, _ in ITEMS[:3]]), "supported"])
-    [row] = read_labelled(file)
-    assert row.evidence == (CELL, ITEMS[2][1])
 
 
 @pytest.mark.parametrize("column", ["parquet", "json"])
@@ -198,7 +186,3 @@ def test_all_forms_of_a_row_have_one_bound(monkeypatch: pytest.MonkeyPatch) -> N
     assert row_of(CheckRow, **some).items is not None
     with pytest.raises(ValidationError, match="more than 10 texts, triples and cells"):
         row_of(CheckRow, **some | {"passages": ["b"] * 4})
-
-
-def test_a_table_within_the_bound_is_read_whole() -> None:
-    assert len(evidence_items([{"table": {"rows": TEN * 5_000}}])) == 50_000

@@ -126,9 +126,6 @@ def test_files(tmp_path):
     (tmp_path / "bad.csv").write_text("name,price\na,b,c\n")
     with pytest.raises(InputError, match="line 2: more values than columns"):
         Table.from_file(tmp_path / "bad.csv")
-    (tmp_path / "bad.csv").write_text("name,price,price\na,1,2\n")
-    with pytest.raises(InputError, match="two columns are called 'price'"):
-        Table.from_file(tmp_path / "bad.csv")
     with pytest.raises(InputError, match="unsupported"):
         Table.from_bytes(b"", "bikes.xlsx")
 
@@ -237,7 +234,6 @@ def test_sqlalchemy(connection):
     [
         ("select * from boats", "the query failed: no such table: boats"),
         ("update bikes set price_eur = 1", "gives no rows"),
-        ("select name, name from bikes", "two columns are called 'name'"),
     ],
 )
 def test_a_query_that_gives_no_rows(connection, query, message):
@@ -297,26 +293,23 @@ def test_many_columns_take_linear_time():
         (["45%", "0.55"], ["45%", "55%"]),
         (["(250)", "300"], ["-250", "300"]),
         (["1'000", "2'500.50"], ["1000", "2500.50"]),
+        # what may be something else stays
+        *(
+            (cells, cells)
+            for cells in (
+                ["2,490", "1,790"],
+                ["1,5", "1.5"],
+                ["(2019)", "(2020)"],
+                ["555 123 456", "111 222 333"],
+                ["(250)", "see note"],
+                ["2024-01-01", "10:30"],
+                ["007", "1,234"],
+            )
+        ),
     ],
 )
 def test_a_column_of_numbers_gets_one_notation(cells: list[str], written: list[str]) -> None:
     assert in_one_notation(cells) == written
-
-
-@pytest.mark.parametrize(
-    "cells",
-    [
-        ["2,490", "1,790"],
-        ["1,5", "1.5"],
-        ["(2019)", "(2020)"],
-        ["555 123 456", "111 222 333"],
-        ["(250)", "see note"],
-        ["2024-01-01", "10:30"],
-        ["007", "1,234"],
-    ],
-)
-def test_what_may_be_something_else_stays(cells: list[str]) -> None:
-    assert in_one_notation(cells) == cells
 
 
 def test_an_answer_is_judged_by_the_value_that_was_meant() -> None:

@@ -52,6 +52,8 @@ HEAD = "| Bike | Price |\n| --- | --- |\n"
     [
         ("<tr><th>Bike<th>Size<th>Price<tr><td rowspan=2>Alba<td>S<td>890<tr><td>L<td>990",
          "| Bike | Size | Price |\n| --- | --- | --- |\n| Alba | S | 890 |\n| Alba | L | 990 |"),
+        ("<tr><th>Bike<th>Size<tr><td rowspan=0>Alba<td>S<tr><td>L<tr><td>M",
+         "| Bike | Size |\n| --- | --- |\n| Alba | S |\n| Alba | L |\n| Alba | M |"),
         (("<thead><tr><th rowspan=2>Bike<th colspan=2>Price</tr><tr><th>S<th>L</thead>"
          "<tr><td>Alba<td>890<td>990<tr><td colspan=3>Sold out"),
          ("| Bike | Price S | Price L |\n| --- | --- | --- |\n| Alba | 890 | 990 |\n"
@@ -60,6 +62,8 @@ HEAD = "| Bike | Price |\n| --- | --- |\n"
          "<td>Sum<td>990</tfoot>"), f"{HEAD}| Alba | 990 |\n| Sum | 990 |"),
         ("<tr><th>Price<td>990 euros<tr><th>Weight<td>12 kg", "Price: 990 euros\nWeight: 12 kg"),
         ("<tr><td>Alba<td>990 euros<tr><td>Bora<td>890 euros", "Alba, 990 euros\nBora, 890 euros"),
+        ("<tr><td>Alba<td>990 euros<tr><td>Bora<td>sold out<tr><td>Cima<td>790 euros",
+         "Alba, 990 euros\nBora, sold out\nCima, 790 euros"),
         ("<tr><td>Bike<td>Price<tr><td>Alba<td>990", f"{HEAD}| Alba | 990 |"),
         ("<tr><td>Bike<td>2024<tr><td>Alba<td>990",
          "| Bike | 2024 |\n| --- | --- |\n| Alba | 990 |"),
@@ -68,7 +72,8 @@ HEAD = "| Bike | Price |\n| --- | --- |\n"
         (("<tr><th>Bike<th>Price<tr><td><ul><li>A<li>B</ul><td><p>S|M</p><p>L</p><tr><td>"
          "<img alt=Alba><td>1<br>2"), rf"{HEAD}| A, B | S\|M L |" + "\n| Alba | 1 2 |"),
     ],
-    ids=["over rows", "two heads", "foot", "heads of rows", "no head", "a head that is not marked",
+    ids=["over rows", "over all rows", "two heads", "foot", "heads of rows", "no head",
+         "no head above a text", "a head that is not marked",
          "years", "layout", "cells"],
 )  # fmt: skip
 def test_each_cell_of_a_table_stands_below_its_head(table: str, expected: str) -> None:
