@@ -120,7 +120,7 @@ class VerdictThresholds(Value):
     """
 
     support: Probability = 0.5
-    contradiction: Probability = 0.6
+    contradiction: Probability = 0.65
     removal: Probability = 0.75
 
     @property
@@ -456,7 +456,7 @@ class Strictness(StrEnum):
 # ``python -m training calibrate`` measured on validation rows.
 _PRESETS = {
     Strictness.LENIENT: VerdictThresholds(support=1 / 3, contradiction=0.7, removal=0.75),
-    Strictness.BALANCED: VerdictThresholds(support=0.5, contradiction=0.6, removal=0.75),
+    Strictness.BALANCED: VerdictThresholds(support=0.5, contradiction=0.65, removal=0.75),
     Strictness.STRICT: VerdictThresholds(support=2 / 3, contradiction=0.5, removal=0.75),
 }
 
