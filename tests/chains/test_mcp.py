@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import threading
 
 import jsonschema
 import pytest
@@ -11,10 +10,9 @@ import pytest
 mcp = pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 
 from chains.mcp_server import mcp_server  # noqa: E402
-from guardrail import ANNOTATE, Guardrail, GuardrailConfig, JudgeError  # noqa: E402
+from guardrail import ANNOTATE, Guardrail, GuardrailConfig  # noqa: E402
+from tests.chains.gateway.test_replies import Slow  # noqa: E402
 from tests.chains.hotel import HOTEL_QUESTION, ITEMS, RIGHT, SAID, SECRET, WRONG  # noqa: E402
-from tests.clock import PATIENCE_S  # noqa: E402
-from tests.guardrail.scripted import Ready  # noqa: E402
 
 
 def content_of(result):
@@ -100,27 +98,12 @@ def test_the_command_answers_even_half_a_character():
     assert "result" in replies[1]
 
 
-class Slow(Ready):
-    """A judge that takes its time."""
-
-    name = "slow-1"
-
-    def __init__(self):
-        self.wake = threading.Event()
-
-    def ground(self, items):
-        self.wake.wait(PATIENCE_S)
-        raise JudgeError("too late to matter")
-
-
 @pytest.mark.parametrize("policy", [None, "strict"])
 async def test_the_configured_deadline_bounds_every_policy(policy):
     config = GuardrailConfig(graph="none", policy=ANNOTATE.changed(deadline_s=0.3))
     asked = {"question": "?", "answer": RIGHT, "evidence": [RIGHT], "policy": policy}
-    judge = Slow()
-    with Guardrail(config, grounding=judge) as slow:
+    with Guardrail(config, grounding=Slow()) as slow:
         async with mcp.Client(mcp_server(slow)) as client:
             reply = content_of(await client.call_tool("check_answer", asked))
-        judge.wake.set()
     assert reply["action"] == ("refuse" if policy else "unverified")
     assert not reply["sentences"]

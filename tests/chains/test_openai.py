@@ -1,7 +1,6 @@
 """The official OpenAI client, guarded, synchronous and not."""
 
 import asyncio
-import json
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -16,8 +15,8 @@ from chains import guard_openai
 from guardrail import Guardrail
 from guardrail.core.errors import ConfigError
 from tests.chains.conftest import ANSWER, CANARY, QUESTION
+from tests.chains.exchanges import chunk, written
 from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE
-from tests.clock import PATIENCE_S
 
 MESSAGES = [{"role": "user", "content": QUESTION}]
 NOTED = (
@@ -264,24 +263,16 @@ def test_derived_clients_are_guarded(client_of, strict_guard):
 
 
 def test_the_first_sentence_does_not_wait_for_the_last(strict_guard):
-    """Time to the first released sentence, of a model that then takes its time."""
-
-    async def slowly():
+    def slowly():
         for text in ("Mary Shelley was a writer.", " Her mother was"):
-            chunk = {"choices": [{"index": 0, "delta": {"content": text}}]}
-            yield f"data: {json.dumps(chunk)}\n\n".encode()
-        await asyncio.Event().wait()  # for ever
-        yield b"data: [DONE]\n\n"
+            yield written(chunk(content=text))
+        raise AssertionError("the rest was read before the first sentence left")
 
     def reply(request):
         return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=slowly())
 
-    async def first():
-        http = httpx.AsyncClient(transport=httpx.MockTransport(reply))
-        client = guard_openai(AsyncOpenAI(api_key="k", http_client=http), strict_guard)
-        stream = await client.chat.completions.create(model="plain", messages=MESSAGES, stream=True)
-        texts = (chunk.choices[0].delta.content async for chunk in stream)
-        return await anext(text async for text in texts if text)
-
-    text = asyncio.run(asyncio.wait_for(first(), PATIENCE_S))
-    assert text.startswith("Mary Shelley was a writer")
+    http = httpx.Client(transport=httpx.MockTransport(reply))
+    client = guard_openai(OpenAI(api_key="k", http_client=http), strict_guard)
+    stream = client.chat.completions.create(model="plain", messages=MESSAGES, stream=True)
+    texts = (one.choices[0].delta.content for one in stream)
+    assert next(filter(None, texts)).startswith("Mary Shelley was a writer")

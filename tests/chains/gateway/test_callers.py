@@ -228,20 +228,19 @@ def test_the_first_matching_route_applies():
 
 # --- rights -----------------------------------------------------------------------------------
 
-QUERY = {"type": "text", "text": QUESTION}
+
+def asking(*content):
+    return CHAT | {"messages": [{"role": "user", "content": content}]}
+
+
+QUERY, SOURCE = {"type": "text", "text": QUESTION}, {"type": "grounding_source"}
 BROUGHT = {
     "handed over": CHAT | {"guardrail": {"evidence": [FALSE_MIDDLE]}},
-    "a content part": CHAT
-    | {
-        "messages": [
-            {"role": "user", "content": [QUERY, {"type": "grounding_source", "text": FALSE_MIDDLE}]}
-        ]
-    },
+    "a content part": asking(QUERY, SOURCE | {"text": FALSE_MIDDLE}),
     "next to the messages": CHAT | {"groundingSources": [FALSE_MIDDLE]},
     "a tool's message": CHAT
     | {"messages": [*USER, {"role": "tool", "tool_call_id": "c", "content": FALSE_MIDDLE}]},
-    "marked text": CHAT
-    | {"messages": [{"role": "user", "content": f"{QUESTION} <c>{FALSE_MIDDLE}</c>"}]},
+    "marked text": asking(QUERY | {"text": f"{QUESTION} <c>{FALSE_MIDDLE}</c>"}),
 }
 TOOL = {"type": "function", "function": {"name": "look_up", "parameters": {}}}
 FORMAT = {"type": "json_object"}

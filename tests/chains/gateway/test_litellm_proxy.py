@@ -21,7 +21,7 @@ import pytest
 from chains.gateway import GatewaySettings, create_app
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import scripted_guard
-from tests.chains.fake_openai import TEXTS, FakeOpenAI, served
+from tests.chains.fake_openai import TEXTS, TOOL_CALL, FakeOpenAI, served
 from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, SAID, SECRET, WRONG
 from tests.ports import free_port
 
@@ -60,13 +60,7 @@ guardrails:
 """
 MESSAGES = [
     {"role": "user", "content": HOTEL_QUESTION},
-    {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-        ],
-    },
+    {"role": "assistant", "content": None, "tool_calls": [TOOL_CALL | {"id": "c1"}]},
     {"role": "tool", "tool_call_id": "c1",
      "content": " ".join(document.text for document in DOCUMENTS)},
 ]  # fmt: skip

@@ -58,15 +58,19 @@ def test_the_keyboard_alone_is_enough(page, site):
     assert page.value(f"{tip}.hidden")
 
 
+def submit(page, text):
+    """Have a text judged; what each sentence rests on."""
+    page.value(f"document.getElementById('text').value = {text!r}")
+    page.value("document.getElementById('form').requestSubmit()")
+    wait(lambda: page.value("!document.getElementById('result').hidden"))
+    return page.value("[...document.querySelectorAll('#rests td')].map((e) => e.innerText)")
+
+
 def test_passages_are_cited_on_hover(page, site):
     page.open(f"{site}/?passages")
     passages = "Breakfast costs 12 euros.\n\nThe Kestrel Hotel has 42 rooms."
     page.value(f"document.getElementById('evidence').value = {passages!r}")
-    said = "The Kestrel Hotel has 42 rooms. Breakfast costs 15 euros."
-    page.value(f"document.getElementById('text').value = {said!r}")
-    page.value("document.getElementById('form').requestSubmit()")
-    wait(lambda: page.value("document.querySelectorAll('.sentence').length"))
-    rests = page.value("[...document.querySelectorAll('#rests td')].map((e) => e.innerText)")
+    rests = submit(page, "The Kestrel Hotel has 42 rooms. Breakfast costs 15 euros.")
     assert "“The Kestrel Hotel has 42 rooms.”" in rests[0]
     assert "contradicted by: Breakfast costs 12 euros." in rests[1]
     assert "evidence was given" in page.value("document.getElementById('entities').innerText")
@@ -89,20 +93,14 @@ def test_files_are_evidence_as_they_are(page, site):
         "chosen.items.add(new File([bytes], 'handbook.pdf'));"
         "document.getElementById('file').files = chosen.files; })()"
     )
-    said = f"{made.WARRANTY} The price of the Sea room is 150 euros."
-    page.value(f"document.getElementById('text').value = {said!r}")
-    page.value("document.getElementById('form').requestSubmit()")
-    wait(lambda: page.value("document.querySelectorAll('.sentence').length"))
-    rests = page.value("[...document.querySelectorAll('#rests td')].map((e) => e.innerText)")
+    rests = submit(page, f"{made.WARRANTY} The price of the Sea room is 150 euros.")
     assert made.WARRANTY in rests[0]
     assert "Sea room, price_eur: 120" in rests[1]
 
 
 def test_a_text_is_never_read_as_html(page, site):
     page.open(f"{site}/?html")
-    page.value("document.getElementById('text').value = '<img src=x onerror=alert(1)> Mary.'")
-    page.value("document.getElementById('form').requestSubmit()")
-    wait(lambda: page.value("!document.getElementById('result').hidden"))
+    submit(page, "<img src=x onerror=alert(1)> Mary.")
     assert page.value("document.querySelectorAll('#result img').length") == 0
 
 
