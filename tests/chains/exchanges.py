@@ -57,17 +57,14 @@ def reply_of(endpoint, text):
 
 
 def chunk(*, index=0, ended=None, **delta):
-    """A chunk of a chat completion."""
     return {"choices": [{"index": index, "delta": delta, "finish_reason": ended}]}
 
 
 def delta(text, kind="output_text"):
-    """A piece of a response's text."""
     return {"type": f"response.{kind}.delta", **PLACE, "delta": text}
 
 
 def completed(*items, **fields):
-    """The last event of a response."""
     return {"type": "response.completed", "response": response(*items, **fields)}
 
 
@@ -86,7 +83,6 @@ def exchange(guard, endpoint, asked=(), **settings):
 
 
 def as_reply(body):
-    """A successful reply of the model's server."""
     return Reply(200, (), json.dumps(body).encode())
 
 
@@ -97,12 +93,10 @@ async def guarded(guard, endpoint, asked, reply, **settings):
 
 
 async def judged(guard, endpoint, asked, reply, **settings):
-    """A guarded reply as text."""
     return json.dumps((await guarded(guard, endpoint, asked, reply, **settings))[0])
 
 
 def written(event):
-    """An event on the wire."""
     return f"data: {json.dumps(event)}\n\n".encode()
 
 
@@ -116,5 +110,4 @@ async def events_of(guard, endpoint, asked, *events, **settings):
 
 
 async def streamed(guard, endpoint, asked, *events, **settings):
-    """What leaves of a stream, as one text."""
     return json.dumps((await events_of(guard, endpoint, asked, *events, **settings))[0])

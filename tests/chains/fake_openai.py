@@ -251,7 +251,6 @@ def client_over(way, guard, app, *, policy="strict", style="footnotes", **more: 
 
 
 def pieces(text: Any, rng: random.Random, most: int = 12) -> Iterator[Any]:
-    """A text in pieces of random size."""
     while text:
         size = rng.randint(1, most)
         yield text[:size]

@@ -122,17 +122,13 @@ def test_what_a_request_brings_itself_is_all_that_counts(client_of, own):
     assert "] Mary Shelley, mother: Mary Wollstonecraft" not in again
 
 
-def test_of_two_conversations_with_one_key_only_what_both_rest_on_is_kept():
-    memory = EarlierAnswers()
+def test_the_memory_keeps_what_all_answers_of_a_key_rest_on_and_forgets_the_oldest():
+    memory = EarlierAnswers(most=2)
     memory.keep([b"same"], [Passage("right"), Passage("both")])
     memory.keep([b"same"], [Passage("both"), Passage("laundered")])
     assert memory.of([b"same"]) == (Passage("both"),)
     memory.keep([b"same"], [Passage("laundered")])
     assert memory.of([b"same"]) == ()
-
-
-def test_the_memory_forgets_what_was_used_longest_ago():
-    memory = EarlierAnswers(most=2)
     for name in ("one", "two"):
         memory.keep([name.encode()], [Passage(name)])
     assert memory.of([b"one"]) == (Passage("one"),)

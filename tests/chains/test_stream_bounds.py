@@ -56,10 +56,6 @@ def test_a_line_in_small_chunks_takes_linear_time():
     assert grows_linearly(seconds, 40_000)
 
 
-def test_json_without_end_is_none():
-    assert Event("[" * 200_000).json() is None
-
-
 @pytest.mark.parametrize(
     ("endpoint", "data"),
     [

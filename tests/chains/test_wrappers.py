@@ -183,7 +183,7 @@ def mcp_answer(bench, stream):
 
 
 WHOLE_ONLY = (ask, mcp_answer)
-"""Ways in that do not stream."""
+"""Ways in that do not stream, and whose prompt is KaLMA's, whatever ``inject`` says."""
 SEVERAL = (openai_choices, gateway_choices)
 """Ways in that release five choices."""
 BY_N = (ask, chat_model, openai_chat, gateway_chat, mcp_answer, *SEVERAL)
@@ -262,14 +262,10 @@ def test_every_wrapper_honours_every_policy(wrapper, bench, stream, tmp_path):
         assert bench.policy.name != "strict-correct" or RIGHT in released
 
 
-ALWAYS = (ask, mcp_answer)
-"""Ways in whose prompt is KaLMA's, whatever ``inject`` says."""
-
-
 @pytest.mark.parametrize("bench", ["strict"], indirect=True)
 @pytest.mark.parametrize(("wrapper", "stream"), WAYS)
 def test_the_facts_are_shown_to_the_model_where_asked_for(wrapper, bench, stream):
-    for inject in ("prompt",) if wrapper in ALWAYS else ("off", "facts", "prompt"):
+    for inject in ("prompt",) if wrapper in WHOLE_ONLY else ("off", "facts", "prompt"):
         bench.options["inject"] = inject
         wrapper(bench, stream)
         sent = json.dumps(bench.server.requests[-1])

@@ -22,6 +22,11 @@ def guarded():
         yield make
 
 
+@pytest.fixture
+def log_path(tmp_path):
+    return tmp_path / "scores.sqlite"
+
+
 class _WithLifespan(httpx.ASGITransport):
     """Calls an application, whose lifespan is that of the client."""
 

@@ -41,11 +41,6 @@ def content(reply):
 
 
 @pytest.fixture
-def log_path(tmp_path):
-    return tmp_path / "scores.sqlite"
-
-
-@pytest.fixture
 def shop(gateway, guarded, log_path):
     """A gateway with tenants, two keys of its own, and a log."""
     return gateway(guarded(path=log_path), tenants=TENANTS, keys="own,other", protocols="litellm")

@@ -12,14 +12,9 @@ CHAT = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "scores.sqlite"
-
-
-@pytest.fixture
-def recording(gateway, guarded, path):
+def recording(gateway, guarded, log_path):
     """A gateway with a key that records its answers."""
-    return gateway(guarded(path=path), key="secret", keys="secret")
+    return gateway(guarded(path=log_path), key="secret", keys="secret")
 
 
 async def test_the_dashboard_shows_the_log_to_whoever_has_a_key(recording):
@@ -43,7 +38,7 @@ async def test_the_dashboard_shows_the_log_to_whoever_has_a_key(recording):
         ("responses", {"model": "plain", "input": QUESTION}),
     ],
 )
-async def test_feedback_names_the_id_of_the_reply(recording, path, route, body):
+async def test_feedback_names_the_id_of_the_reply(recording, log_path, route, body):
     reply = await recording.post(f"/v1/{route}", json=body)
     if "stream" in body:
         (line,) = [line for line in reply.text.splitlines() if '"guardrail"' in line]
@@ -55,7 +50,7 @@ async def test_feedback_names_the_id_of_the_reply(recording, path, route, body):
     body = {"record_id": first, "sentence": 0, "thumb": "down", "correction": "A novelist."}
     stored = await recording.post("/v1/feedback", json=body, auth=("anyone", "secret"))
     assert stored.status_code == 200, stored.text
-    with open_log(path) as log:
+    with open_log(log_path) as log:
         (kept,) = log.feedback()
         assert (kept.thumb, kept.correction) == (-1, "A novelist.")
         assert [r.answer.id for r in log.records(RecordFilter(id=kept.record_id))] == [first]

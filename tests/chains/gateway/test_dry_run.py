@@ -26,9 +26,8 @@ def dry(gateway, guarded):
     return make
 
 
-async def test_a_whole_answer_is_unchanged(dry, tmp_path):
-    path = tmp_path / "scores.sqlite"
-    reply = await dry(path=path).post("/v1/chat/completions", json=CHAT)
+async def test_a_whole_answer_is_unchanged(dry, log_path):
+    reply = await dry(path=log_path).post("/v1/chat/completions", json=CHAT)
     message = reply.json()["choices"][0]["message"]
     assert (message["content"], message["annotations"]) == (ANSWER, [])
     verdict = message["guardrail"]
@@ -36,7 +35,7 @@ async def test_a_whole_answer_is_unchanged(dry, tmp_path):
     assert CANARY in verdict["reasons"][0]
     assert reply.headers["x-guardrail-dry-run"] == "true"
     assert reply.headers["x-guardrail-would"] == "filter"
-    with open_log(path, read_only=True) as log:
+    with open_log(log_path, read_only=True) as log:
         assert [item.answer.would for item in log.records()] == ["filter"]
     reply = await dry().post("/v1/responses", json=RESPONSES)
     [part] = [part for item in reply.json()["output"] for part in item.get("content", ())]

@@ -23,14 +23,11 @@ from chains.gateway.settings import PROTOCOL_PATHS
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig, Passage
 from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START, scripted_guard
 from tests.chains.fake_openai import connected, served
+from tests.chains.gateway.test_callers import by
 from tests.clock import PATIENCE_S, until
 
 USER = [{"role": "user", "content": QUESTION}]
 CHAT = {"model": "plain", "messages": USER}
-
-
-def bearer(key):
-    return {"authorization": f"Bearer {key}"}
 
 
 # --- forwarding -------------------------------------------------------------------------------
@@ -41,14 +38,14 @@ async def test_gateway_keys_stay_here(gateway, fake):
     await gateway(key="sk-caller").post("/v1/chat/completions", json=CHAT)
     assert fake.headers[-1]["authorization"] == "Bearer sk-caller"
     client = gateway(keys="first,second", upstream_key="sk-upstream")
-    refused = await client.post("/v1/chat/completions", json=CHAT, headers=bearer("third"))
+    refused = await client.post("/v1/chat/completions", json=CHAT, headers=by("third"))
     assert refused.status_code == 401
     assert refused.json()["error"]["code"] == "invalid_api_key"
     for method, path in (
         ("POST", "checks"), ("POST", "rank"), ("GET", "models"), ("POST", "anything"),
     ):  # fmt: skip
         assert (await client.request(method, f"/v1/{path}", json={})).status_code == 401
-    reply = await client.post("/v1/chat/completions", json=CHAT, headers=bearer("second"))
+    reply = await client.post("/v1/chat/completions", json=CHAT, headers=by("second"))
     assert reply.status_code == 200
     assert fake.headers[-1]["authorization"] == "Bearer sk-upstream"
     assert (await client.get("/healthz")).status_code == 200
@@ -120,7 +117,7 @@ async def test_a_mounted_gateway_serves_below_its_path(strict_guard, upstream):
     async with httpx.AsyncClient(transport=transport, base_url="http://host/guard/") as client:
         for path in ("v1/chat/completions", "openai/deployments/plain/chat/completions"):
             assert (await client.post(path, json=CHAT)).status_code == 401
-            reply = await client.post(path, json=CHAT, headers=bearer("k"))
+            reply = await client.post(path, json=CHAT, headers=by("k"))
             assert reply.status_code == 200
             assert CANARY not in reply.text
 

@@ -29,7 +29,6 @@ HEAD = (
     b"POST /v1/checks HTTP/1.1\r\nhost: gateway\r\ncontent-type: application/json\r\n"
     b"content-length: 1000\r\n\r\n{"
 )
-FMS = "/api/v1/text/context/doc"
 
 
 # --- bodies -----------------------------------------------------------------------------------
@@ -147,7 +146,7 @@ async def test_an_address_has_its_requests_a_minute(gateway, settings, served_at
 
 async def test_calls_of_other_protocols_have_the_same_limits(gateway):
     client = gateway(protocols="fms", max_body_bytes=10)
-    assert (await client.post(FMS, json=CHECK)).status_code == 413
+    assert (await client.post("/api/v1/text/context/doc", json=CHECK)).status_code == 413
 
 
 def test_addresses_of_one_network_are_one_caller():
@@ -159,15 +158,12 @@ def test_addresses_of_one_network_are_one_caller():
 
 def test_rates_of_many_names_take_little_room():
     rates = RateLimits(most_names=100)
-    for name in range(1_000):
+    for name in (*range(1_000), 0):  # which is forgotten
         rates.take(name, 1.0)
-    with pytest.raises(RejectedError) as raised:
-        rates.take(999, 1.0)
-    assert int(raised.value.headers["retry-after"]) > 50
-    rates.take(0, 1.0)  # forgotten
-    with pytest.raises(RejectedError) as raised:
-        rates.take("a", 1e-320)
-    assert raised.value.headers["retry-after"] == "1000000"
+    for name, rate, seconds in ((999, 1.0, range(51, 61)), ("a", 1e-320, [1_000_000])):
+        with pytest.raises(RejectedError) as raised:
+            rates.take(name, rate)
+        assert int(raised.value.headers["retry-after"]) in seconds
 
 
 # --- reading of evidence ----------------------------------------------------------------------

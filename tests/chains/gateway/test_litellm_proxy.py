@@ -121,18 +121,14 @@ def ask(client, model, *, stream=False):
     return client.post("/v1/chat/completions", json=body)
 
 
-def test_a_false_sentence_is_removed(proxy):
+def test_a_false_sentence_is_removed_and_a_false_answer_blocked(proxy):
     reply = ask(proxy, "mixed")
     text = reply.json()["choices"][0]["message"]["content"]
     assert text.startswith("The Kestrel Hotel has 42 rooms [1]. Breakfast costs 12 euros [1].")
-    assert SECRET not in reply.text
-
-
-def test_an_answer_that_is_false_is_blocked(proxy):
-    reply = ask(proxy, "wrong")
-    assert reply.status_code == 400
-    assert STRICT.refusal in reply.text
-    assert SECRET not in reply.text
+    blocked = ask(proxy, "wrong")
+    assert blocked.status_code == 400
+    assert STRICT.refusal in blocked.text
+    assert SECRET not in reply.text + blocked.text + ask(proxy, "wrong", stream=True).text
 
 
 def test_a_stream_holds_no_false_sentence(proxy):
@@ -143,4 +139,3 @@ def test_a_stream_holds_no_false_sentence(proxy):
     text = "".join(choice["delta"].get("content") or "" for choice in choices)
     assert text.startswith("The Kestrel Hotel has 42 rooms [1]. Breakfast costs 12")
     assert SECRET not in reply.text
-    assert SECRET not in ask(proxy, "wrong", stream=True).text

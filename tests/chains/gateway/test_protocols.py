@@ -414,9 +414,9 @@ async def test_fms_is_counted_by_the_policy_of_checks(gateway, guarded):
     assert all('policy="annotate"' in line for line in counted)
 
 
-async def test_a_reply_names_its_record(gateway, guarded, tmp_path):
-    client = gateway(guarded(path=tmp_path / "scores.sqlite"), protocols="fms")
+async def test_a_reply_names_its_record(gateway, guarded, log_path):
+    client = gateway(guarded(path=log_path), protocols="fms")
     reply = await client.post(FMS, json={"content": WRONG, "context": [RIGHT]})
-    with open_log(tmp_path / "scores.sqlite", read_only=True) as log:
+    with open_log(log_path, read_only=True) as log:
         (record,) = log.records()
     assert reply.headers["x-guardrail-record"] == record.answer.id

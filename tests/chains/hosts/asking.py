@@ -5,8 +5,6 @@ from pathlib import Path
 
 import httpx
 
-from chains.evidence import EvidenceSettings, RequestField
-from chains.evidence.openai import request_evidence
 from tests.chains import fake_openai
 from tests.chains.fake_openai import FakeOpenAI, client_over
 from tests.chains.hotel import MORE, RIGHT, SAID
@@ -21,21 +19,7 @@ NOTES = (
 
 
 def recorded(name):
-    """A payload as its host sends it."""
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-
-
-def chat_request(name):
-    """A recorded chat request; LiteLLM's hook repeats its messages."""
-    if name != "litellm":
-        return recorded(name)
-    return {"model": "plain", "messages": recorded("litellm_request")["structured_messages"]}
-
-
-def found(body):
-    """Evidence of a chat request as (text, title, url), in order, and where it came from."""
-    evidence = request_evidence(body, RequestField(), EvidenceSettings())
-    return [(item.text, item.title, item.url) for item in evidence.evidence], evidence.sources
 
 
 async def answered(guard, monkeypatch, body, said=SAID, path="chat/completions"):
@@ -45,11 +29,6 @@ async def answered(guard, monkeypatch, body, said=SAID, path="chat/completions")
     client = client_over("gateway", guard, model.app)
     reply = await client.post(f"/{path}", cast_to=httpx.Response, body=body)
     return reply.json(), model.requests[-1]
-
-
-async def message_of(*asked):
-    """The message of the reply to a chat request."""
-    return (await answered(*asked))[0]["choices"][0]["message"]
 
 
 def pages(message):

@@ -5,17 +5,7 @@ import pytest
 from chains.conversation import standalone_question
 from chains.evidence import EvidenceSettings, RequestField, Source
 from chains.evidence.openai import request_evidence, request_turns
-from tests.chains.hosts.asking import (
-    GUIDE,
-    NOTES,
-    PRICES,
-    answered,
-    chat_request,
-    found,
-    message_of,
-    pages,
-    recorded,
-)
+from tests.chains.hosts.asking import GUIDE, NOTES, PRICES, answered, pages, recorded
 from tests.chains.hotel import HOTEL_QUESTION, ITEMS, MORE, RIGHT, SAID, SECRET
 
 NOT_CITED = ("The pool is open daily.", "Pool", None)
@@ -56,21 +46,41 @@ REQUESTS = {
 }  # fmt: skip
 
 
+TEXTS = {
+    "anthropic": ["Dogs are welcome.", "The pool is open daily.",
+        f"The Kestrel Hotel stands in Bergen.\n\n{RIGHT}", HOTEL_QUESTION],
+    "bedrock": [RIGHT, MORE, "Dogs are welcome.", "The pool is open daily.", HOTEL_QUESTION,
+        "Answer in a sentence."],
+    "litellm": [RIGHT, MORE, HOTEL_QUESTION],
+}  # fmt: skip
+"""What the upstream gets of content parts: plain text."""
+
+
 @pytest.mark.parametrize(("name", "row"), REQUESTS.items(), ids=list(REQUESTS))
 async def test_evidence_is_read_in_order_and_cited_with_its_page(empty, monkeypatch, name, row):
     evidence, sources, said, cited = row
-    body, settings = chat_request(name), EvidenceSettings()
-    assert found(body) == (evidence, sources)
+    settings = EvidenceSettings()
+    if name == "litellm":  # its hook repeats the messages of a chat request
+        body = {"model": "plain", "messages": recorded("litellm_request")["structured_messages"]}
+    else:
+        body = recorded(name)
     held = request_evidence(body, RequestField(), settings)
+    assert [(item.text, item.title, item.url) for item in held.evidence] == evidence
+    assert held.sources == sources
     if Source.TOOLS not in sources or name == "anthropic":
         question = standalone_question(request_turns(body, settings))
         assert (held.question or question) == HOTEL_QUESTION
-    message = await message_of(empty, monkeypatch, body, said)
+    reply, sent = await answered(empty, monkeypatch, body, said)
+    message = reply["choices"][0]["message"]
     assert pages(message) == cited
     assert SECRET not in str(message)
     last, (title, url) = len(cited), cited[-1]
     note = evidence[last - 1][0] if title.startswith("passage ") else title
     assert message["content"].endswith(f"[{last}] {note} ({url})" if url else f"[{last}] {note}")
+    if name in TEXTS:
+        parts = [{"type": "text", "text": text} for text in TEXTS[name]]
+        assert sent["messages"][0]["content"] == parts
+    assert not {"groundingSources", "qna"} & sent.keys()
 
 
 async def test_responses(empty, monkeypatch):
@@ -88,24 +98,6 @@ async def test_responses(empty, monkeypatch):
     (part,) = message["content"]
     assert part["text"] == NOTES
     assert [(item["title"], item["url"]) for item in part["annotations"]] == [GUIDE, PRICES]
-
-
-TEXTS = {
-    "anthropic": ["Dogs are welcome.", "The pool is open daily.",
-        f"The Kestrel Hotel stands in Bergen.\n\n{RIGHT}", HOTEL_QUESTION],
-    "bedrock": [RIGHT, MORE, "Dogs are welcome.", "The pool is open daily.", HOTEL_QUESTION,
-        "Answer in a sentence."],
-    "litellm": [RIGHT, MORE, HOTEL_QUESTION],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", REQUESTS)
-async def test_the_upstream_gets_plain_text(empty, monkeypatch, name):
-    _, sent = await answered(empty, monkeypatch, chat_request(name))
-    if name in TEXTS:
-        parts = sent["messages"][0]["content"]
-        assert parts == [{"type": "text", "text": text} for text in TEXTS[name]]
-    assert not {"groundingSources", "qna"} & sent.keys()
 
 
 async def test_evidence_of_the_caller_goes_first(empty, monkeypatch):
