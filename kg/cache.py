@@ -18,12 +18,6 @@ CACHE_S = 86_400.0
 _LOG = get_logger(__name__)
 
 
-def default_cache_path() -> Path:
-    """The default cache: ``kg-guardrail/sparql.sqlite`` in the user's cache folder."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "kg-guardrail" / "sparql.sqlite"
-
-
 class QueryCache:
     """The newest ``most`` query results by endpoint and query text, in SQLite.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import random
 import threading
 import time
@@ -12,6 +13,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
@@ -24,7 +26,7 @@ from guardrail.core.http_clients import by_proxy, reading_environment
 from guardrail.core.secrets import get_logger, register_secret, resolve_secret
 from guardrail.core.types import CacheUse, Usage
 from kg.base import Term
-from kg.cache import QueryCache, default_cache_path
+from kg.cache import QueryCache
 from kg.opening import EndpointSettings
 from kg.queries import dialect_of
 from kg.terms import XSD, is_blank
@@ -331,8 +333,9 @@ def _open_cache(settings: EndpointSettings) -> QueryCache | None:
         return None
     if settings.cache != "default":
         return QueryCache(settings.cache)
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     try:
-        return QueryCache(default_cache_path())
+        return QueryCache(base / "kg-guardrail" / "sparql.sqlite")
     except ConfigError as error:
         # The user did not name this file: a read-only home is no reason to fail.
         _LOG.warning("%s; going on without", error)

@@ -37,21 +37,16 @@ class Dialect(Value):
     """Parameters of one server.
 
     Attributes:
-        name: Its name in settings and profiles.
         timeout: Parameter of the time limit; None if there is none.
         timeout_header: Header of the time limit; None if there is none.
         timeout_unit_s: Unit of the time limit in seconds; it is rounded up to whole units.
         timeout_least: Smallest time limit in units.
-        accept: Accepted types of results.
-        accept_graph: Accepted types of RDF.
         lang_matches: True if ``LANGMATCHES`` is as fast as ``LANG(?x) = "en"``; otherwise texts in
             ``en-GB`` are not read for ``en``.
         label_service: True if it has Wikidata's label service, for profiles that use it.
         text_search: Pattern that binds ``?{variable}`` to literals with all words ``{words}``, by
             the server's text index; None if it has none.
         words: Format of each ``{word}`` in that pattern.
-        between_words: Separator of the words.
-        hosts: Hosts that run it.
         paths: Parts of the paths of its endpoints.
     """
 

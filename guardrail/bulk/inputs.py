@@ -34,11 +34,8 @@ class Shard(Value):
     """Consecutive rows of one input file, judged by one worker and written to one file.
 
     Attributes:
-        number: Its position among all shards, from 0.
         path: The file, a path or an address that fsspec reads.
-        kind: Its format.
         first: Number of its first row among the rows of the file, from 0.
-        rows: Number of rows.
         before: Rows of all shards before it.
         offset: Where its first line begins, in bytes of the unpacked text; 0 for Parquet.
     """

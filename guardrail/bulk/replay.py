@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from guardrail.bulk.run import SHARD_ROWS, run_bulk
+from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.config import GuardrailConfig
 from guardrail.core.errors import InputError
@@ -64,18 +64,14 @@ def replay_log(
     log: Path,
     config: GuardrailConfig,
     output: str,
-    *,
-    engine: Literal["local", "ray"] = "local",
-    workers: int | None = 1,
-    shard_rows: int = SHARD_ROWS,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    run: Callable[[BulkScorer, str, str], object] = run_bulk,
 ) -> Iterator[Flip | Unjudged | None]:
     """Judge the answers of a log again with today's graph, judge and policy.
 
     Evidence that came with a call is taken from the log; otherwise the graph, or the files of
     ``config.evidence``, are read anew. Nothing is recorded, whatever ``config.log`` is. ``output``
     is a folder for the answers and the results; a second run continues with the answers that the
-    first one found in the log. The other arguments are those of ``run_bulk``.
+    first one found in the log. ``run`` is ``run_bulk`` with further options.
 
     Yields:
         For each answer a flip for each sentence whose verdict changed, or why it was not judged,
@@ -97,15 +93,8 @@ def replay_log(
         if any(folder.iterdir()):
             raise InputError(f"{folder} is not empty and holds no replay; name another folder")
         _write_rows(log, config, answers)
-    run_bulk(
-        BulkScorer(task="check", config=config.model_copy(update={"policy": whole})),
-        str(answers),
-        str(results),
-        engine=engine,
-        workers=workers,
-        shard_rows=shard_rows,
-        progress=progress,
-    )
+    scorer = BulkScorer(task="check", config=config.model_copy(update={"policy": whole}))
+    run(scorer, str(answers), str(results))
     with closing(open_log(log, read_only=True)) as entries:
         for found, record in zip(_judged(results), entries.records(), strict=False):
             if found["id"] != record.id:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from guardrail.bulk.inputs import Format
-from guardrail.bulk.run import SHARD_ROWS
-from guardrail.commands.lines import telling
+from guardrail.bulk.run import SHARD_ROWS, Summary, run_bulk
+from guardrail.bulk.scorer import BulkScorer, Task
+from guardrail.commands.lines import Tell, telling
 from guardrail.commands.options import (
     AsJson,
     CausalModel,
@@ -53,6 +55,16 @@ class Work:
     ] = None
     shard_rows: Annotated[int, opt("", "Rows per part.", min=1)] = SHARD_ROWS
     as_json: AsJson = False
+
+    def runner(self, title: str, tell: Tell) -> partial[Summary]:
+        """``run_bulk`` with these options."""
+        return partial(
+            run_bulk,
+            engine=self.engine,
+            workers=self.workers,
+            shard_rows=self.shard_rows,
+            progress=partial(tell, title),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,15 +129,7 @@ def replay(
     from guardrail.bulk.replay import Unjudged, replay_log
 
     with telling() as tell:
-        result = replay_log(
-            log,
-            judging.settings(),
-            target,
-            engine=work.engine,
-            workers=work.workers,
-            shard_rows=work.shard_rows,
-            progress=lambda done, total: tell("replay", done, total),
-        )
+        result = replay_log(log, judging.settings(), target, work.runner("replay", tell))
         answers, unjudged, flipped = 0, 0, set()
         for flip in result:
             if flip is None:
@@ -143,27 +147,10 @@ def replay(
     typer.echo(f"{len(flipped)} of {answers} answers flipped{rest}", err=True)
 
 
-def _run(
-    task: Literal["check", "rank", "score"],
-    settings: GuardrailConfig,
-    source: str,
-    target: str,
-    work: Written,
-) -> None:
-    from guardrail.bulk.run import run_bulk
-    from guardrail.bulk.scorer import BulkScorer
-
+def _run(task: Task, settings: GuardrailConfig, source: str, target: str, work: Written) -> None:
     with telling() as tell:
-        summary = run_bulk(
-            BulkScorer(task=task, config=settings),
-            source,
-            target,
-            engine=work.engine,
-            workers=work.workers,
-            shard_rows=work.shard_rows,
-            kind=work.format,
-            progress=lambda done, total: tell(task, done, total),
-        )
+        scorer = BulkScorer(task=task, config=settings)
+        summary = work.runner(task, tell)(scorer, source, target, kind=work.format)
     if work.as_json:
         typer.echo(json_line(summary.model_dump(mode="json")))
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,7 @@ from typer.core import TyperGroup
 
 from guardrail.commands.options import AsJson, arg, opt
 from guardrail.core.errors import InputError, RecordError, file_errors
-from guardrail.core.fields import in_short
+from guardrail.core.fields import did_you_mean, in_short
 from guardrail.core.types import Action
 from guardrail.log.entries import Record, RecordFilter, ScoreBound, to_json
 from guardrail.log.records import MADE_ID, SQLiteLog, export, open_log
@@ -133,9 +132,9 @@ def _none_found(log: SQLiteLog, where: RecordFilter) -> str:
     known = {"overall"}.union(*(record.answer.scorecard.scores for record in newest))
     for bound in where.bounds if newest else ():
         if bound.name not in known:
-            near = get_close_matches(bound.name, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
-            return f"no answer has a score {bound.name!r}; {hint}"
+            return (
+                f"no answer has a score {bound.name!r}; {did_you_mean(bound.name, sorted(known))}"
+            )
     return "no record meets these conditions" if newest else "the log holds no record yet"
 
 

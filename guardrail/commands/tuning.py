@@ -13,7 +13,7 @@ import typer
 from guardrail.commands.lines import prepare_target, telling
 from guardrail.commands.options import AsJson, Config, JudgeName, arg, build_config, opt
 from guardrail.commands.render import print_table
-from guardrail.core.errors import ConfigError, InputError
+from guardrail.core.errors import ConfigError, InputError, file_errors
 from guardrail.core.fields import read_toml
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def write_settings(path: Path, section: str, values: Mapping[str, Setting]) -> N
             a form that this cannot change; it is then left unchanged.
     """
     lines = _lines(values)
-    try:
+    with file_errors("write", path, ConfigError):
         content = path.read_bytes() if path.exists() else b""
         wanted = read_toml(content, path)
         table = wanted
@@ -132,8 +132,6 @@ def write_settings(path: Path, section: str, values: Mapping[str, Setting]) -> N
                 f"cannot change {path}; write into [{section}]: {', '.join(lines.values())}"
             )
         path.write_text(after, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _lines(values: Mapping[str, Setting]) -> dict[str, str]:

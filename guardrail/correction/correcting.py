@@ -74,7 +74,7 @@ class Correcting(NamedTuple):
         self, checked: Sequence[Checked], kept: Sequence[_Kept], *, dry_run: bool
     ) -> list[_Kept]:
         """Ask the model for each sentence that no edit corrected; a failure costs that sentence."""
-        from guardrail.models.rewriting import Wrong, rewritten
+        from guardrail.models.generation import Wrong, rewritten
 
         left = [
             (place, one)

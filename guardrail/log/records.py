@@ -88,7 +88,16 @@ class SQLiteLog(Closing):
         retention: timedelta | None = None,
         read_only: bool = False,
     ) -> None:
-        self.path = Path(path)
+        self.path = path = Path(path)
+        if path.suffix in {".jsonl", ".ndjson"}:
+            raise RecordError(
+                f"{path}: a score log is a SQLite file; guardrail log show LOG --export FILE "
+                "writes JSON lines"
+            )
+        if read_only and not path.is_file():
+            raise RecordError(
+                f"there is no score log {path}; set log = {str(path)!r} to record one"
+            )
         self._redact = redact
         self._sample = sample
         self._retention = retention
@@ -335,27 +344,8 @@ class SQLiteLog(Closing):
             raise RecordError(f"cannot {what} the score log {self.path}: {error}") from error
 
 
-def open_log(
-    location: str | Path,
-    *,
-    read_only: bool = False,
-    sample: float = 1.0,
-    retention: timedelta | None = None,
-) -> SQLiteLog:
-    """Open a score log; the arguments are those of ``SQLiteLog``.
-
-    Raises:
-        RecordError: It cannot be opened.
-    """
-    path = Path(location)
-    if path.suffix in {".jsonl", ".ndjson"}:
-        raise RecordError(
-            f"{path}: a score log is a SQLite file; guardrail log show LOG --export FILE writes "
-            "JSON lines"
-        )
-    if read_only and not path.is_file():
-        raise RecordError(f"there is no score log {path}; set log = {str(path)!r} to record one")
-    return SQLiteLog(path, sample=sample, retention=retention, read_only=read_only)
+open_log = SQLiteLog
+"""The former name of the class, as a function."""
 
 
 def export(log: SQLiteLog, target: Path, where: RecordFilter | None = None) -> int:

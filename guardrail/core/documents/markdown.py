@@ -90,14 +90,7 @@ def shown(text: str) -> str:
 
 
 class Cell(NamedTuple):
-    """A cell as it is written.
-
-    Attributes:
-        text: One line.
-        columns: Number of columns that it spans.
-        rows: Number of rows that it spans; 0 for all below.
-        head: Whether it is marked as a head.
-    """
+    """A cell as it is written, and the columns and rows that it spans; 0 rows for all below."""
 
     text: str
     columns: int = 1

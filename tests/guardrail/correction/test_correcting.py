@@ -22,7 +22,7 @@ from guardrail.engine import flow
 from guardrail.markers.grammar import parse, strip
 from guardrail.markers.grammar import render as rendered
 from guardrail.models import Completion, SampleRequest
-from guardrail.models.rewriting import Wrong, rewritten
+from guardrail.models.generation import Wrong, rewritten
 from tests.clock import PATIENCE_S, Deadline
 from tests.guardrail.models.endpoint import Endpoint, serve
 from tests.guardrail.scripted import Ready

@@ -15,14 +15,6 @@ def test_a_supported_answer_passes_and_returns_its_claims(guard: Guardrail) -> N
     assert (found.verdict, found.claims, found.supported) == ("supported", 2, 1.0)
 
 
-def test_a_contradiction_is_reported_with_the_conflicting_fact(guard: Guardrail) -> None:
-    with pytest.raises(AssertionError) as reported:
-        assert_grounded("The Fjell 3 costs 2,190 euros.", [PRICE], guard=guard)
-    assert "100% of the claims are contradicted, at most 0% may be" in str(reported.value)
-    assert 'contradicted: "The Fjell 3 costs 2,190 euros.", but: ' in str(reported.value)
-    assert "2,490 euros" in str(reported.value)
-
-
 def test_a_lower_bar_lets_part_of_an_answer_go_without_support(guard: Guardrail) -> None:
     answer = f"{RANGE} It won the Golden Spoke award in Lisbon."
     with pytest.raises(AssertionError, match="50% of the claims are supported"):
