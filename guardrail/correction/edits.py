@@ -110,8 +110,8 @@ def proposed(
         if not finding.decides and (finding.start, finding.end) in decided:
             continue
         if finding.effect is Effect.CONTRADICTS:  # several checks may find one difference
-            known = each.get(finding.statements)
-            each[finding.statements] = known or _of_finding(claim, finding, evidence)
+            key = finding.start, *finding.statements
+            each[key] = each.get(key) or _of_finding(claim, finding, evidence)
     edits = sorted({edit for found in each.values() for edit in found})
     if not each and outcome.against is not None:
         edits = _of_judge(claim, evidence, outcome.against) or _of_name(

@@ -13,6 +13,7 @@ from guardrail.core.plugins import NOWHERE, made_part, named_part
 from guardrail.verdict.checks.base import Check
 from guardrail.verdict.checks.base import Context as Context
 from guardrail.verdict.checks.copied import Copied
+from guardrail.verdict.checks.hours import OpeningHours
 from guardrail.verdict.checks.names import KnownSubject, Mentions, UnknownNames, ValidInTime
 from guardrail.verdict.checks.stated import ExactMatch, Stated, YesNo
 from guardrail.verdict.checks.typed_values import TypedValues
@@ -25,7 +26,7 @@ def all_checks() -> tuple[Check, ...]:
 
 def guarantees() -> tuple[Check, ...]:
     """The checks whose findings may settle a verdict; they cannot be switched off."""
-    return (Copied(), Stated(), KnownSubject(), ValidInTime())
+    return (Copied(), Stated(), OpeningHours(), KnownSubject(), ValidInTime())
 
 
 def create_check(name: str) -> Check:
