@@ -240,9 +240,10 @@ class SecondJudge:
         item, first, both = doubt.item, doubt.grounding, self.merged(doubt.grounding, second)
         made_up, *copies = self.shared_controls(item)
         if both.supported > first.supported:
-            passes = doubt.thresholds.verdict(*doubt.weighed) is Verdict.SUPPORTED
-            # Below half of the threshold no check makes a sentence pass.
-            if passes or both.supported <= 0.5 * doubt.thresholds.support:
+            verdict = doubt.thresholds.verdict(*doubt.weighed)
+            # Below half of the threshold no check makes a sentence pass; it may end a contradiction
+            low = both.supported <= 0.5 * doubt.thresholds.support
+            if verdict is Verdict.SUPPORTED or (low and verdict is Verdict.UNSUPPORTED):
                 return []
             bare = item._replace(statements=(), priority=(), evidence=())
             nothing = "it supports the sentence without any evidence, too"

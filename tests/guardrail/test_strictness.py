@@ -95,7 +95,7 @@ def test_a_settings_file_names_a_preset_or_gives_thresholds(tmp_path):
     assert GuardrailConfig.from_toml(path, environ={}).strictness is Strictness.LENIENT
     path.write_text("[strictness]\nsupport = 0.7\n")
     found = GuardrailConfig.from_toml(path, environ={})
-    assert found.strictness == VerdictThresholds(support=0.7, contradiction=0.6, removal=0.75)
+    assert found.strictness == VerdictThresholds(support=0.7, contradiction=0.65, removal=0.75)
     assert GuardrailConfig.model_validate(found.model_dump(mode="json")) == found
     path.write_text('[policy]\nbase = "strict"\nstrictness = "strict"\n')
     assert GuardrailConfig.from_toml(path, environ={}).policy.strictness is Strictness.STRICT

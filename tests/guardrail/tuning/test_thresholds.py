@@ -125,7 +125,7 @@ def test_the_lowest_threshold_that_keeps_false_passes_down_is_chosen(tmp_path):
     assert (found.chosen.threshold, found.chosen.wrong.value) == (0.855, 0.1)
     assert found.chosen.right.value == pytest.approx(2 / 20)  # 0.86 and 0.88
     assert (found.chosen.wrong.low, found.chosen.wrong.high) == pytest.approx(wilson(0.1, 20))
-    assert found.settings == {"support": 0.855, "contradiction": 0.6, "removal": 0.75}
+    assert found.settings == {"support": 0.855, "contradiction": 0.65, "removal": 0.75}
 
 
 def test_a_row_that_a_check_stops_passes_at_no_threshold(tmp_path):
