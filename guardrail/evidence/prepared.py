@@ -314,14 +314,15 @@ class PreparedEvidence:
                 scores[number] += 6.0
         best = [max(map(scores.__getitem__, window.places)) for window in self.windows]
         chosen: set[int] = set()
-        room = chars
+        room, heads = chars, set[str]()
         for number in sorted(range(len(best)), key=best.__getitem__, reverse=True):
             head, _, size = self.windows[number]
             # What shares no word with the sentence is read with the rest of its section alone
-            near = best[number] > 0.0 or (head and head in [self.windows[n].head for n in chosen])
+            near = best[number] > 0.0 or (head and head in heads)
             if chosen and (size > room or not near):
                 continue
             chosen.add(number)
+            heads.add(head)
             room -= size
         order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
         pairs = [(w, place) for w in sorted(chosen) for place in self.windows[w].places]
@@ -332,12 +333,14 @@ class PreparedEvidence:
             tuple([window for window, _ in pairs]),
         )
 
-    def only_title(self, selection: Selection) -> frozenset[str]:
-        """The title of some passages if they have one alone, and there are no facts among them."""
+    def subjects_read(self, selection: Selection) -> tuple[frozenset[str], frozenset[str]]:
+        """The titles of chosen passages, and the subjects of chosen facts; untitled ones are ''."""
         chosen = [self.statements[place] for place in selection.places]
-        titles = frozenset(item.subject for item in chosen)
-        alone = len(titles) == 1 and not any(item.triple for item in chosen)
-        return titles - {""} if alone else frozenset()
+        prose, facts = (
+            frozenset(item.subject for item in chosen if (item.triple is None) is passages)
+            for passages in (True, False)
+        )
+        return prose, facts
 
     @cached_property
     def whole(self) -> tuple[str, ...]:

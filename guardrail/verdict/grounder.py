@@ -195,7 +195,11 @@ class Grounder:
         claim, subjects = draft.claim, draft.subjects
         words = claim.asked, " ".join([claim.before, *subjects])
         selection = indexed.select(claim.plain, *words, subjects, chars=self._chars)
-        about = subjects or indexed.only_title(selection)
+        about, (titles, facts) = subjects, indexed.subjects_read(selection)
+        if not about and len(titles) == 1 and not facts:
+            about = titles - {""}
+        elif titles - about - {""} and not _is_heard(claim, about):
+            about = frozenset()  # the only subject of facts, beside a passage about another
         evidence = Premises(indexed, selection, about, None, request.thresholds)
         fitting = _fitting(claim, evidence)
         if 0 < len(fitting) < len(selection.places):
@@ -324,6 +328,12 @@ class Grounder:
             second_opinion=second,
             read=tuple(sorted({item.place + 1 for _, item in evidence.chosen if claim.prose})),
         )
+
+
+def _is_heard(claim: Claim, subjects: Collection[str]) -> bool:
+    """Whether the sentence, the question or a sentence before has a word of these subjects."""
+    heard = content_stems(plain(f"{claim.question} {claim.before} {claim.text}"))
+    return any(not heard.isdisjoint(content_stems(subject)) for subject in subjects)
 
 
 def _heard(draft: _Draft, grounding: Grounding | None) -> Premises:

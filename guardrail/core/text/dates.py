@@ -437,15 +437,8 @@ def _time_forms() -> tuple[re.Pattern[str], ...]:
 
 
 def find_times(text: str) -> list[ClockTime]:
-    """All times of day of a text with plain signs, in order, not overlapping.
-
-    Beside 18:00 also 10:00 counts from midnight.
-    """
-    found = _first_matches(text, _time_forms(), _read_time)
-    plain = {item for item in found if re.fullmatch(r"\d+:\d+", text[item.start : item.end])}
-    if all(item.minutes < 780 for item in plain):
-        return found
-    return [item._replace(half=item.half or item in plain) for item in found]
+    """All times of day of a text with plain signs, in order, not overlapping."""
+    return _first_matches(text, _time_forms(), _read_time)
 
 
 def _read_time(match: re.Match[str]) -> ClockTime | None:

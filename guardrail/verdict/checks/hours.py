@@ -1,8 +1,9 @@
 """Opening hours: the days and times of a sentence against those of a fact or of prose.
 
 *On Saturdays we open at 10 am* is read as days with their times, and so are *Mo-Fr 09:00-18:00; Sa
-10:00-16:00*, a column *Sunday hours* and *open Monday to Friday from 9:00 to 18:00*. What is not
-read to its last word is left to the judge.
+10:00-14:00*, a column *Sunday hours* and *open Monday to Friday from 9:00 to 18:00*. The check
+speaks only where sentence and evidence are read to their last word; a condition, a season, two
+ranges on one day or a time without its half of the day are left to the judge.
 """
 
 from __future__ import annotations
@@ -15,27 +16,36 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.dates import ClockTime, find_weekdays, through
 from guardrail.core.text.lexicon import lexicon, lexicon_set
-from guardrail.core.text.units import property_name
-from guardrail.core.text.values import Agreement, TypedValue, compare
-from guardrail.core.text.words import content_stems, plain, tokenise
+from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
+from guardrail.core.text.words import Span, content_stems, outside, plain, tokenise
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import applies, finding
-from guardrail.verdict.checks.roles import end_of, is_between
+from guardrail.verdict.checks.roles import is_between
 
 if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
     from guardrail.verdict.checks.base import Context, Premises
     from guardrail.verdict.claims import Claim
 
-CLOSED = re.compile(r"\b(?:closed|shut)\b", re.IGNORECASE)
+VERB = re.compile(r"\b(?:(opens)|(closes)|(closed|shut)|(open))\b", re.IGNORECASE)
+FROM = re.compile(r"\b(?:(from)|(until|till|to))\s$", re.IGNORECASE)
 JOINED = re.compile(r"(?:[\s,/&]|\band\b|\bon\b)*", re.IGNORECASE)
 """What stands between days of which the same is said."""
 
 
 class _Hours(NamedTuple):
-    """Days, from Monday as 0, with ranges of times or single ones; none if only open or closed."""
+    """Some days with what is said of them: a range, single times with their ends, or neither.
+
+    Attributes:
+        days: The days, from Monday as 0.
+        span: First and last time; empty if none is given.
+        ends: Single times, each with -1 as the first, 1 as the last, or 0 as one in between.
+        closed: True if the days are closed.
+    """
 
     days: frozenset[int]
-    spans: tuple[tuple[TypedValue, ...], ...]
+    span: tuple[TypedValue, ...]
+    ends: tuple[tuple[TypedValue, int], ...]
     closed: bool
 
 
@@ -46,105 +56,162 @@ class OpeningHours:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Carried as a whole, or contradicted where a day has other hours."""
-        if claim.stems.isdisjoint(_opening()) or claim.plain.endswith("?"):
+        names = content_stems(" ".join(evidence.subjects))
+        if not VERB.search(claim.plain) or claim.plain.endswith("?"):
             return ()
-        if not (mine := _read(claim.plain, claim.values)):
+        if not _is_clear(claim, names):
             return ()
-        if not claim.about and claim.asked_about - evidence.subjects:
-            return ()  # *there* may mean what the question names
+        mine = _read(_blank(claim.plain, claim.mentions), claim.values)
+        if not mine:
+            return ()
         told: dict[int, tuple[int, _Hours]] = {}
         for number, hours in _known(claim, evidence):
-            if any(day in told for one in hours for day in one.days):
-                return ()  # two things have hours of their own
+            days = [day for one in hours for day in one.days]
+            if not hours or not told.keys().isdisjoint(days):
+                return ()  # something of the hours is not read, or two things have hours
             told |= {day: (number, one) for one in hours for day in one.days}
-        days = [(day, said) for said in mine for day in sorted(said.days)]
-        for day, said in days:
-            if day in told and (found := self._against(claim, evidence, said, *told[day])):
-                return found
-        numbers = tuple(sorted({told[day][0] for day, _ in days if day in told}))
-        if not all(day in told for day, _ in days):
+        said = [(day, one) for one in mine for day in sorted(one.days)]
+        for day, one in said:
+            if day in told:
+                found = self._against(claim, evidence, one, *told[day])
+                if found is None or found:
+                    return found or ()
+        if not told or not all(day in told for day, _ in said):
             return ()
+        numbers = tuple(sorted({told[day][0] for day, _ in said}))
         because = f"agrees with {'; '.join([evidence.indexed.statements[n].text for n in numbers])}"
-        span = 0, len(claim.text)
-        return [finding(self.name, Effect.CARRIES, claim, span, because, numbers, decides=True)]
+        whole = 0, len(claim.text)
+        return [finding(self.name, Effect.CARRIES, claim, whole, because, numbers, decides=True)]
 
     def _against(
         self, claim: Claim, evidence: Premises, said: _Hours, number: int, held: _Hours
-    ) -> list[Finding]:
-        """What differs on a day: times, or open and closed."""
-        pairs: list[tuple[TypedValue, TypedValue]] = []
-        apart = said.closed is bool(held.spans) if not said.spans else not held.spans
-        for span in said.spans if held.spans else ():
-            role = end_of(claim.tokens, span[0].start) if len(span) == 1 else 0
-            if any(_fits(span, known, role) for known in held.spans):
-                continue
-            apart, known = True, held.spans[0]
-            ends = zip(span, known[role > 0 :], strict=False)
-            if len(held.spans) == 1 and (role or len(span) == 2):
-                pairs += [pair for pair in ends if compare(*pair) is not Agreement.SAME]
+    ) -> list[Finding] | None:
+        """What differs on a day: times, or open and closed; None where that is not clear."""
+        pairs = [*zip(said.span, held.span, strict=False)]
+        pairs += [(mine, held.span[end > 0]) for mine, end in said.ends if held.span and end]
+        different = [pair for pair in pairs if compare(*pair) is Agreement.CONFLICT]
+        if any(compare(*pair) is Agreement.OPEN for pair in pairs):
+            return None
+        outside = False
+        for mine, end in said.ends if held.span else ():
+            if not end and compare(mine, held.span[1]) is Agreement.SAME:
+                return None
+            outside = outside or not (end or is_between(mine, *held.span))
         text = evidence.indexed.statements[number].text
-        spots = [((a.start, a.end), f"{a.text} is not {b.text}: {text}", b.text) for a, b in pairs]
-        if apart and not spots:
-            spots = [((0, len(claim.text)), f"differs from {text}", "")]
-        said_against = self.name, Effect.CONTRADICTS, claim
+        spots: list[tuple[Span, str, str | None]] = [
+            ((a.start, a.end), f"{a.text} is not {b.text}: {text}", _instead(a, b))
+            for a, b in different
+        ]
+        if outside or said.closed is not held.closed:
+            spots = [((0, len(claim.text)), f"differs from {text}", None)]
+        against = self.name, Effect.CONTRADICTS, claim
         return [
-            finding(*said_against, span, because, (number,), instead=new or None, decides=True)
-            for span, because, new in spots
+            finding(*against, span, because, (number,), instead=instead, decides=True)
+            for span, because, instead in spots
         ]
 
 
-def _fits(span: Sequence[TypedValue], known: Sequence[TypedValue], role: int) -> bool:
-    """Whether a range is another one, or a time is its first, its last or any time in it."""
-    if len(span) == 2:
-        return all(compare(a, b) is Agreement.SAME for a, b in zip(span, known, strict=True))
-    if role:
-        return compare(span[0], known[role > 0]) is Agreement.SAME
-    ends = compare(span[0], known[1]) is Agreement.SAME
-    return is_between(span[0], known[0], known[1]) and not ends
+def _instead(mine: TypedValue, held: TypedValue) -> str | None:
+    """What to write for a time; nothing for *9 am* if 10:00 might be written beside *6 pm*."""
+    mixed = re.search("[ap]", mine.text) and re.fullmatch(r"(?:[1-9]|1[0-2]):\d\d", held.text)
+    return None if mixed else held.text
+
+
+def _is_clear(claim: Claim, names: frozenset[str]) -> bool:
+    """Whether a pronoun can mean nothing but what the hours of the sentence before are of."""
+    return bool(claim.about) or _rest(claim.before, find_values(claim.before)) <= names
 
 
 def _known(claim: Claim, evidence: Premises) -> Iterator[tuple[int, list[_Hours]]]:
-    """The hours that the evidence gives of what the sentence is about, with their statements."""
-    rest = _apart(claim.stems, claim.values)
-    asked = claim.stems | content_stems(claim.asked)
+    """Statements on the hours of what the sentence is about; one that is not read has none."""
+    rest = _rest(_blank(claim.plain, claim.mentions), claim.values)
+    asked = rest if claim.about else rest | content_stems(claim.asked)
     about = evidence.indexed.facts_of(evidence.subjects)
-    prose = [pair for pair in evidence.chosen if pair[1].fact is None and pair not in about]
+    prose = [pair for pair in evidence.chosen if pair[1].fact is None]
     for number, statement in (*about, *prose):
-        fact, text = statement.fact, plain(statement.value_text)
-        label = property_name(fact.property) if fact else ""
-        names = " ".join([statement.subject, *statement.names, statement.head])
-        told = content_stems(label) if fact else statement.stems
-        own = _apart(told, statement.values) - content_stems(names)
-        known = own <= asked or (fact is None and rest)  # else prose may be about something else
-        if not known or not rest <= statement.stems | content_stems(names):
+        if not evidence.speaks_of(statement) or not applies(claim, statement):
             continue
-        if not applies(claim, statement):
-            continue
-        named = find_weekdays(plain(fact.property), cell=True) if fact else []
-        if len(named) > 1:
-            continue
-        of_label = named[0][0] if named else frozenset[int]()
-        hours = _read(text, statement.values, days=of_label, cell=fact is not None)
-        whole = all(one.spans or one.closed for one in hours)
-        ranges = all(len(span) == 2 for one in hours for span in one.spans)
-        of_hours = of_label or not _opening().isdisjoint(content_stems(label or text))
-        if hours and whole and ranges and of_hours:
+        hours, own = _hours_of(statement)
+        names = content_stems(" ".join([statement.subject, *statement.names]))
+        if hours is not None and own & _seasons():
+            yield number, []
+        elif hours is not None and own - names <= asked and rest <= names | own:
             yield number, hours
 
 
-def _apart(stems: frozenset[str], values: Sequence[TypedValue]) -> frozenset[str]:
-    """Stems without those of days, of hours and of some values."""
-    return stems - _light() - content_stems(" ".join([value.text for value in values]))
+def _hours_of(statement: Statement) -> tuple[list[_Hours] | None, frozenset[str]]:
+    """The hours that a statement gives, and what else it says in stems.
+
+    Returns:
+        No hours where it has some that are not read, None where it tells of none.
+    """
+    fact, text = statement.fact, plain(statement.value_text)
+    label = plain(fact.property).replace("_", " ") if fact else statement.head
+    named = find_weekdays(label, cell=True) if fact else []
+    of_label = _rest(label, (), cell=True)
+    opening = content_stems(label).isdisjoint(_opening()) is False
+    if fact is None:
+        if not VERB.search(text) or not find_weekdays(text):
+            return None, frozenset()
+        spans = [m.span() for m in re.finditer(re.escape(statement.subject or "\0"), text, re.I)]
+        text = _blank(text, spans)
+    elif not opening and (of_label or not named):
+        return None, frozenset()  # *Sunday swim lessons*
+    values = _certain(statement.values, statement.value_text)
+    own = of_label | _rest(text, values, cell=fact is not None)
+    if len(named) > 1 or re.search(r"\b(?:clos|shut)", label, re.IGNORECASE):
+        return [], own
+    hours = _read(text, values, days=named[0][0] if named else None, cell=fact is not None)
+    days = [day for one in hours for day in one.days]
+    read = len(days) == len({*days}) and all(_is_whole(one) for one in hours)
+    return (hours if read else []), own
+
+
+def _is_whole(hours: _Hours) -> bool:
+    """Whether days are closed, or have a range of certain times that ends on the same day."""
+    times = [item.value for item in hours.span if isinstance(item.value, ClockTime)]
+    certain = all(time.half and time.zone is None for time in times)
+    rises = len(times) == 2 and times[0].minutes < times[1].minutes
+    return not hours.ends and certain and (rises or (hours.closed and not times))
+
+
+def _certain(values: Sequence[TypedValue], text: str) -> list[TypedValue]:
+    """Times of a cell or sentence: beside 18:00 also 10:00 counts from midnight."""
+    written = {item for item in values if re.fullmatch(r"\d?\d:\d\d", item.text)}
+    whole = any(isinstance(item.value, ClockTime) and item.value.half for item in written)
+    return [
+        item._replace(value=item.value._replace(half=True))
+        if whole and item in written and isinstance(item.value, ClockTime)
+        else item
+        for item in values
+    ]
+
+
+def _blank(text: str, spans: Sequence[Span]) -> str:
+    """Spaces in place of some spans: *Friday* of the *Friday Cafe* is no day."""
+    for start, end in spans:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+def _rest(text: str, values: Sequence[TypedValue], *, cell: bool = False) -> frozenset[str]:
+    """Stems of the words that say something beside days, times and opening."""
+    text = plain(text)
+    spans = [(start, end) for _, start, end in find_weekdays(text, cell=cell)]
+    spans += [(item.start, item.end) for item in values]
+    light = lexicon_set("calendar", "of_hours") | lexicon_set("calendar", "opening")
+    left = outside(tokenise(text), spans)
+    return frozenset([token.stem for token in left if token.folded not in light])
 
 
 def _read(
     text: str,
     values: Sequence[TypedValue],
     *,
-    days: frozenset[int] = frozenset(),
+    days: frozenset[int] | None = None,
     cell: bool = False,
 ) -> list[_Hours]:
-    """The days of a text with their times; nothing where it says something else as well.
+    """The days of a text with their times; nothing where they do not belong together surely.
 
     Args:
         text: A sentence or a cell, in plain characters.
@@ -152,62 +219,90 @@ def _read(
         days: The days that a cell is about by its column.
         cell: True to read days as cells write them: *mo-fr*.
     """
-    words = {token.folded for token in tokenise(text)}
-    if words & _limits() or not all(isinstance(item.value, ClockTime) for item in values):
+    if any(not isinstance(item.value, ClockTime) or item.value.zone is not None for item in values):
         return []
-    spans = list[tuple[TypedValue, ...]]()
-    for item in values:
-        last = spans[-1] if spans else ()
-        between = text[last[0].end : item.start] if len(last) == 1 else "."
-        both = text[: last[0].start].endswith("between ") and between == " and " if last else False
-        joined = both or through().fullmatch(between)
-        spans[-1:] = [(*last, item)] if joined else [*spans[-1:], (item,)]
-    marks: list[tuple[int, int, object]] = [(s[0].start, s[-1].end, s) for s in spans]
-    marks += [(*match.span(), None) for match in CLOSED.finditer(text)]
-    found = find_weekdays(text, cell=cell)
-    if days:
-        alone = not found and bool(spans) is not any(mark is None for *_, mark in marks)
-        return [_Hours(days, tuple(spans), not spans)] if alone else []
-    marks += [(start, end, named) for named, start, end in found]
-    runs: list[list[object]] = []
+    marks: list[tuple[int, int, object]] = [
+        (start, end, named) for named, start, end in find_weekdays(text, cell=cell)
+    ]
+    if days is not None:
+        marks = [] if marks else [(-1, -1, days)]
+        if not marks:
+            return []
+    marks += [(item.start, item.end, item) for item in values]
+    marks += [(*match.span(), None) for match in VERB.finditer(text) if match[3]]
+    units: list[tuple[frozenset[int] | None, list[tuple[int, int, object]]]] = []
     before = 0
     for start, end, mark in sorted(marks, key=itemgetter(0)):
-        follows = runs and isinstance(runs[-1][0], frozenset) is isinstance(mark, frozenset)
-        if follows and isinstance(mark, frozenset) and not JOINED.fullmatch(text[before:start]):
-            return []
-        runs[-1:] = [[*runs[-1], mark]] if follows else [*runs[-1:], [mark]]
+        gap, last = text[max(0, before) : max(0, start)], units[-1] if units else None
+        if not isinstance(mark, frozenset):
+            if last is None or last[0] is not None:
+                units.append((None, []))
+            units[-1][1].append((start, end, mark))
+        elif last is not None and last[0] is not None:
+            if not JOINED.fullmatch(gap):
+                return []
+            units[-1] = (last[0] | mark, [])
+        elif (word := FROM.search(gap)) and (len(mark) == 1 or word[2]):
+            return []  # *from Tuesday*, *from Monday 9:00 to Friday 18:00*
+        else:
+            units.append((mark, []))
+        if len(units) > 2 and len(units) % 2 and _rest(gap, ()):
+            return []  # *the pool on Mondays, the sauna on Fridays*
         before = end
-    if len(runs) == 1 and found:
-        runs.append([])
-    if len(runs) % 2:
+    if len(units) == 1 and units[0][0] is not None:
+        units.append((None, []))
+    if len(units) % 2:
         return []
-    read = []
-    for one, other in zip(runs[::2], runs[1::2], strict=True):
-        named, said = (one, other) if isinstance(one[0], frozenset) else (other, one)
-        if None in said and len(said) > 1:
+    found = []
+    for one, other in zip(units[::2], units[1::2], strict=True):
+        (named, _), (_, said) = (one, other) if one[0] is not None else (other, one)
+        hours = _said(text, named or frozenset(), said)
+        if hours is None:
             return []
-        union = frozenset[int]().union(*(mark for mark in named if isinstance(mark, frozenset)))
-        times = tuple(mark for mark in said if isinstance(mark, tuple))
-        read.append(_Hours(union, times, None in said))
-    return read
+        found.append(hours)
+    return found
+
+
+def _said(
+    text: str, days: frozenset[int], said: Sequence[tuple[int, int, object]]
+) -> _Hours | None:
+    """What is said of some days; None where it is not clear."""
+    times = [mark for _, _, mark in said if isinstance(mark, TypedValue)]
+    verbs = [*VERB.finditer(text)]
+    if len(times) < len(said):
+        # *The library closed on a Sunday* tells of one day
+        words = [token.folded for token in tokenise(text)]
+        so = words[:1] == ["closed"] or not lexicon_set("grammar", "be").isdisjoint(words)
+        is_so = so or not _rest(text, find_values(text), cell=True)
+        return _Hours(days, (), (), True) if len(said) == 1 and is_so else None
+    if not times:
+        return None if any(verb[2] for verb in verbs) else _Hours(days, (), (), False)
+    if len(times) == 2:
+        between, ahead = text[times[0].end : times[1].start], text[: times[0].start]
+        both = ahead.endswith("between ") and between == " and "
+        if both or through().fullmatch(between):
+            closes = [verb[2] for verb in verbs if verb.end() <= times[0].start][-1:]
+            return None if any(closes) else _Hours(days, tuple(times), (), False)
+    ends = []
+    for time in times:
+        word = FROM.search(text[: time.start])
+        at = text[: time.start].endswith("at ")
+        verb = next((v for v in reversed(verbs) if v.end() <= time.start), None)
+        if word:
+            ends.append((time, -1 if word[1] else 1))
+        elif verb is None or verb[3] or (verb[4] and not at):
+            return None
+        else:
+            ends.append((time, -1 if verb[1] else 1 if verb[2] else 0))
+    return _Hours(days, (), tuple(ends), False)
+
+
+@cache
+def _seasons() -> frozenset[str]:
+    calendar = lexicon("calendar")
+    return content_stems(" ".join([*calendar["months"], *calendar["seasons"]]))
 
 
 @cache
 def _opening() -> frozenset[str]:
     return content_stems(" ".join(lexicon_set("calendar", "opening")))
-
-
-@cache
-def _light() -> frozenset[str]:
-    """Stems of words that say nothing beside days and times."""
-    calendar = lexicon("calendar")
-    words = (*calendar["weekdays"], *calendar["weekday_forms"], *calendar["day_groups"])
-    return _opening() | content_stems(" ".join([*words, *(f"{word}s" for word in words)]))
-
-
-@cache
-def _limits() -> frozenset[str]:
-    """Words with which a sentence says more than days and times."""
-    calendar, words = lexicon("calendar"), lexicon("function_words")
-    limits = {*words["conditions"]}.difference(calendar["said_of_hours"])
-    return frozenset(limits.union(words["negations"], calendar["months"], calendar["seasons"]))

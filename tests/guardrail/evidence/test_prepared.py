@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guardrail import Guardrail, GuardrailConfig, Passage, Table, Triple
+from guardrail.config import GraphConfig
 from guardrail.core.types import Evidence
 from guardrail.core.workers import GivenUpError, Job
 from guardrail.evidence.prepared import EvidenceCache, PreparedEvidence, prepare
@@ -163,6 +164,17 @@ def test_an_unrelated_document_changes_nothing_of_what_is_read() -> None:
         )
         [subjects] = subjects_of([claim], prepared, None)
         chosen = prepared.select(claim.plain, claim.asked, "", subjects)
-        read.append((subjects, prepared.texts(chosen), prepared.only_title(chosen)))
+        read.append((subjects, prepared.texts(chosen), prepared.subjects_read(chosen)))
     assert read[0] == read[1] == read[2]
-    assert read[0][2] == {"About us"}
+    assert read[0][2] == ({"About us"}, set())
+
+
+def test_facts_about_one_subject_are_not_those_of_the_passage_beside_them() -> None:
+    facts = Triple("Alder Library", "founded", "1901"), Triple("Alder Library", "seats", "80")
+    beside = Passage("The museum was founded in 1950 by the city.", title="Birch Museum")
+    with Guardrail(GuardrailConfig(judge="none", graph=GraphConfig(location="none"))) as guard:
+        [alone] = guard.check("When was it founded?", "In 1950.", evidence=facts).sentences
+        [both] = guard.check(
+            "When was it founded?", "In 1950.", evidence=[*facts, beside]
+        ).sentences
+    assert (alone.verdict, both.verdict) == ("contradicted", "unsupported")
