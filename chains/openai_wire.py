@@ -195,12 +195,11 @@ class EventDecoder:
     """Decodes a stream that comes in chunks of any size, in linear time; comments are dropped."""
 
     def __init__(self) -> None:
-        from openai._streaming import SSEDecoder  # loaded for streams of OpenAI alone
-
         utf8 = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._text = io.IncrementalNewlineDecoder(utf8, translate=True)
         self._begun: list[str] = []  # pieces of the line that has not ended
-        self._lines = SSEDecoder()
+        self._name: str | None = None
+        self._data: list[str] = []
 
     def feed(self, chunk: bytes) -> list[Event]:
         """Return the events that a chunk completes."""
@@ -216,8 +215,19 @@ class EventDecoder:
             return []
         *lines, rest = "".join(self._begun).split("\n")
         self._begun = [rest]
-        found = (self._lines.decode(line) for line in lines)
-        return [Event(item.data, item.event) for item in found if item and item.data]
+        return [event for line in lines if (event := self._line(line)) is not None]
+
+    def _line(self, line: str) -> Event | None:
+        field, _, value = line.partition(":")
+        if field == "event":
+            self._name = value.removeprefix(" ")
+        elif field == "data":
+            self._data.append(value.removeprefix(" "))
+        if line:
+            return None
+        event = Event("\n".join(self._data), self._name) if self._data else None
+        self._name, self._data = None, []
+        return event
 
 
 # --- errors ------------------------------------------------------------------------------

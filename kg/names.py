@@ -6,6 +6,7 @@ protocol offers. The embedded store has it; other graphs do without, and the lin
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
@@ -78,7 +79,7 @@ class NameParts:
         ]
 
     def _subjects(self, value: str) -> list[str]:
-        if not value:
+        if not value or re.search("[\ud800-\udfff]", value):  # half a character is no literal
             return []
         graph = self._graph
         literals = [Literal(value)]

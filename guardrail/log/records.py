@@ -344,8 +344,18 @@ class SQLiteLog(Closing):
             raise RecordError(f"cannot {what} the score log {self.path}: {error}") from error
 
 
-open_log = SQLiteLog
-"""The former name of the class, as a function."""
+def open_log(
+    location: str | Path,
+    *,
+    redact: Redact | None = None,
+    sample: float = 1.0,
+    retention: timedelta | None = None,
+    read_only: bool = False,
+) -> SQLiteLog:
+    """Open a score log; see ``SQLiteLog``."""
+    return SQLiteLog(
+        location, redact=redact, sample=sample, retention=retention, read_only=read_only
+    )
 
 
 def export(log: SQLiteLog, target: Path, where: RecordFilter | None = None) -> int:
