@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 VERB = re.compile(r"\b(?:(opens)|(closes)|(closed|shut)|(open))\b", re.IGNORECASE)
 FROM = re.compile(r"\b(?:(from)|(until|till|to))\s$", re.IGNORECASE)
 JOINED = re.compile(r"(?:[\s,/&]|\band\b|\bon\b)*", re.IGNORECASE)
-"""What stands between days of which the same is said."""
+"""Text between days that share their hours."""
 
 
 class _Hours(NamedTuple):
@@ -64,21 +64,21 @@ class OpeningHours:
         mine = _read(_blank(claim.plain, claim.mentions), claim.values)
         if not mine:
             return ()
-        told: dict[int, tuple[int, _Hours]] = {}
+        by_day: dict[int, tuple[int, _Hours]] = {}
         for number, hours in _known(claim, evidence):
             days = [day for one in hours for day in one.days]
-            if not hours or not told.keys().isdisjoint(days):
+            if not hours or not by_day.keys().isdisjoint(days):
                 return ()  # something of the hours is not read, or two things have hours
-            told |= {day: (number, one) for one in hours for day in one.days}
+            by_day |= {day: (number, one) for one in hours for day in one.days}
         said = [(day, one) for one in mine for day in sorted(one.days)]
         for day, one in said:
-            if day in told:
-                found = self._against(claim, evidence, one, *told[day])
+            if day in by_day:
+                found = self._against(claim, evidence, one, *by_day[day])
                 if found is None or found:
                     return found or ()
-        if not told or not all(day in told for day, _ in said):
+        if not by_day or not all(day in by_day for day, _ in said):
             return ()
-        numbers = tuple(sorted({told[day][0] for day, _ in said}))
+        numbers = tuple(sorted({by_day[day][0] for day, _ in said}))
         because = f"agrees with {'; '.join([evidence.indexed.statements[n].text for n in numbers])}"
         whole = 0, len(claim.text)
         return [finding(self.name, Effect.CARRIES, claim, whole, because, numbers, decides=True)]
