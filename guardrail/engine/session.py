@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from guardrail.core.incoming import clean_text, without_controls
-from guardrail.core.text.sentences import END, PIECE, split_sentences
+from guardrail.core.text.sentences import END, PIECE, WRAPPED, split_sentences
 from guardrail.core.types import Action, CheckRequest, Evidence, GuardedAnswer
 from guardrail.core.workers import off_loop, run_sync, synchronous
 from guardrail.engine.decision import overlong
@@ -221,6 +221,6 @@ def _complete(raw: str, start: int) -> int:
     opened = open_bracket(tail)
     # From the start of its line: how it begins, and its length up to that of wrapped lines, decide
     # whether the next one goes on with it
-    begin = max(raw.rfind("\n", 0, start) + 1, start - 161)
+    begin = max(raw.rfind("\n", 0, start) + 1, start - WRAPPED - 1)
     stretches = split_sentences(raw[begin : len(raw) if opened is None else start + opened])
     return max(start, begin + stretches[-2].end) if len(stretches) > 1 else start

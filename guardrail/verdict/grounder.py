@@ -199,7 +199,7 @@ class Grounder:
         if not about and len(titles) == 1 and not facts:
             about = titles - {""}
         elif titles - about - {""} and not _is_heard(claim, about):
-            about = frozenset()  # the only subject of facts, beside a passage about another
+            about = frozenset()  # a passage about another subject is read as well
         evidence = Premises(indexed, selection, about, None, request.thresholds)
         fitting = _fitting(claim, evidence)
         if 0 < len(fitting) < len(selection.places):

@@ -38,6 +38,8 @@ END = re.compile(
 )
 PIECE = 2_000
 """Most characters of a sentence; what is longer comes apart at a space."""
+WRAPPED = 160
+"""Most characters of a line that an editor wrapped."""
 LAST_WORD = re.compile(r"[^\s(\[\"'“‘*_]+$")
 NEXT_WORD = re.compile(r"[\s\"'“‘(\[*_]*(\S+)")
 
@@ -121,7 +123,7 @@ def _continues(before: str, line: str) -> bool:
     """
     if "|" in line or before[-1] in ".!?:|":
         return False
-    wraps = 60 <= len(before) <= 160 and "|" not in before and before[0] != "#"
+    wraps = 60 <= len(before) <= WRAPPED and "|" not in before and before[0] != "#"
     return wraps or line.lstrip()[:1].islower() or before[-1] in ",;-–—("
 
 

@@ -56,13 +56,10 @@ class OpeningHours:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Carried as a whole, or contradicted where a day has other hours."""
-        names = content_stems(" ".join(evidence.subjects))
         if not VERB.search(claim.plain) or claim.plain.endswith("?"):
             return ()
-        if not _is_clear(claim, names):
-            return ()
         mine = _read(_blank(claim.plain, claim.mentions), claim.values)
-        if not mine:
+        if not mine or not _is_clear(claim, evidence):
             return ()
         by_day: dict[int, tuple[int, _Hours]] = {}
         for number, hours in _known(claim, evidence):
@@ -112,13 +109,14 @@ class OpeningHours:
 
 
 def _instead(mine: TypedValue, held: TypedValue) -> str | None:
-    """What to write for a time; nothing for *9 am* if 10:00 might be written beside *6 pm*."""
+    """The replacement for a time; None if a sentence with *am* and *pm* would mix two notations."""
     mixed = re.search("[ap]", mine.text) and re.fullmatch(r"(?:[1-9]|1[0-2]):\d\d", held.text)
     return None if mixed else held.text
 
 
-def _is_clear(claim: Claim, names: frozenset[str]) -> bool:
-    """Whether a pronoun can mean nothing but what the hours of the sentence before are of."""
+def _is_clear(claim: Claim, evidence: Premises) -> bool:
+    """Whether the sentence names its subject, or the sentences before give only its hours."""
+    names = content_stems(" ".join(evidence.subjects))
     return bool(claim.about) or _rest(claim.before, find_values(claim.before)) <= names
 
 
@@ -149,7 +147,7 @@ def _hours_of(statement: Statement) -> tuple[list[_Hours] | None, frozenset[str]
     label = plain(fact.property).replace("_", " ") if fact else statement.head
     named = find_weekdays(label, cell=True) if fact else []
     of_label = _rest(label, (), cell=True)
-    opening = content_stems(label).isdisjoint(_opening()) is False
+    opening = not content_stems(label).isdisjoint(_opening())
     if fact is None:
         if not VERB.search(text) or not find_weekdays(text):
             return None, frozenset()
@@ -157,7 +155,7 @@ def _hours_of(statement: Statement) -> tuple[list[_Hours] | None, frozenset[str]
         text = _blank(text, spans)
     elif not opening and (of_label or not named):
         return None, frozenset()  # *Sunday swim lessons*
-    values = _certain(statement.values, statement.value_text)
+    values = _certain(statement.values)
     own = of_label | _rest(text, values, cell=fact is not None)
     if len(named) > 1 or re.search(r"\b(?:clos|shut)", label, re.IGNORECASE):
         return [], own
@@ -175,8 +173,8 @@ def _is_whole(hours: _Hours) -> bool:
     return not hours.ends and certain and (rises or (hours.closed and not times))
 
 
-def _certain(values: Sequence[TypedValue], text: str) -> list[TypedValue]:
-    """Times of a cell or sentence: beside 18:00 also 10:00 counts from midnight."""
+def _certain(values: Sequence[TypedValue]) -> list[TypedValue]:
+    """Times of a text; if one is in 24-hour notation, such as 18:00, so are the others."""
     written = {item for item in values if re.fullmatch(r"\d?\d:\d\d", item.text)}
     whole = any(isinstance(item.value, ClockTime) and item.value.half for item in written)
     return [
@@ -195,7 +193,7 @@ def _blank(text: str, spans: Sequence[Span]) -> str:
 
 
 def _rest(text: str, values: Sequence[TypedValue], *, cell: bool = False) -> frozenset[str]:
-    """Stems of the words that say something beside days, times and opening."""
+    """Stems of all words except days, times and words about opening."""
     text = plain(text)
     spans = [(start, end) for _, start, end in find_weekdays(text, cell=cell)]
     spans += [(item.start, item.end) for item in values]
@@ -230,14 +228,14 @@ def _read(
             return []
     marks += [(item.start, item.end, item) for item in values]
     marks += [(*match.span(), None) for match in VERB.finditer(text) if match[3]]
-    units: list[tuple[frozenset[int] | None, list[tuple[int, int, object]]]] = []
+    units: list[tuple[frozenset[int] | None, list[object]]] = []
     before = 0
     for start, end, mark in sorted(marks, key=itemgetter(0)):
         gap, last = text[max(0, before) : max(0, start)], units[-1] if units else None
         if not isinstance(mark, frozenset):
             if last is None or last[0] is not None:
                 units.append((None, []))
-            units[-1][1].append((start, end, mark))
+            units[-1][1].append(mark)
         elif last is not None and last[0] is not None:
             if not JOINED.fullmatch(gap):
                 return []
@@ -263,11 +261,9 @@ def _read(
     return found
 
 
-def _said(
-    text: str, days: frozenset[int], said: Sequence[tuple[int, int, object]]
-) -> _Hours | None:
+def _said(text: str, days: frozenset[int], said: Sequence[object]) -> _Hours | None:
     """What is said of some days; None where it is not clear."""
-    times = [mark for _, _, mark in said if isinstance(mark, TypedValue)]
+    times = [mark for mark in said if isinstance(mark, TypedValue)]
     verbs = [*VERB.finditer(text)]
     if len(times) < len(said):
         # *The library closed on a Sunday* tells of one day
