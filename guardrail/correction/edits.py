@@ -321,6 +321,14 @@ def _dates(written: str, mine: Date, held: Date) -> Iterator[str]:
         yield str(held.year)
     if mine.month is None or held.month is None or (mine.day and not held.day):
         return
+    named = re.match(r"([A-Za-z]+)(\W+(?:the )?)", written) if mine.weekday is not None else None
+    if named:
+        if held.falls_on is not None:
+            day = lexicon("calendar")["weekdays"][held.falls_on].title()
+            lead = (day if named[1].endswith("day") else day[:3]) + named[2]
+            rest = _dates(written[named.end() :], mine._replace(weekday=None), held)
+            yield from (lead + item for item in rest)
+        return
     if re.match(r"\d{4}-", written):
         yield f"{held.year:04}-{held.month:02}" + (f"-{held.day:02}" if mine.day else "")
         return

@@ -24,6 +24,9 @@ RECENT = r"(?:1[0-9]|20)\d\d"
 ERA = r"(?:\s*(?P<era>(?-i:BCE?|B\.C\.|CE|AD|A\.D\.)))?"
 
 
+GREGORIAN = 1924
+"""From here on dates are of the calendar of today everywhere."""
+
 TIME_OF_DAY = re.compile(r"(?:[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?)?")
 """What may follow the date of a point in time."""
 
@@ -42,6 +45,7 @@ class Date(NamedTuple):
         start: Offset in the text it was found in.
         end: Offset past its end.
         swapped: The other reading of a date such as 07/08/1593, as (month, day).
+        weekday: The day of the week written before it, from Monday as 0; part of the text.
         bound: What it is put as: *by 30 June* is at most, *before 1 July* is below.
     """
 
@@ -53,6 +57,7 @@ class Date(NamedTuple):
     start: int = 0
     end: int = 0
     swapped: tuple[int, int] | None = None
+    weekday: int | None = None
     bound: Bound = Bound.EXACT
 
     @property
@@ -63,6 +68,14 @@ class Date(NamedTuple):
         # Of no year: those of a leap year
         days = range(1, monthrange(self.year or 2000, self.month)[1] + 1)
         return self if self.day is None or self.day in days else self._replace(day=None)
+
+    @property
+    def falls_on(self) -> int | None:
+        """Its day of the week, as written or else by the calendar, from Monday as 0."""
+        year, month, day = self.real[:3]
+        if self.weekday is not None or not (year and month and day) or year < GREGORIAN:
+            return self.weekday
+        return date(year, month, day).weekday()
 
 
 class Agreement(StrEnum):
@@ -209,8 +222,21 @@ def find_dates(text: str, *, yearless: bool = False) -> list[Date]:
     for n, when in enumerate(found):
         before = text[max(0, when.start - 40) : when.start]
         bounds = (bound for bound, form in _bounds() if form.search(before))
-        found[n] = when._replace(bound=next(bounds, Bound.EXACT))
+        found[n] = _with_weekday(when, text)._replace(bound=next(bounds, Bound.EXACT))
     return found
+
+
+def _with_weekday(when: Date, text: str) -> Date:
+    """A date with the one day of the week before it; none of several days or a span of dates."""
+    before = text[max(0, when.start - 40) : when.start]
+    if when.day is None or not before[-1:].isspace() or through().match(text[when.end :]):
+        return when
+    *others, (days, start, end) = find_weekdays(before) or [(frozenset[int](), 0, 0)]
+    apart = not others or start - others[-1][2] > len(" and ")
+    close = re.fullmatch(r",?\s(?:the\s)?", before[end:]) and before[end - 1] != "s"
+    if len(days) != 1 or not apart or not close:
+        return when
+    return when._replace(weekday=min(days), start=when.start - len(before) + start)
 
 
 @cache
@@ -309,6 +335,8 @@ def agreement(claimed: Date, known: Date) -> Agreement:
     Of a date that is held and that no calendar has, only the same agrees to the day.
     """
     found = _agreement(claimed, known)
+    if None not in (claimed.weekday, known.falls_on) and claimed.weekday != known.falls_on:
+        return Agreement.CONFLICT
     if found is Agreement.OPEN or {claimed.bound, known.bound} == {Bound.EXACT}:
         return found
     mine, held = _limit(claimed), _limit(known)

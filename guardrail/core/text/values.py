@@ -299,7 +299,9 @@ def is_one(claimed: TypedValue, known: TypedValue) -> bool:
     if isinstance(mine, ClockTime) and isinstance(held, ClockTime):
         return mine._replace(half=True).agreement(held._replace(half=True)) is Agreement.SAME
     if isinstance(mine, Date) and isinstance(held, Date):
-        return mine[:-1] == held._replace(start=mine.start, end=mine.end)[:-1]
+        return mine == held._replace(
+            start=mine.start, end=mine.end, weekday=mine.weekday, bound=mine.bound
+        )
     if not isinstance(mine, Quantity) or not isinstance(held, Quantity) or mine.per != held.per:
         return False
     (low, high), (least, most) = held.ends, mine.ends
