@@ -23,6 +23,7 @@ from judges.window_reader import IDS, Claim
 from training.window_model import Sizes
 
 __all__ = [
+    "PAIRED",
     "PART",
     "RESULT_PART",
     "Item",
@@ -37,6 +38,9 @@ __all__ = [
 
 PART, RESULT_PART = 45_000_000, 15_000_000
 """Most bytes of a part of the kit, and of a part of a result."""
+
+PAIRED = "counterfactual"
+"""The family of pairs: the same sentences beside some evidence and beside its counterfactual."""
 
 ROOM = 460
 """Most tokens of evidence of an item, as packed."""
@@ -254,7 +258,7 @@ def drawn(
     """Items without end, so that the sentences of the families keep their shares.
 
     Windows of other items join some sets (up to six), and the windows are shuffled: neither may
-    change a verdict.
+    change a verdict. The two items of a counterfactual pair follow each other.
 
     Args:
         families: The items.
@@ -265,28 +269,32 @@ def drawn(
     """
     names = [name for name in families if shares.get(name, 0) > 0 and families[name]]
     seen = dict.fromkeys(names, 0.0)
-    pools: dict[str, list[Item]] = {name: [] for name in names}
+    pools: dict[str, list[Sequence[Item]]] = {name: [] for name in names}
     unrelated = [window for name in names for item in families[name] for window in item.windows]
     while names:
         name = min(names, key=lambda one: seen[one] / shares[one])
         if not pools[name]:
-            pools[name] = chooser.sample(families[name], len(families[name]))
-        item = pools[name].pop()
-        size = len(item.claims)
+            items, step = families[name], 2 if name == PAIRED else 1
+            groups = [items[at : at + step] for at in range(0, len(items), step)]
+            pools[name] = chooser.sample(groups, len(groups))
+        group = pools[name].pop()
+        size = len(group[0].claims)
         first = chooser.randrange(size)
         picked = [(first + step) % size for step in range(min(claims, size))]
-        seen[name] += len(picked)
-        windows = list(item.windows)
-        left = room - sum(map(len, windows))
-        if chooser.random() < (0.5 if len(item.claims) > 3 else 0.15):
+        seen[name] += len(picked) * len(group)
+        left = room - max(sum(map(len, item.windows)) for item in group)
+        more = []
+        if chooser.random() < (0.5 if size > 3 else 0.15):
             for window in chooser.choices(unrelated, k=chooser.choice((1, 1, 2, 3, 6))):
                 if len(window) <= left:
-                    windows.append(window)
+                    more.append(window)
                     left -= len(window)
-        chooser.shuffle(windows)
-        yield Item(
-            tuple(windows),
-            tuple(item.claims[i] for i in picked),
-            tuple(item.labels[i] for i in picked),
-            item.triples,
-        )
+        for item in group:
+            windows = [*item.windows, *more]
+            chooser.shuffle(windows)
+            yield Item(
+                tuple(windows),
+                tuple(item.claims[i] for i in picked),
+                tuple(item.labels[i] for i in picked),
+                item.triples,
+            )

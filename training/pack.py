@@ -13,9 +13,10 @@ from guardrail.core.types import Verdict
 from judges.batching import split_sentences
 from judges.letters import readable
 from judges.window_reader import OnnxReader, claims_of, windows_of
+from training.counterfactual import Pieces, counterfactuals
 from training.data import load_nli
 from training.gathered import load_gathered
-from training.kit import ROOM, Item, Kit, write_kit
+from training.kit import PAIRED, ROOM, Item, Kit, write_kit
 from training.one_change import KIND, one_change
 from training.recipe import SEED, load_rows, load_statements
 from training.rows import NOT_CONTRADICTION, NOT_ENTAILMENT, Row
@@ -55,6 +56,8 @@ def pack_kit(
         "table_rows": packer.statements(_table_rows(train)),
         "one_change": packer.statements(one_change(train, seed=SEED)),
     }
+    together = [item for name in ("one_change", "hard", "statements") for item in families[name]]
+    families[PAIRED] = packer.counterfactual(together)
     sources = frozenset(shares) - families.keys()
     by_source: dict[str, list[Row]] = defaultdict(list)
     for row in load_rows(data, seed=SEED, sources=sources | _BOTH_KINDS):
@@ -68,9 +71,9 @@ def pack_kit(
     validation = {
         part: packer.statements(shared_statements(data, part)) for part in ("valid", "valid_hard")
     }
-    validation["one_change"] = packer.statements(
-        one_change(shared_statements(data, "valid"), seed=SEED)
-    )
+    twins = packer.statements(one_change(shared_statements(data, "valid"), seed=SEED))
+    validation["one_change"] = twins
+    validation[PAIRED] = packer.counterfactual([*twins, *validation["valid_hard"]])
     held: dict[str, list[Row]] = defaultdict(list)
     for row in (*load_nli(data).validation, *load_gathered(data, seed=SEED).validation):
         held[row.source].append(row)
@@ -198,6 +201,11 @@ class Packer:
                 )
             )
         ]
+
+    def counterfactual(self, items: Iterable[Item]) -> list[Item]:
+        """Items and their counterfactuals, in turn."""
+        pieces = Pieces(self._tokenizer.get_vocab())
+        return [item for pair in counterfactuals(items, pieces, seed=SEED) for item in pair]
 
     def rows(self, rows: Iterable[Row]) -> list[Item]:
         """Items of rows: those with one evidence together."""

@@ -10,7 +10,7 @@ import json
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -168,7 +168,8 @@ class Trainer:
         for part in _parts(batch):
             logits = self.logits(part)
             allowed = torch.tensor([label for item in part for label in item.labels])
-            found = allowed_loss(logits, allowed.to(logits.device)) / total
+            found = allowed_loss(logits, allowed.to(logits.device)) + contrast(logits, part)
+            found = found / total
             found.backward()  # type: ignore[no-untyped-call]
             loss += found.item()
         scale = min(1.0, (self.step + 1) / WARM_UP)
@@ -224,6 +225,27 @@ def allowed_loss(logits: Tensor, allowed: Tensor) -> Tensor:
     bits = (allowed[:, None] >> torch.arange(logits.shape[1], device=logits.device)) & 1
     masked = logits.log_softmax(-1).masked_fill(bits == 0, float("-inf"))
     return -masked.logsumexp(-1).sum()
+
+
+def contrast(logits: Tensor, items: Sequence[Item]) -> Tensor:
+    """Sum of the Bradley-Terry losses of counterfactual pairs among some items.
+
+    Each of their sentences should have more support beside the evidence that it is right by than
+    beside the other.
+
+    Args:
+        logits: Of the claims of all items, [claims, labels].
+        items: The items; those of a pair follow each other.
+    """
+    support = logits[:, [0, 3]].logsumexp(-1) - logits[:, [1, 2]].logsumexp(-1)
+    parts = support.split([len(item.claims) for item in items])
+    loss = logits.new_zeros(())
+    for (one, mine), (other, theirs) in pairwise(zip(items, parts, strict=True)):
+        if one.claims == other.claims:
+            signs = [(a == 1) - (b == 1) for a, b in zip(one.labels, other.labels, strict=True)]
+            gap = torch.tensor(signs, device=logits.device) * (mine - theirs)
+            loss = loss + nn.functional.softplus(-gap).sum()
+    return loss
 
 
 def _batch(items: Iterator[Item], tokens: int) -> list[Item]:
