@@ -2,17 +2,18 @@
 
 That a change made a sentence wrong can often be seen without any evidence (``training/README.md``).
 Here every sentence is right beside one evidence and wrong beside the other, so that only a
-comparison tells them apart (Schuster et al. 2021, VitaminC; Kaushik et al. 2020). Either the
-words that tell a sentence from its wrong twin change places in the evidence, or two of its
-numbers do.
+comparison tells them apart (Schuster et al. 2021, VitaminC; Kaushik et al. 2020): the words by
+which its wrong twin differs change places in the evidence, or two numbers do, or the values that
+two subjects have of a property.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
 from typing import NamedTuple
 
 from judges.window_reader import IDS, WINDOW, Claim
@@ -48,6 +49,7 @@ class Pieces:
     """
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        self.comma, self.colon, self.end = (vocabulary.get(one, -1) for one in (",", ":", "</s>"))
         self._inner = {number for piece, number in vocabulary.items() if piece.startswith("##")}
         digits = {n: piece.removeprefix("##") for piece, n in vocabulary.items()}
         self._digits = {n: len(piece) for n, piece in digits.items() if piece[:1].isdigit()}
@@ -117,7 +119,14 @@ def counterfactuals(
     """
     chooser = random.Random(f"{seed}/counterfactual")
     for item in items:
-        for swaps in (_of_twins(item, pieces), _of_numbers(item, pieces, chooser)):
+        numbers = {run for window in item.windows for run in pieces.numbers(window)}
+        alike = {run: {one for one in numbers if pieces.like(run, one)} for run in numbers}
+        values = _values(item, pieces) if item.triples else {}
+        for swaps in (
+            _of_twins(item, pieces),
+            _exchanged(item, alike, pieces, chooser),
+            _exchanged(item, values, pieces, chooser),
+        ):
             if pair := _pair(item, swaps, pieces, chooser):
                 yield pair
 
@@ -183,21 +192,40 @@ def _overlap(one: Counter[int], other: Counter[int]) -> float:
     return 2 * (one & other).total() / max(1, one.total() + other.total())
 
 
-def _of_numbers(item: Item, pieces: Pieces, chooser: random.Random) -> Iterator[_Swap]:
-    """Right sentences with a number of the evidence, each with another number in its place."""
-    held = sorted({run for window in item.windows for run in pieces.numbers(window)})
+def _values(item: Item, pieces: Pieces) -> dict[IDS, set[IDS]]:
+    """The values of triples, each with those that others have of the same property."""
+    by_property: dict[IDS, set[IDS]] = defaultdict(set)
+    for window in item.windows:
+        for _, told in groupby(window, key=pieces.end.__ne__):
+            ids = tuple(told)
+            colon = ids.index(pieces.colon) if pieces.colon in ids else 0
+            if pieces.comma in ids[:colon]:
+                comma = colon - ids[:colon][::-1].index(pieces.comma)
+                by_property[ids[comma:colon]].add(ids[colon + 1 : -1][: LONGEST + 1])
+    found: dict[IDS, set[IDS]] = defaultdict(set)
+    for values in by_property.values():
+        short = {run for run in values if 0 < len(run) <= LONGEST}
+        for run in short:
+            found[run] |= short - {run}
+    return found
+
+
+def _exchanged(
+    item: Item, others: Mapping[IDS, Collection[IDS]], pieces: Pieces, chooser: random.Random
+) -> Iterator[_Swap]:
+    """Right sentences with words of the evidence, each with other ones of it in their place."""
     for claim, label in zip(item.claims, item.labels, strict=True):
         end = claim.start + claim.length
         text = claim.ids[claim.start : end]
-        own = [run for run in pieces.numbers(text) if run in held and label == RIGHT]
+        own = [run for run in sorted(others) if label == RIGHT and pieces.places(text, run)]
         for run in chooser.sample(own, len(own)):
-            others = [
+            left = [
                 one
-                for one in held
-                if one != run and pieces.like(run, one) and not pieces.places(claim.ids, one)
+                for one in sorted(others[run])
+                if not pieces.places(claim.ids, one) and one != run
             ]
-            if others and len(pieces.places(claim.ids, run)) == 1:
-                other = chooser.choice(others)
+            if left and len(pieces.places(claim.ids, run)) == 1:
+                other = chooser.choice(left)
                 body = pieces.exchanged(text, {run: other})
                 ids = (*claim.ids[: claim.start], *body, *claim.ids[end:])
                 yield _Swap(claim, Claim(ids, claim.start, len(body)), run, other, WRONG)
