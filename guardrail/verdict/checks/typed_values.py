@@ -85,10 +85,7 @@ class TypedValues:
                 continue
             about = _of_column(claimed, claim, evidence)
             if rival := _of_own_part(claimed, claim, evidence):
-                statement = evidence.indexed.statements[rival.number]
-                because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
-                said = self.name, Effect.CONTRADICTS, claim, span, because, (rival.number,)
-                of_parts.append(finding(*said, instead=rival.known.text))
+                of_parts.append(self._against(claimed, rival, claim, evidence))
                 continue
             agreeing = _agreeing(claimed, claim, about)
             around, carried = ((), False) if agreeing else _inside(claimed, claim, about)
@@ -112,10 +109,7 @@ class TypedValues:
             if rival is not None and is_result(claimed, product([rival.known], stated)):
                 continue  # such as twice the price of one
             if rival is not None:
-                statement = evidence.indexed.statements[rival.number]
-                because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
-                said = self.name, Effect.CONTRADICTS, claim, span, because, (rival.number,)
-                found.append(finding(*said, instead=rival.known.text))
+                found.append(self._against(claimed, rival, claim, evidence))
             elif text := _as_the_other_end(claimed, claim, about):
                 because = f"{claimed.text} is the other end: {text}"
                 found.append(finding(self.name, Effect.MISSING, claim, span, because))
@@ -127,6 +121,14 @@ class TypedValues:
             whole = left[0].start, left[-1].end
             found.append(finding(self.name, Effect.MISSING, claim, whole, because))
         return [*_without_carriers(found, evidence), *of_parts]
+
+    def _against(
+        self, claimed: TypedValue, rival: _Rival, claim: Claim, evidence: Premises
+    ) -> Finding:
+        statement = evidence.indexed.statements[rival.number]
+        because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
+        said = self.name, Effect.CONTRADICTS, claim, (claimed.start, claimed.end), because
+        return finding(*said, (rival.number,), instead=rival.known.text)
 
 
 def _of_column(claimed: TypedValue, claim: Claim, evidence: Premises) -> Premises:
