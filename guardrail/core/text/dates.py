@@ -335,8 +335,11 @@ def agreement(claimed: Date, known: Date) -> Agreement:
     Of a date that is held and that no calendar has, only the same agrees to the day.
     """
     found = _agreement(claimed, known)
-    if None not in (claimed.weekday, known.falls_on) and claimed.weekday != known.falls_on:
-        return Agreement.CONFLICT
+    days = claimed.weekday, known.falls_on
+    if found is not Agreement.CONFLICT and None not in days and days[0] != days[1]:
+        # Of no year, it may be an anniversary of what is held.
+        anniversary = claimed.year is None and known.weekday is None
+        return Agreement.OPEN if anniversary else Agreement.CONFLICT
     if found is Agreement.OPEN or {claimed.bound, known.bound} == {Bound.EXACT}:
         return found
     mine, held = _limit(claimed), _limit(known)

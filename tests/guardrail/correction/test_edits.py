@@ -43,7 +43,7 @@ def written(sentence: str, held: str) -> str | None:
         ("It opened on March 12th, 1989.", "1998-03-22", "It opened on March 22, 1998."),
         ("It is on Sunday, 1 March 1998.", "1998-03-14", "It is on Saturday, 14 March 1998."),
         ("It is on Sun 1 March 1998.", "Monday, 2 March 1998", "It is on Mon 2 March 1998."),
-        ("It is on Friday, March 14.", "1998-03-14", "It is on Saturday, March 14."),
+        ("It is on Fri, March 14, 1998.", "1998-03-14", "It is on Sat, March 14, 1998."),
         ("Tours start at 3:30 pm.", "14:30", "Tours start at 2:30 pm."),
         ("Tours start at 9 a.m.", "10:00", "Tours start at 10:00."),
         ("Tours start at 08:00.", "9:30", "Tours start at 9:30."),
