@@ -54,10 +54,9 @@ def pack_kit(
         "hard": packer.statements(item for item in train if _is_hard(item)),
         "copied": packer.statements(_copied(train)),
         "table_rows": packer.statements(_table_rows(train)),
-        "one_change": packer.statements(one_change(train, seed=SEED)),
     }
-    together = [item for name in ("one_change", "hard", "statements") for item in families[name]]
-    families[PAIRED] = packer.counterfactual(together)
+    twins = packer.statements(one_change(train, seed=SEED))
+    families[PAIRED] = packer.counterfactual([*twins, *families["hard"], *families["statements"]])
     sources = frozenset(shares) - families.keys()
     by_source: dict[str, list[Row]] = defaultdict(list)
     for row in load_rows(data, seed=SEED, sources=sources | _BOTH_KINDS):

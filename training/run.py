@@ -37,6 +37,9 @@ CLIP = 1.0
 PART = 16_000
 """Most tokens of a forward pass."""
 
+CONTRAST, ANY_LABEL = 1.5, 0b1111
+"""Weight of ``contrast``, which alone teaches pairs; labels that teach nothing, as all are right."""
+
 HEAD_RATE = 3.0
 """Rate of the heads by that of the layers."""
 
@@ -167,9 +170,16 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         for part in _parts(batch):
             logits = self.logits(part)
-            allowed = torch.tensor([label for item in part for label in item.labels])
-            found = allowed_loss(logits, allowed.to(logits.device)) + contrast(logits, part)
-            found = found / total
+            paired = {number for pair in _pairs(part) for number in pair}
+            allowed = torch.tensor(
+                [
+                    ANY_LABEL if number in paired else label
+                    for number, item in enumerate(part)
+                    for label in item.labels
+                ]
+            )
+            found = allowed_loss(logits, allowed.to(logits.device))
+            found = (found + CONTRAST * contrast(logits, part)) / total
             found.backward()  # type: ignore[no-untyped-call]
             loss += found.item()
         scale = min(1.0, (self.step + 1) / WARM_UP)
@@ -238,14 +248,23 @@ def contrast(logits: Tensor, items: Sequence[Item]) -> Tensor:
         items: The items; those of a pair follow each other.
     """
     support = logits[:, [0, 3]].logsumexp(-1) - logits[:, [1, 2]].logsumexp(-1)
-    parts = support.split([len(item.claims) for item in items])
+    parts = torch.split(support, [len(item.claims) for item in items])
     loss = logits.new_zeros(())
-    for (one, mine), (other, theirs) in pairwise(zip(items, parts, strict=True)):
-        if one.claims == other.claims:
-            signs = [(a == 1) - (b == 1) for a, b in zip(one.labels, other.labels, strict=True)]
-            gap = torch.tensor(signs, device=logits.device) * (mine - theirs)
-            loss = loss + nn.functional.softplus(-gap).sum()
+    for first, second in _pairs(items):
+        labels = zip(items[first].labels, items[second].labels, strict=True)
+        signs = torch.tensor([(one == 1) - (other == 1) for one, other in labels])
+        gap = signs.to(logits.device) * (parts[first] - parts[second])
+        loss = loss + nn.functional.softplus(-gap).sum()
     return loss
+
+
+def _pairs(items: Sequence[Item]) -> list[tuple[int, int]]:
+    """Places of counterfactual pairs: neighbours with the same claims."""
+    return [
+        (first, first + 1)
+        for first, (one, other) in enumerate(pairwise(items))
+        if one.claims == other.claims
+    ]
 
 
 def _batch(items: Iterator[Item], tokens: int) -> list[Item]:
