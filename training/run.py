@@ -37,8 +37,11 @@ CLIP = 1.0
 PART = 16_000
 """Most tokens of a forward pass."""
 
-CONTRAST, ANY_LABEL = 1.5, 0b1111
-"""Weight of ``contrast``, which alone teaches pairs; labels that teach nothing, as all are right."""
+CONTRAST = 1.5
+"""Weight of the contrast of counterfactual pairs by that of the labels of other sentences."""
+
+ANY_LABEL = 0b1111
+"""Labels that all count as right, and so teach nothing."""
 
 HEAD_RATE = 3.0
 """Rate of the heads by that of the layers."""
