@@ -115,8 +115,8 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
             input, output or steps, or a function of its input. If None, the documents that the
             chain's own retrievers found. A run may bring its own in
             ``config["metadata"]["guardrail"]["evidence"]``.
-        evidence_mode: ``given`` uses that evidence in place of the graph, ``both`` adds the
-            graph, ``graph`` uses the graph alone.
+        evidence_mode: ``given`` uses that evidence, ``graph`` what the guardrail's settings name
+            (graph, retriever or files), ``both`` uses both.
         tool_results: Whether tool messages in the input count as evidence.
         marks: Delimiters of marked evidence in messages, ``("<context>", "</context>")``.
         reasons: Whether refused and filtered answers carry their reasons.

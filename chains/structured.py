@@ -24,7 +24,7 @@ class Document(NamedTuple):
     """JSON to judge; ``value`` is a text that is not JSON, or parsed.
 
     ``of`` names it in verdicts (``content``, or the id of a tool call), ``label`` its values
-    without a key, and ``name``, ``of`` by default, itself if it leaves without a verdict.
+    without a key; ``name``, by default ``of``, is listed if it is returned unjudged.
     """
 
     of: str

@@ -186,7 +186,8 @@ class LimitsConfig(_Section):
         sentences: Maximum judged sentences per answer. Further ones count as unsupported and make
             the answer unverified; ``strict`` refuses it.
         evidence: Maximum triples and passages per answer, shared fairly by their entities; the rest
-            is reported in ``errors``. Of half a million characters the longest passages are cut.
+            is reported in ``errors``. Beyond 500,000 characters in all, the longest passages are
+            truncated.
         concurrency: Concurrent calls of graph, judge and retriever. Once four times as many hang,
             answers are unverified at once (``overload``).
         batch_s: Maximum seconds for up to 64 answers of a batch.

@@ -202,7 +202,8 @@ class Guardrail(Closing):
         Args:
             question: What was asked; may be empty.
             answer: The answer, with or without markers.
-            evidence: Triples, passages and tables that replace the graph; None to use the graph.
+            evidence: Triples, passages and tables; None for what the settings name: the graph, a
+                retriever or files.
             policy: A policy or its name; None for the configured one.
             id: Echoed in the result; made when None.
             record: Whether the score log gets a row; False for a look at an answer that is still
@@ -212,7 +213,7 @@ class Guardrail(Closing):
             The answer as the policy leaves it. ``errors`` reports failed parts.
 
         Raises:
-            InputError: The evidence is not evidence.
+            InputError: ``evidence`` is no list, or an item has an unsupported type.
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
         request = CheckRequest(question=question, answer=answer, evidence=_given(evidence), id=id)
@@ -263,7 +264,7 @@ class Guardrail(Closing):
             id: Echoed in the results; made when None.
 
         Raises:
-            InputError: The evidence is not evidence.
+            InputError: ``evidence`` is no list, or an item has an unsupported type.
         """
         return CheckSession(
             self._engine,
@@ -304,7 +305,7 @@ class Guardrail(Closing):
             evidence: What to choose from; None to retrieve it.
 
         Raises:
-            InputError: The evidence is not evidence.
+            InputError: ``evidence`` is no list, or an item has an unsupported type.
             KnowledgeGraphError: The graph cannot be used.
         """
         items = _given(evidence)
@@ -341,7 +342,7 @@ class Guardrail(Closing):
             All answers, best first; the first of ``reasons`` says why each stands where it does.
 
         Raises:
-            InputError: The evidence is not evidence.
+            InputError: ``evidence`` is no list, or an item has an unsupported type.
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
         request = RankRequest(
@@ -420,7 +421,7 @@ class Guardrail(Closing):
             id: Echoed in the result; made when None.
 
         Raises:
-            InputError: The question is empty or too long, or the evidence is not evidence.
+            InputError: The question is empty or too long, or ``evidence`` is invalid.
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
         return (await self.aask_ranked(question, n=n, evidence=evidence, policy=policy, id=id))[0]

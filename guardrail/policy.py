@@ -83,8 +83,8 @@ class Policy(Value):
         exhausted: Action once no attempts or time are left.
         candidates: Answers sampled by ``ask`` in each attempt.
         attempts: Most rounds of generation in ``ask``.
-        deadline_s: Seconds per answer (all attempts) or ranking; None for no limit. A batch has
-            this times its number, up to ``limits.batch_s``.
+        deadline_s: Seconds per answer (all attempts) or ranking; None for no limit. A batch of n
+            gets n times this, up to ``limits.batch_s``.
         rank_by: Score that ranks candidates.
         unavailable: Action if a part fails; always reported in ``errors``.
         refusal: Text of a refusal.
@@ -200,15 +200,16 @@ class Policy(Value):
         """
         if self.dry_run and self.attempts > 1:
             return self
-        instead = Action.ANNOTATE if self.exhausted is Action.REGENERATE else self.exhausted
+        sentence = Action.ANNOTATE if self.exhausted is Action.REGENERATE else self.exhausted
+        # A whole answer cannot be taken out.
+        answer = Action.ANNOTATE if sentence is Action.FILTER else sentence
+        final = dict.fromkeys(("contradicted", "uncorrected", "unsupported"), sentence)
+        final |= dict.fromkeys(("below", "irrelevant"), answer)
         changes = {
-            field: instead
-            for field in ("contradicted", "uncorrected", "unsupported", "below", "irrelevant")
+            field: action
+            for field, action in final.items()
             if getattr(self, field) is Action.REGENERATE
         }
-        for field in ("below", "irrelevant"):
-            if changes.get(field) is Action.FILTER:
-                changes[field] = Action.ANNOTATE  # a whole answer cannot be taken out
         return self.model_copy(update=changes)
 
 

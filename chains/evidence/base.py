@@ -303,7 +303,7 @@ def request_field(value: object) -> RequestField:
     """Read the ``guardrail`` field of a request; None stands for a request without it.
 
     Raises:
-        InputError: It has an unknown key, or an item that is not evidence.
+        InputError: It has an unknown key, or an item of an unsupported type.
         ConfigError: There is no such policy or strictness.
     """
     if value is None:

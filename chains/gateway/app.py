@@ -78,6 +78,7 @@ def create_app(
     Args:
         guard: The guardrail; or its settings, to make one that is closed with the application and
             whose verdicts are cached for all callers, unless the settings name a ``judge_cache``.
+            Its policy applies: ``annotate`` unless set, where ``guardrail serve`` takes ``strict``.
         settings: Upstream, keys and limits; the environment's when None.
         client: HTTP client for the upstream; one is made by default.
         on_loaded: Called once, when the guardrail is loaded, such as ``freeze_loaded``.

@@ -92,8 +92,8 @@ def proposed(
 ) -> list[Proposal]:
     """How one sentence may be corrected: every finding against it, or nothing.
 
-    Of a sentence that is merely unsupported, its only name that nothing supports, where it names
-    the property of one fact that it does not state.
+    In an unsupported sentence only a name is replaced: its one unsupported name, if the sentence
+    names the property of exactly one fact that it does not state.
     """
     statements = evidence.indexed.statements
     if outcome.verdict is Verdict.UNSUPPORTED:

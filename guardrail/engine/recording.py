@@ -68,8 +68,8 @@ class Recorder:
                         )
                 except TimeoutError:
                     late = RecordError(
-                        f"the score log took no record within {WAIT_S:g} s; it may come yet. Look "
-                        "for what holds its file"
+                        f"the score log did not confirm the record within {WAIT_S:g} s; it may "
+                        "still be written. Check whether another process has locked the file"
                     )
                     finished = [_unrecorded(item, late) for item in answers]
                 except GuardrailError as error:

@@ -385,7 +385,9 @@ def _dicts(rows: Rows) -> list[Mapping[str, object]]:
         found = _by_column(list(rows.keys()), rows.fetchall())
     elif isinstance(rows, Cursor):
         if rows.description is None:
-            raise InputError("the cursor has no rows; it must stand behind a query that gives some")
+            raise InputError(
+                "the cursor has no result set; first execute a query that returns rows"
+            )
         found = _by_column([column[0] for column in rows.description], rows.fetchall())
     elif isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise InputError(

@@ -264,14 +264,16 @@ def _runs(
 ) -> list[tuple[int, int]]:
     """Neighbouring words with a high score, as runs; function words join them, but end none."""
     light = lexicon_set("function_words", "stop_words")
-    runs: list[tuple[int, int]] = []
-    open_, full = False, []
+    runs: list[list[WordScore]] = []
+    is_open = False
     for word, score in zip(words, scores, strict=True):
-        empty = fold(claim.text[word.start : word.end]) in light
-        if score >= MARKED or (open_ and empty):
-            open_ = True
-            full += [] if empty else [word]
+        is_light = fold(claim.text[word.start : word.end]) in light
+        if score < MARKED and not (is_open and is_light):
+            is_open = False
             continue
-        runs += [(full[0].start, full[-1].end)] if full else []
-        open_, full = False, []
-    return runs + ([(full[0].start, full[-1].end)] if full else [])
+        if not is_open:
+            runs.append([])
+            is_open = True
+        if not is_light:
+            runs[-1].append(word)
+    return [(run[0].start, run[-1].end) for run in runs if run]

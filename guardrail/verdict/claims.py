@@ -88,8 +88,8 @@ class Claim:
         before: The sentences shortly before it.
         prose: Whether it may assert something, which the judge then says: all but the head of a
             table that names its columns, a bare heading or label, and code without plain words.
-        head: Whether it is such a head with an amount in it: nothing supports that it
-            names columns, and only what contradicts it counts.
+        head: True for the head of a table that contains an amount: a contradiction counts, missing
+            support does not.
         evidence: What the answer is held against.
         behind: The sentence as those behind it read it before them.
         markers: Those that the model wrote into the sentence.

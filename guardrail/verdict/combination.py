@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
     weights: tuple[Weight, ...] = ()
 
     def denied(self) -> Outcome:
-        """The verdict on a *no* to what this is the verdict on."""
+        """The outcome for the answer *no* to this proposition."""
         first = next(iter(self.carried), None)
         weighed = self.weighed and Weighed(self.weighed.contradiction, self.weighed.support)
         if self.verdict is Verdict.SUPPORTED and first is not None:

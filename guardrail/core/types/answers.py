@@ -195,7 +195,7 @@ class Sentence(Value):
             start=start,
             end=end,
             verdict=Verdict.NOT_CHECKED,
-            note="not judged: the answer has more sentences than are judged of one",
+            note="not judged: the answer exceeds the sentence limit (limits.sentences)",
         )
 
     @property

@@ -169,8 +169,8 @@ class Grounding(Value):
         words: Scores of the sentence's words, in order; empty where the judge does not tell.
         statements: Scores of the evidence statements, in the order in which they were given; None
             for a statement that was not read. Empty where the judge does not tell.
-        unread: Offsets of what the judge could not read of the sentence: it has no signs for that,
-            or reads no further.
+        unread: Spans of the sentence that the judge could not read: characters outside its
+            vocabulary, or text beyond its limit.
     """
 
     supported: Probability
@@ -212,8 +212,8 @@ class Finding(Value):
         start: Offset of the words it speaks of, in the clean answer.
         end: Offset past them.
         because: Its reason, for people.
-        instead: Of a contradiction, what the evidence tells in place of these words, as it stands
-            there; None where that is no one value.
+        instead: For a contradiction, the conflicting value as the evidence writes it; None if
+            there is no single one.
         decides: True if it settles the verdict, whatever the judge says: a copied sentence, a fact
             stated or denied in full, a subject that the evidence says nothing about.
         statements: Numbers of the statements of evidence that support it; never written out.

@@ -22,7 +22,7 @@ __all__ = [
 Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 MOST_SECONDS = 1_000_000.0
-"""Of a time to wait, some eleven days; one of 2^31 ms, 24 days, is more than a socket takes."""
+"""Longest timeout, some eleven days: those of sockets overflow at 2^31 ms, 24 days."""
 
 Seconds = Annotated[float, Field(gt=0.0, le=MOST_SECONDS, allow_inf_nan=False)]
 

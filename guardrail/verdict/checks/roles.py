@@ -49,7 +49,10 @@ def is_other_end(claim: Claim, place: int, statement: Statement) -> bool:
 def span_around(
     claim: Claim, place: int, number: int, evidence: Premises
 ) -> tuple[int, int] | None:
-    """The facts, one of them given, of the ends of a span in which a value lies but is none."""
+    """The two facts that give the ends of a range, of which ``number`` is one.
+
+    None if the sentence gives the value as an end.
+    """
     one = evidence.indexed.statements[number]
     end = one.end
     if not end or end_of(claim.tokens, place):

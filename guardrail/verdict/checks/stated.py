@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from operator import methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.dates import ClockTime, names_weekday, timeless
@@ -214,19 +213,16 @@ class _Reading:
         light |= lexicon_set("grammar", "ongoing") if timed else frozenset()
         dates = [(v.start, v.end) for v in self.values if v.kind == "date" and timed]
         covered += dates
+        harmless = light - limits - denials
+        if truth or self.denies_a_fact:
+            harmless |= denials
+        if truth:
+            harmless |= lexicon_set("function_words", "yes")
         for token in outside(self.words, covered):
-            if token.stem in known or (  # *weigh*, of *weight*
-                len(token.stem) >= MIN_STEM
-                and any(map(methodcaller("startswith", token.stem), known))
-            ):
-                continue
-            if self.denies_a_fact and token.folded in denials:
-                continue
-            if truth and (
-                token.folded in denials or token.folded in lexicon_set("function_words", "yes")
-            ):
-                continue
-            if token.folded in limits or token.folded in denials or token.folded not in light:
+            named = token.stem in known or (  # *weigh*, of *weight*
+                len(token.stem) >= MIN_STEM and any(w.startswith(token.stem) for w in known)
+            )
+            if not named and token.folded not in harmless:
                 return True
         return bool(outside(self.values, covered))
 
@@ -337,7 +333,7 @@ class _Reading:
                 yield _Fact(number, statement, True, spans[0])
 
     def _exchanged(self) -> Iterator[_Fact]:
-        """The cells in place of whose text the sentence has that of another row."""
+        """Cells whose text the sentence replaces with that of another row of the column."""
         for number, statement in self.about:
             cell = statement.triple
             if cell is None or cell.row is None or statement.is_typed or self.denied:

@@ -150,9 +150,11 @@ def _without_carriers(found: Sequence[Finding], evidence: Premises) -> list[Find
         for number in item.statements
         if not (statements[number].fact and re.fullmatch(r"\S+T\S+", statements[number].value_text))
     }
-    against = [item for item in found if item.effect is Effect.CONTRADICTS]
-    kept = [item for item in against if not carriers.issuperset(item.statements)]
-    return [item for item in found if item not in against or item in kept]
+    return [
+        item
+        for item in found
+        if item.effect is not Effect.CONTRADICTS or not carriers.issuperset(item.statements)
+    ]
 
 
 def _agreeing(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[int, ...]:
@@ -275,7 +277,7 @@ def _as_the_other_end(claimed: TypedValue, claim: Claim, evidence: Premises) -> 
 
 
 def _of_this_end(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Rival | None:
-    """The value that prose gives for the end of a span as which a sentence gives the other one."""
+    """The value that a passage has for an end of a range, if the sentence gives the other end's."""
     for number, statement in _aligning(evidence):
         if statement.fact is not None:
             continue
