@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AskRequest", "CheckRequest", "Guardrail", "RankRequest"]
 
-AT_ONCE = 1_000
+ITEMS_ON_LOOP = 1_000
 """Most items of evidence that are read on the event loop, in some milliseconds."""
 
 
@@ -388,7 +388,7 @@ class Guardrail(Closing):
         self, evidence: Iterable[Sequence[Evidence] | None], make: Callable[[], list[Row]]
     ) -> list[Row]:
         """Rows of the pipeline; of much evidence on a thread, so that no other caller waits."""
-        many = sum(len(each or ()) for each in evidence) > AT_ONCE
+        many = sum(len(each or ()) for each in evidence) > ITEMS_ON_LOOP
         return await off_loop(make) if many else make()
 
     def _ranked_rows(self, requests: Sequence[RankRequest]) -> Iterator[Row]:

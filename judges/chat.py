@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 DETAIL_TOKENS = 240
 """Room for the JSON of one sentence, or for a category with a short explanation."""
 
-SURE = 0.9
+NAMED_SCORE = 0.9
 """Score of a statement, or of a word, that the reply names."""
 
 NO_TIME = "it gave no answer in time"
@@ -344,7 +344,7 @@ def _grounding(item: GroundingItem, read: Read) -> Grounding:
     supported, unsupported, contradicted, none = read.probabilities
     named = {evidence[number] for number in read.evidence if 0 <= number < len(evidence)}
     against = contradicted > supported
-    score = StatementScore(carries=SURE * (not against), conflicts=SURE * against)
+    score = StatementScore(carries=NAMED_SCORE * (not against), conflicts=NAMED_SCORE * against)
     other = StatementScore(carries=0.0, conflicts=0.0)
     statements = tuple(score if text in named else other for text in item.statements)
     return Grounding(
@@ -359,7 +359,7 @@ def _grounding(item: GroundingItem, read: Read) -> Grounding:
 
 def _words(sentence: str, words: Sequence[str], *, against: bool) -> Iterator[WordScore]:
     """Positions of the words at fault in a sentence; words that it does not contain are skipped."""
-    missing, contradicted = (0.0, SURE) if against else (SURE, 0.0)
+    missing, contradicted = (0.0, NAMED_SCORE) if against else (NAMED_SCORE, 0.0)
     for word in dict.fromkeys(words):
         start = sentence.find(word) if word.strip() else -1
         if start >= 0:

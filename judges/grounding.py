@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 from guardrail.core.errors import JudgeError
-from guardrail.core.plugins import foreign
+from guardrail.core.plugins import external_errors
 from guardrail.core.types import Grounding, NLIScores, StatementScore, WordScore
 from judges.base import GroundingItem, GroundingJudge, JudgeAround, NLIJudge, Pair, traits_of
 from judges.lifting import sub_facts
@@ -56,7 +56,7 @@ def grounded_by(judge: GroundingJudge, items: Sequence[GroundingItem]) -> list[G
     Raises:
         JudgeError: It failed, or did not give one ``Grounding`` for each item.
     """
-    with foreign("the judge", JudgeError):
+    with external_errors("the judge", JudgeError):
         found = list(judge.ground(items))
     others = [item for item in found if not isinstance(item, Grounding)]
     if len(found) != len(items) or others:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import cast
 
 from guardrail.core.errors import ConfigError
-from guardrail.core.plugins import NOWHERE, foreign, named_part
+from guardrail.core.plugins import NOWHERE, external_errors, named_part
 from judges.base import AttributionJudge, NLIJudge
 
 _FACTORIES: dict[str, str | Callable[..., object]] = {
@@ -92,7 +92,7 @@ def _create(name: str, options: dict[str, object]) -> object:
     if isinstance(factory, str):
         module, _, attribute = factory.partition(":")
         factory = cast("Callable[..., object]", getattr(import_module(module), attribute))
-    with foreign(f"judge {name!r}", ConfigError):
+    with external_errors(f"judge {name!r}", ConfigError):
         try:
             return factory(*arguments, **options)
         except TypeError as error:

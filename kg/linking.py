@@ -37,7 +37,7 @@ from kg.mentions import (
 )
 from kg.names import NameParts, without_middle
 from kg.relations import (
-    Asked,
+    ImpliedEntity,
     Neighbourhoods,
     Source,
     between_persons,
@@ -266,7 +266,7 @@ class EntityLinker:
         for state, asking, starts, others, found in zip(
             states, words, sources, unlinked, reached, strict=True
         ):
-            kin: list[Asked] = []
+            kin: list[ImpliedEntity] = []
             if self._names is not None:
                 named = [s for s in others if " " in s.mention.text and s not in starts]
                 kin = family_names(asking, [*starts, *named], found, self._names, around)

@@ -61,7 +61,7 @@ class Source(NamedTuple):
     key: str
 
 
-class Asked(NamedTuple):
+class ImpliedEntity(NamedTuple):
     """An entity that the text asks for without naming it, and how it was found."""
 
     mention: Mention
@@ -138,7 +138,7 @@ def follow_relations(
     words: Sequence[Sequence[RelationWord]],
     sources: Sequence[Sequence[Source]],
     around: Neighbourhoods,
-) -> list[list[Asked]]:
+) -> list[list[ImpliedEntity]]:
     """Follow the relations that texts name from their linked entities, all texts step by step.
 
     Only neighbours that the graph itself states facts about are kept: the others are described by
@@ -163,14 +163,14 @@ def follow_relations(
         for again in _walks(walk.text, walk.word, _by_name()[walk.relation.fallback], walk.source)
     ]
     _walk(second, around)
-    results: list[list[Asked]] = [[] for _ in texts]
+    results: list[list[ImpliedEntity]] = [[] for _ in texts]
     for walk in [*walks, *second]:
         name = walk.word.relation.name
         matched = f"relation: {name}"
         if walk.relation is not walk.word.relation:
             matched = f"relation: {walk.relation.name} (for {name})"
         results[walk.text] += [
-            Asked(walk.word.mention, around.get(key).entity, matched) for key in walk.keys
+            ImpliedEntity(walk.word.mention, around.get(key).entity, matched) for key in walk.keys
         ]
     return results
 
@@ -178,10 +178,10 @@ def follow_relations(
 def family_names(
     words: Sequence[RelationWord],
     sources: Sequence[Source],
-    asked: Sequence[Asked],
+    asked: Sequence[ImpliedEntity],
     names: NameParts,
     around: Neighbourhoods,
-) -> list[Asked]:
+) -> list[ImpliedEntity]:
     """Find likely kin by family name where a text asks for kin and no stated relation leads there.
 
     A person counts who bears the family name of a source, lived at the same time, and, where the
@@ -192,7 +192,7 @@ def family_names(
     word = next(iter(broad or kinship), None)
     if word is None or (asked and not broad):
         return []
-    found: list[Asked] = []
+    found: list[ImpliedEntity] = []
     surnames = lexicon_set("relations", "family_names")
     for source in sources:
         subgraph = around.get(source.key)
@@ -213,7 +213,9 @@ def family_names(
             and (not subgraph.triples or _values(subgraph) & _values(other))
         ]
         if len(kin) <= 2:  # a name of more bearers says nothing of kinship
-            found += [Asked(word.mention, entity, f"family name: {family}") for entity in kin]
+            found += [
+                ImpliedEntity(word.mention, entity, f"family name: {family}") for entity in kin
+            ]
     return found
 
 

@@ -61,7 +61,7 @@ def made_part(kind: Kind, name: str, make: Callable[[], object], needs: tuple[st
     Raises:
         ConfigError: It cannot be made, or lacks one of them.
     """
-    with foreign(f"{kind}: {name!r} cannot be made; it", ConfigError):
+    with external_errors(f"{kind}: {name!r} cannot be made; it", ConfigError):
         part = make()
     missing = [need for need in needs if not hasattr(part, need)]
     if missing:
@@ -73,7 +73,7 @@ def made_part(kind: Kind, name: str, make: Callable[[], object], needs: tuple[st
 
 
 @contextmanager
-def foreign(what: str, kind: type[GuardrailError]) -> Iterator[None]:
+def external_errors(what: str, kind: type[GuardrailError]) -> Iterator[None]:
     """Run code of another package, which may raise anything.
 
     Args:

@@ -32,7 +32,7 @@ from guardrail.core.text.words import (
     tokenise,
 )
 from guardrail.core.types import Effect, Verdict
-from guardrail.verdict.checks.base import NAMED, SURE, named_share
+from guardrail.verdict.checks.base import LIKELY, NAMED, named_share
 
 if TYPE_CHECKING:
     from spacy.tokens import Span as Words
@@ -443,7 +443,7 @@ def _unstated(
             label = re.sub(r"[ _]name$", "", item.fact.property, flags=re.IGNORECASE)
             shares[number] = named_share(claim, label)
     named = [number for number, share in shares.items() if share >= NAMED]
-    partly = [number for number, share in shares.items() if share >= SURE]
+    partly = [number for number, share in shares.items() if share >= LIKELY]
     if not conflicts:
         found = named if named == partly else []
     elif "peoples" in _nation(name):

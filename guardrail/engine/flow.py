@@ -13,7 +13,7 @@ from uuid import uuid4
 from guardrail.config import GuardrailConfig
 from guardrail.core.errors import GuardrailError, KnowledgeGraphError
 from guardrail.core.incoming import clean_text, without_controls
-from guardrail.core.plugins import foreign
+from guardrail.core.plugins import external_errors
 from guardrail.core.types import (
     Action,
     AttributedAnswer,
@@ -138,7 +138,7 @@ class Engine:
         self.workers = Workers(calls, 4 * calls)
         self.recorder = Recorder(config.log, log)
 
-    @foreign("loading the parts", GuardrailError)
+    @external_errors("loading the parts", GuardrailError)
     def warm_up(self) -> None:
         """Load what the first answer would load; the graph last, since it may be down."""
         if self.parts.grounding is not None:

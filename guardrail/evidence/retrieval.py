@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.incoming import cut_text
-from guardrail.core.plugins import foreign
+from guardrail.core.plugins import external_errors
 from guardrail.core.text.names import NO_NAMES
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.text.units import cues, tells_place
@@ -90,7 +90,7 @@ class Knowledge(NamedTuple):
         return relevant_triples(question, self.subgraphs)
 
 
-@foreign("the graph", KnowledgeGraphError)
+@external_errors("the graph", KnowledgeGraphError)
 def from_graph(
     graph: KnowledgeGraph,
     linker: EntityLinker,
@@ -199,7 +199,7 @@ async def retrieve_passages(
     async def ask(question: str) -> tuple[Evidence, ...]:
         return as_evidence(await called(in_thread, call, question))
 
-    with foreign("the retriever", KnowledgeGraphError):
+    with external_errors("the retriever", KnowledgeGraphError):
         found = await asyncio.gather(*(ask(question) for question in unique))
     by_question = dict(zip(unique, found, strict=True))
     known = (given(by_question[question], limits) for question in questions)
@@ -260,7 +260,7 @@ def within(evidence: Sequence[Evidence], chars: int) -> tuple[tuple[Evidence, ..
     return tuple(kept), sum(length > most for length in lengths)
 
 
-@foreign("the graph", KnowledgeGraphError)
+@external_errors("the graph", KnowledgeGraphError)
 def with_wider(
     graph: KnowledgeGraph, answers: Sequence[str], knowledge: Sequence[Knowledge]
 ) -> list[Knowledge]:

@@ -15,7 +15,7 @@ from typing import Literal, Protocol, runtime_checkable
 from pydantic import Field, FiniteFloat
 
 from guardrail.core.errors import ModelError
-from guardrail.core.plugins import foreign
+from guardrail.core.plugins import external_errors
 from guardrail.core.types import Citation, Triple, Value
 from guardrail.core.workers import Workers, time_left
 from guardrail.log.tracing import model_call
@@ -196,7 +196,7 @@ async def sampled(model: LanguageModel, request: SampleRequest) -> list[Completi
     left = time_left() + 1.0
     if left < (request.timeout_s or math.inf):
         request = request.model_copy(update={"timeout_s": left})
-    with model_call(model, request.n), foreign(f"model {model.name!r}", ModelError):
+    with model_call(model, request.n), external_errors(f"model {model.name!r}", ModelError):
         return await model.sample(request)
 
 

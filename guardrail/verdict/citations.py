@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.combination import Outcome
 
-SURE = 0.8
+MIN_CARRIED = 0.8
 """From this probability on a statement carries a sentence in other words than its own."""
 
 
@@ -44,7 +44,8 @@ def citations_of(
     carried = [
         evidence.indexed.statements[number]
         for number in outcome.carried
-        if evidence.carries(number) >= SURE or bears_on(claim, evidence.indexed.statements[number])
+        if evidence.carries(number) >= MIN_CARRIED
+        or bears_on(claim, evidence.indexed.statements[number])
     ]
     triples = [
         item

@@ -45,7 +45,7 @@ from judges.grounding import grounded_by
 from judges.notation import Notation, notation_of, restored, with_notation
 from judges.second_opinion import Doubt, SecondOpinions
 
-AT_ONCE = 64
+SENTENCES_AT_ONCE = 64
 """Sentences that go to the judge together; between two lots abandoned work stops."""
 
 
@@ -219,9 +219,9 @@ class Grounder:
         asked = [item for item in items if item is not None]
         found: list[Grounding] = []
         try:
-            for first in range(0, len(asked), AT_ONCE):
+            for first in range(0, len(asked), SENTENCES_AT_ONCE):
                 stop_if_given_up()
-                found += grounded_by(self._judge, asked[first : first + AT_ONCE])
+                found += grounded_by(self._judge, asked[first : first + SENTENCES_AT_ONCE])
         except JudgeError as error:
             problems.append(Problem(part="judge", message=str(error)))
             return [None] * len(drafts)

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from guardrail import Guardrail, GuardrailConfig, Passage, Triple
-from guardrail.guard import AT_ONCE
+from guardrail.guard import ITEMS_ON_LOOP
 
 ANSWERS = ["The Fjell 3 costs 40 euros.", "The Fjell 3 costs 50 euros.", "It is green."]
 
@@ -35,9 +35,9 @@ def facts(count):
 
 
 async def test_it_is_read_outside_the_event_loop(guard):
-    answer = await guard.acheck("Price?", ANSWERS[0], evidence=facts(AT_ONCE + 1))
+    answer = await guard.acheck("Price?", ANSWERS[0], evidence=facts(ITEMS_ON_LOOP + 1))
     assert answer.sentences[0].category == "supportive"
-    await guard.arank("Price?", ANSWERS, evidence=facts(AT_ONCE + 1))
+    await guard.arank("Price?", ANSWERS, evidence=facts(ITEMS_ON_LOOP + 1))
     assert threads
     assert threading.current_thread() not in threads
 

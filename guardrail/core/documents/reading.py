@@ -25,11 +25,11 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 """Maximum size of a document in bytes."""
 MAX_MEMORY: Final = 2 * 1024**3
 """Bytes of memory that reading may take."""
-AT_ONCE: Final = 4
+DOCUMENTS_AT_ONCE: Final = 4
 """Documents that are read at once; more wait."""
 MAX_TEXT: Final = 64 * 1024 * 1024
 """Maximum length of a document's text in characters, the same as of a plain text file."""
-_ROOM = threading.BoundedSemaphore(AT_ONCE)
+_ROOM = threading.BoundedSemaphore(DOCUMENTS_AT_ONCE)
 
 Reader = Callable[[bytes], list[str]]
 
@@ -101,7 +101,9 @@ def in_own_process(reader: Reader, data: bytes, name: str, seconds: float) -> li
         OverloadedError: Other documents are being read for as long.
     """
     if not _ROOM.acquire(timeout=seconds):
-        raise OverloadedError(f"{AT_ONCE} other documents are being read; send {name} again later")
+        raise OverloadedError(
+            f"{DOCUMENTS_AT_ONCE} other documents are being read; send {name} again later"
+        )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", __name__, reader.__module__, reader.__name__]
     try:

@@ -75,7 +75,7 @@ def finding(
     )
 
 
-SURE = 0.5
+LIKELY = 0.5
 """Least probability at which the judge's word on a statement counts."""
 
 NAMED = 0.9

@@ -14,7 +14,7 @@ from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.units import is_unit_name
 from guardrail.core.text.words import Token, content_stems, fold, meets, plain, tokenise
 from guardrail.core.types import Effect, Finding, Verdict
-from guardrail.verdict.checks.base import SURE, Context, applies, finding
+from guardrail.verdict.checks.base import LIKELY, Context, applies, finding
 from guardrail.verdict.claims import opening_name
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _borrowed(claim: Claim, evidence: Premises) -> Statement | None:
     if any(isinstance(item.value, Quantity) and item.value.change for item in claim.values):
         return None  # *three times as much* as what the sentence before is about
     scores = {number: evidence.carries(number) for number, _ in evidence.chosen}
-    least = min(SURE, max(scores.values(), default=0.0))
+    least = min(LIKELY, max(scores.values(), default=0.0))
     carrying = [number for number, score in scores.items() if score >= least > 0.0]
     if not carrying or any(map(evidence.concerns, carrying)):
         return None
@@ -123,7 +123,7 @@ class ValidInTime:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find that what carries the sentence has ended or has not begun."""
-        carrying = [s for number, s in evidence.chosen if evidence.carries(number) >= SURE]
+        carrying = [s for number, s in evidence.chosen if evidence.carries(number) >= LIKELY]
         ended = [statement for statement in carrying if not applies(claim, statement)]
         if not ended or len(ended) < len(carrying):
             return ()

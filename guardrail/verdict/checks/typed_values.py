@@ -24,7 +24,7 @@ from guardrail.core.text.values import WEB, Agreement, TypedValue, compare, is_c
 from guardrail.core.text.words import content_stems, plain, tokenise
 from guardrail.core.types import Effect, Finding
 from guardrail.core.workers import stop_if_given_up
-from guardrail.verdict.checks.base import NAMED, SURE, Context, applies, finding, named_share
+from guardrail.verdict.checks.base import LIKELY, NAMED, Context, applies, finding, named_share
 from guardrail.verdict.checks.computed import is_computed, is_result
 from guardrail.verdict.checks.roles import (
     agrees,
@@ -253,11 +253,11 @@ def _inside(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[tupl
     prose = [number for number, statement in _aligning(evidence) if statement.fact is None]
     for number in (*own, *prose):
         fact = statements[number].fact
-        named = fact is None or named_share(claim, fact.property) >= SURE
+        named = fact is None or named_share(claim, fact.property) >= LIKELY
         span = span_around(claim, claimed.start, number, evidence)
         if span and is_between(claimed, *(statements[end].values[0] for end in span)):
             labels = [end.fact.property for n in span if (end := statements[n]).fact]
-            return span, any(named_share(claim, label) >= SURE for label in labels)
+            return span, any(named_share(claim, label) >= LIKELY for label in labels)
         if named and lies_within(claim, claimed, statements[number]):
             words = {token.folded for token in claim.tokens}
             may = isinstance(claimed.value, ClockTime) or not words.isdisjoint(possible)
@@ -295,7 +295,7 @@ def _aligning(evidence: Premises) -> list[tuple[int, Statement]]:
         (number, statement)
         for number, statement in evidence.chosen
         if evidence.speaks_of(statement)
-        and (statement.fact is not None or _word(evidence, number) >= SURE)
+        and (statement.fact is not None or _word(evidence, number) >= LIKELY)
     ]
 
 
@@ -369,7 +369,7 @@ def _alignment(
         if is_other_end(claim, claimed.start, statement):
             return 0.0
         share = named_share(claim, statement.fact.property)
-        likely = evidence.conflicts(number) >= SURE and claimed.kind == known.kind
+        likely = evidence.conflicts(number) >= LIKELY and claimed.kind == known.kind
         elsewhere = likely and any(  # a property is named in full, without its own value
             item.fact and named_share(claim, item.fact.property) == 1.0 and not claim.where(item)
             for _, item in evidence.indexed.facts_of(evidence.subjects)
@@ -380,7 +380,7 @@ def _alignment(
     mine = _near(claim.plain, claimed) - content_stems(claimed.text)
     theirs = _near(plain(statement.text), known)
     hits = len(mine & theirs)
-    if hits and word >= SURE:
+    if hits and word >= LIKELY:
         return hits / max(1, len(mine)) + word
     return 0.0
 

@@ -176,7 +176,7 @@ POOL = min(31, (os.cpu_count() or 1) + 4)
 
 async def test_documents_that_wait_keep_no_other_call_waiting(gateway):
     client, room = gateway(), reading._ROOM
-    taken = [room.acquire() for _ in range(reading.AT_ONCE)]
+    taken = [room.acquire() for _ in range(reading.DOCUMENTS_AT_ONCE)]
     document = LATHE | {"evidence": [{"file": PAGE}]}
     slow = [asyncio.ensure_future(client.post("/v1/checks", json=document)) for _ in range(POOL)]
     try:

@@ -13,11 +13,11 @@ from chains import guard_openai
 from chains.gateway import GatewaySettings, create_app
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig
 from guardrail.core.workers import GivenUpError, Workers, stop_if_given_up
-from guardrail.verdict.grounder import AT_ONCE
+from guardrail.verdict.grounder import SENTENCES_AT_ONCE
 from tests.chains.scripted import ScriptedJudge
 from tests.clock import PATIENCE_S
 
-SENTENCES = 6 * AT_ONCE
+SENTENCES = 6 * SENTENCES_AT_ONCE
 SECONDS = 3.0  # in which even a busy machine has come to the judge
 ANSWER = " ".join(f"The bridge number {number} was opened." for number in range(SENTENCES))
 ASKED = {"question": "", "answer": ANSWER, "passages": ["The bridge was opened."]}

@@ -48,7 +48,7 @@ def test_errors_of_readers_name_the_file(reader, message):
 
 def test_few_documents_are_read_at_once():
     room = reading._ROOM
-    taken = [room.acquire() for _ in range(reading.AT_ONCE)]
+    taken = [room.acquire() for _ in range(reading.DOCUMENTS_AT_ONCE)]
     try:
         with pytest.raises(OverloadedError, match=r"other documents are being read; send a.doc"):
             read(lines, seconds=0.1)
