@@ -1,10 +1,9 @@
-"""Evidence changed so that a wrong sentence becomes right: sentences that nobody can guess.
+"""Counterfactual evidence: changed so that a wrong sentence becomes right, and the right one wrong.
 
 That a change made a sentence wrong can often be seen without any evidence (``training/README.md``).
-Here every sentence is right beside one evidence and wrong beside the other, so that only a
-comparison tells them apart (Schuster et al. 2021, VitaminC; Kaushik et al. 2020): the words by
-which its wrong twin differs change places in the evidence, or two numbers do, or the values that
-two subjects have of a property.
+Here every sentence is right with one evidence and wrong with the other, so that only a comparison
+tells (Schuster et al. 2021, VitaminC; Kaushik et al. 2020). What changes places in the evidence are
+the words that differ in a wrong twin, two numbers, or the values of a property of two subjects.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ RIGHT, CONTRADICTED, WRONG = 0b001, 0b100, 0b110
 
 
 class _Swap(NamedTuple):
-    """A right sentence, its twin, and the tokens by which they differ."""
+    """A right sentence, its twin, and the tokens that differ."""
 
     claim: Claim
     twin: Claim
@@ -196,8 +195,8 @@ def _values(item: Item, pieces: Pieces) -> dict[IDS, set[IDS]]:
     """The values of triples, each with those that others have of the same property."""
     by_property: dict[IDS, set[IDS]] = defaultdict(set)
     for window in item.windows:
-        for _, told in groupby(window, key=pieces.end.__ne__):
-            ids = tuple(told)
+        for _, statement in groupby(window, key=pieces.end.__ne__):
+            ids = tuple(statement)
             colon = ids.index(pieces.colon) if pieces.colon in ids else 0
             if pieces.comma in ids[:colon]:
                 comma = colon - ids[:colon][::-1].index(pieces.comma)

@@ -40,7 +40,7 @@ PART, RESULT_PART = 45_000_000, 15_000_000
 """Most bytes of a part of the kit, and of a part of a result."""
 
 PAIRED = "counterfactual"
-"""The family of pairs: the same sentences beside some evidence and beside its counterfactual."""
+"""The family of pairs: the same sentences with some evidence and with its counterfactual."""
 
 ROOM = 460
 """Most tokens of evidence of an item, as packed."""

@@ -243,8 +243,8 @@ def allowed_loss(logits: Tensor, allowed: Tensor) -> Tensor:
 def contrast(logits: Tensor, items: Sequence[Item]) -> Tensor:
     """Sum of the Bradley-Terry losses of counterfactual pairs among some items.
 
-    Each of their sentences should have more support beside the evidence that it is right by than
-    beside the other.
+    Each of their sentences should have more support with the evidence that makes it right than
+    with the other.
 
     Args:
         logits: Of the claims of all items, [claims, labels].

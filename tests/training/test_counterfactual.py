@@ -1,4 +1,4 @@
-"""Pairs of evidence by which a sentence is right and wrong."""
+"""Sentences with evidence and its counterfactual."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def item(windows: list[str], claims: list[tuple[str, int]]) -> Item:
     return Item(tuple(map(ids, windows)), tuple(map(claim, texts)), labels, True)
 
 
-def told(made: Item) -> tuple[list[str], list[tuple[str, int]]]:
+def shown(made: Item) -> tuple[list[str], list[tuple[str, int]]]:
     """Windows and labelled sentences as text."""
 
     def text(some: tuple[int, ...]) -> str:
@@ -40,11 +40,11 @@ def told(made: Item) -> tuple[list[str], list[tuple[str, int]]]:
 def test_two_numbers_change_places_in_evidence_and_sentence():
     plain = item(["fjell costs 20", "tarn costs 30"], [("fjell costs 20", 1)])
     [(before, after)] = counterfactuals([plain], PIECES, seed=1)
-    assert told(before) == (
+    assert shown(before) == (
         ["fjell costs 20", "tarn costs 30"],
         [("fjell costs 20", 1), ("fjell costs 30", 6)],
     )
-    assert told(after) == (
+    assert shown(after) == (
         ["fjell costs 30", "tarn costs 20"],
         [("fjell costs 20", 6), ("fjell costs 30", 1)],
     )
@@ -55,8 +55,8 @@ def test_the_words_by_which_a_twin_differs_are_renamed_in_the_evidence():
     [(before, after)] = counterfactuals(
         [item(["fjell is red", "fjell costs 20"], sentences)], PIECES, seed=1
     )
-    assert told(before)[0] == ["fjell is red", "fjell costs 20"]
-    assert told(after) == (
+    assert shown(before)[0] == ["fjell is red", "fjell costs 20"]
+    assert shown(after) == (
         ["fjell is blue", "fjell costs 20"],
         [("the fjell is blue and costs 20", 1), ("the fjell is red and costs 20", 6)],
     )

@@ -49,7 +49,7 @@ def is_other_end(claim: Claim, place: int, statement: Statement) -> bool:
 def span_around(
     claim: Claim, place: int, number: int, evidence: Premises
 ) -> tuple[int, int] | None:
-    """The two facts that give the ends of a range, of which ``number`` is one.
+    """The two facts, one of them ``number``, that give the ends of a range.
 
     None if the sentence gives the value as an end.
     """
