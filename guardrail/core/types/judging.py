@@ -111,12 +111,12 @@ class VerdictThresholds(Value):
     """Least probabilities of a calibrated judge for its verdicts; by default those of ``balanced``.
 
     Attributes:
-        support: A sentence is supported from this probability of support on, among sentences that
-            claim something, unless a contradiction is likelier still.
-        contradiction: A sentence is called contradicted from this probability of contradiction
-            on, among sentences that claim something.
-        removal: A policy acts on a contradiction (removes, refuses, regenerates) from this
-            probability on; below it the sentence is marked.
+        support: Minimum probability of support, given that the sentence claims something, to call it
+            supported, unless a contradiction is likelier.
+        contradiction: Minimum probability of contradiction, given that the sentence claims something,
+            to call it contradicted.
+        removal: Minimum probability of a contradiction for a policy to act on it (remove, refuse,
+            regenerate); below it the sentence is marked.
     """
 
     support: Probability = 0.5
