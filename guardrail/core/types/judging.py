@@ -111,10 +111,10 @@ class VerdictThresholds(Value):
     """Least probabilities of a calibrated judge for its verdicts; by default those of ``balanced``.
 
     Attributes:
-        support: Minimum probability of support, given that the sentence claims something, to call it
-            supported, unless a contradiction is likelier.
-        contradiction: Minimum probability of contradiction, given that the sentence claims something,
-            to call it contradicted.
+        support: Minimum probability of support, given that the sentence claims something, to call
+            it supported, unless a contradiction is likelier.
+        contradiction: Minimum probability of contradiction, given that the sentence claims
+            something, to call it contradicted.
         removal: Minimum probability of a contradiction for a policy to act on it (remove, refuse,
             regenerate); below it the sentence is marked.
     """
