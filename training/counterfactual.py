@@ -137,11 +137,13 @@ def _pair(
     changes: dict[IDS, IDS] = {}
     kept: list[_Swap] = []
     for swap in chooser.sample(found := list(swaps), len(found)):
+        if len(kept) == MOST_PAIRS:
+            break
         both = {swap.mine: swap.other, swap.other: swap.mine}
         if _holds(swap, changes, pieces) or any(_holds(one, both, pieces) for one in kept):
             continue
         made = [pieces.exchanged(window, changes | both) for window in item.windows]
-        if len(kept) < MOST_PAIRS and max(map(len, made)) <= WINDOW:
+        if max(map(len, made)) <= WINDOW:
             changes |= both
             kept.append(swap)
     if not kept:
@@ -218,11 +220,7 @@ def _exchanged(
         text = claim.ids[claim.start : end]
         own = [run for run in sorted(others) if label == RIGHT and pieces.places(text, run)]
         for run in chooser.sample(own, len(own)):
-            left = [
-                one
-                for one in sorted(others[run])
-                if not pieces.places(claim.ids, one) and one != run
-            ]
+            left = [one for one in sorted(others[run]) if not pieces.places(claim.ids, one)]
             if left and len(pieces.places(claim.ids, run)) == 1:
                 other = chooser.choice(left)
                 body = pieces.exchanged(text, {run: other})

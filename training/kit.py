@@ -254,11 +254,11 @@ def drawn(
     chooser: random.Random,
     room: int = ROOM + 120,
     claims: int = 16,
-) -> Iterator[Item]:
+) -> Iterator[tuple[Item, ...]]:
     """Items without end, so that the sentences of the families keep their shares.
 
     Windows of other items join some sets (up to six), and the windows are shuffled: neither may
-    change a verdict. The two items of a counterfactual pair follow each other.
+    change a verdict. The two items of a counterfactual pair come together, others alone.
 
     Args:
         families: The items.
@@ -289,12 +289,12 @@ def drawn(
                 if len(window) <= left:
                     more.append(window)
                     left -= len(window)
-        for item in group:
-            windows = [*item.windows, *more]
-            chooser.shuffle(windows)
-            yield Item(
-                tuple(windows),
+        yield tuple(
+            Item(
+                tuple(chooser.sample(windows := [*item.windows, *more], len(windows))),
                 tuple(item.claims[i] for i in picked),
                 tuple(item.labels[i] for i in picked),
                 item.triples,
             )
+            for item in group
+        )

@@ -11,7 +11,7 @@ import random
 import shutil
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,7 +94,8 @@ def publish(
     chooser = random.Random(SEED)
     fresh = out.with_name(f"{out.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
-    items = drawn(kit.families, kit.shares, chooser=chooser, claims=CLAIMS)
+    groups = drawn(kit.families, kit.shares, chooser=chooser, claims=CLAIMS)
+    items = chain.from_iterable(groups)
     batches = (pack([(item.windows, item.claims)]) for item in islice(items, RANGED))
     write_graph(model, fresh, measure_ranges(model, batches))
     vocabulary = Tokenizer.from_file(str(tokenizer))

@@ -10,7 +10,7 @@ import json
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -270,10 +270,10 @@ def _pairs(items: Sequence[Item]) -> list[tuple[int, int]]:
     ]
 
 
-def _batch(items: Iterator[Item], tokens: int) -> list[Item]:
+def _batch(groups: Iterator[Sequence[Item]], tokens: int) -> list[Item]:
     batch: list[Item] = []
     while sum(item.size for item in batch) < tokens:
-        batch += islice(items, 1)
+        batch += next(groups)
     return batch
 
 

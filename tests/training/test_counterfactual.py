@@ -1,11 +1,14 @@
 """Sentences with evidence and its counterfactual."""
 
+import random
+
 import pytest
 import torch
 
 from judges.window_reader import Claim
 from training.counterfactual import Pieces, counterfactuals
 from training.kit import PAIRED, Item, drawn
+from training.run import contrast
 
 WORDS = """
 </s> fjell tarn alp ##en costs weighs euros kg 20 30 2 . 5 9 ##5 and the is red blue
@@ -86,23 +89,18 @@ def test_a_piece_of_a_word_or_number_is_no_place_of_it():
     assert PIECES.numbers(text) == [ids("2 . 5"), ids("5")]
 
 
-def test_a_pair_is_drawn_in_turn_with_the_same_sentences():
-    import random
-
+def test_a_pair_is_drawn_together_with_the_same_sentences():
     plain = item(["fjell costs 20", "tarn costs 30"], [("fjell costs 20", 1)])
     pairs = [one for pair in counterfactuals([plain], PIECES, seed=1) for one in pair]
     made = drawn({PAIRED: pairs, "more": [plain]}, {PAIRED: 4, "more": 1}, chooser=random.Random(2))
-    names = [next(made) for _ in range(40)]
-    firsts = [n for n, one in enumerate(names) if len(one.claims) == 2][::2]
-    for first in firsts[:-1]:
-        one, other = names[first], names[first + 1]
+    pairs_drawn = [group for group in (next(made) for _ in range(40)) if len(group) == 2]
+    assert pairs_drawn
+    for one, other in pairs_drawn:
         assert one.claims == other.claims
         assert {*zip(one.labels, other.labels, strict=True)} == {(1, 6), (6, 1)}
 
 
 def test_the_contrast_falls_as_the_right_evidence_gains():
-    from training.run import contrast
-
     plain = item(["fjell costs 20", "tarn costs 30"], [("fjell costs 20", 1)])
     [pair] = counterfactuals([plain], PIECES, seed=1)
     right = torch.tensor([[2.0, 0, 0, 0], [0, 2, 0, 0], [0, 2, 0, 0], [2, 0, 0, 0]])

@@ -171,10 +171,10 @@ def test_an_unrelated_document_changes_nothing_of_what_is_read() -> None:
 
 def test_facts_about_one_subject_are_not_those_of_the_passage_beside_them() -> None:
     facts = Triple("Alder Library", "founded", "1901"), Triple("Alder Library", "seats", "80")
-    beside = Passage("The museum was founded in 1950 by the city.", title="Birch Museum")
+    passage = Passage("The museum was founded in 1950 by the city.", title="Birch Museum")
     with Guardrail(GuardrailConfig(judge="none", graph=GraphConfig(location="none"))) as guard:
         [alone] = guard.check("When was it founded?", "In 1950.", evidence=facts).sentences
         [both] = guard.check(
-            "When was it founded?", "In 1950.", evidence=[*facts, beside]
+            "When was it founded?", "In 1950.", evidence=[*facts, passage]
         ).sentences
     assert (alone.verdict, both.verdict) == ("contradicted", "unsupported")
