@@ -80,6 +80,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tokens", type=int, help="tokens of a step; 2400 on cpu, 24000 on cuda")
     parser.add_argument("--freeze", type=int, default=6, help="lower layers that are not trained")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1, help="cores that train side by side")
 
 
 def _publish(parser: argparse.ArgumentParser) -> None:
@@ -140,6 +141,7 @@ def _do_run(options: argparse.Namespace) -> None:
         tokens=options.tokens or (24_000 if options.device == "cuda" else 2_400),
         freeze=options.freeze,
         seed=options.seed,
+        processes=options.processes,
     )
 
 

@@ -21,6 +21,7 @@ from training.statements import Statement
 __all__ = [
     "TripleSet",
     "dart_sets",
+    "less_evidence",
     "other_evidence_rows",
     "set_rows",
     "statement_rows",
@@ -29,6 +30,9 @@ __all__ = [
 _ENTAILED, _NEUTRAL, _CONTRADICTED = range(3)
 _SUPPORTIVE, _PARTIAL, _CONTRADICTORY, _IRRELEVANT = range(len(HEADS["attribution"]))
 _CLAIM, _NO_CLAIM = range(2)
+
+LESS = 6
+"""Most sentences of a pair with less evidence."""
 
 DISTRACTORS = 8
 """Maximum number of triples about other subjects that are added to a text's own."""
@@ -102,6 +106,33 @@ def other_evidence_rows(
             if (changed := _without(row, gone)) is not None
         ]
         yield from statement_rows(made, source, seed=chooser.random())
+
+
+def less_evidence(
+    statements: Iterable[Statement], *, seed: int
+) -> Iterator[list[tuple[Statement, Statement]]]:
+    """Supported sentences of a set, each with all evidence and without what some of them cite.
+
+    Args:
+        statements: The statements, those of a set together.
+        seed: Seed of all choices.
+    """
+    chooser = random.Random(f"{seed}/less")
+    for _, group in groupby(statements, key=lambda one: one.group):
+        rows = [one for one in group if one.verdict is Verdict.SUPPORTED and one.cited]
+        for _ in range(min(2, len(rows))):
+            gone = chooser.choice(rows).cited
+            asked = [one for one in rows if one.cited & gone][:LESS]
+            kept = [place for place in range(len(asked[0].statements)) if place not in gone]
+            if kept:
+                yield [(one, _less(one, kept)) for one in asked]
+
+
+def _less(statement: Statement, kept: Sequence[int]) -> Statement:
+    """A supported statement without what it cites."""
+    windows = tuple(statement.windows[place] for place in kept if statement.windows)
+    changed = _with_only(statement, kept)
+    return changed._replace(windows=windows, verdict=Verdict.UNSUPPORTED, cited=frozenset())
 
 
 def _without(statement: Statement, gone: frozenset[int]) -> Statement | None:

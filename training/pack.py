@@ -16,6 +16,7 @@ from judges.window_reader import OnnxReader, claims_of, windows_of
 from training.counterfactual import Pieces, counterfactuals
 from training.data import load_nli
 from training.gathered import load_gathered
+from training.grounding_rows import less_evidence
 from training.kit import PAIRED, ROOM, Item, Kit, write_kit
 from training.one_change import KIND, one_change
 from training.recipe import SEED, load_rows, load_statements
@@ -57,12 +58,15 @@ def pack_kit(
     }
     twins = packer.statements(one_change(train, seed=SEED))
     families[PAIRED] = packer.counterfactual([*twins, *families["hard"], *families["statements"]])
+    for some in less_evidence(train, seed=SEED):
+        families[PAIRED] += packer.pair(some)
     sources = frozenset(shares) - families.keys()
     by_source: dict[str, list[Row]] = defaultdict(list)
     for row in load_rows(data, seed=SEED, sources=sources | _BOTH_KINDS):
         by_source[_FAMILY.get(row.source, row.source)].append(row)
     chooser = random.Random(SEED)
     for name, rows in sorted(by_source.items()):
+        families[PAIRED] += packer.revised(rows)[: most.get(name)]
         if name in shares:
             families[name] = packer.rows(
                 chooser.sample(rows, min(len(rows), most.get(name, 10**9)))
@@ -73,9 +77,15 @@ def pack_kit(
     twins = packer.statements(one_change(shared_statements(data, "valid"), seed=SEED))
     validation["one_change"] = twins
     validation[PAIRED] = packer.counterfactual([*twins, *validation["valid_hard"]])
+    validation[f"{PAIRED}, less evidence"] = [
+        item
+        for some in less_evidence(shared_statements(data, "valid"), seed=SEED)
+        for item in packer.pair(some)
+    ]
     held: dict[str, list[Row]] = defaultdict(list)
     for row in (*load_nli(data).validation, *load_gathered(data, seed=SEED).validation):
         held[row.source].append(row)
+    validation[f"{PAIRED}, revised"] = packer.revised(held["vitaminc_real"])[: 2 * MEASURED_ROWS]
     for name in MEASURED:
         rows = chooser.sample(held[name], min(len(held[name]), MEASURED_ROWS))
         validation[name] = [item for row in rows for item in packer.rows([row])]
@@ -205,6 +215,24 @@ class Packer:
         """Items and their counterfactuals, in turn."""
         pieces = Pieces(self._tokenizer.get_vocab())
         return [item for pair in counterfactuals(items, pieces, seed=SEED) for item in pair]
+
+    def pair(self, statements: Sequence[tuple[Statement, Statement]]) -> list[Item]:
+        """The items of sentences of one set with each of two evidences; none if one is too long."""
+        items = [item for side in zip(*statements, strict=True) for item in self.statements(side)]
+        return items if len(items) == 2 and items[0].claims == items[1].claims else []
+
+    def revised(self, rows: Iterable[Row]) -> list[Item]:
+        """Sentences with evidence that supports them and with a revision that does not, in turn."""
+        sides: dict[str, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
+        for row in rows:
+            if row.nli >= 0 and not row.context:
+                sides[row.hypothesis][row.nli != 0].append(row)
+        made: list[Item] = []
+        for right, wrong in sides.values():
+            for pair in zip(right, wrong, strict=False):
+                items = [item for row in pair for item in self.rows([row])]
+                made += items if len(items) == 2 else []
+        return made
 
     def rows(self, rows: Iterable[Row]) -> list[Item]:
         """Items of rows: those with one evidence together."""

@@ -7,17 +7,20 @@ It stops when its time is over, writes a checkpoint every ten minutes and contin
 from __future__ import annotations
 
 import json
+import os
 import random
+import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
+from torch.multiprocessing.spawn import start_processes
 
-from training.kit import Item, Kit, drawn, read_kit, read_state, write_state
+from training.kit import PAIRED, Item, Kit, drawn, read_kit, read_state, write_state
 from training.window_model import WindowModel, pack
 
 __all__ = ["Trainer", "auc", "evaluate", "run"]
@@ -30,6 +33,9 @@ WARM_UP = 50
 
 FLAT, LEAST = 0.5, 0.03
 """Share of the time at the full rate, and the rate at the end as a share of it."""
+
+AVERAGED = 20
+"""Steps after which processes side by side average their weights (Stich 2019, Local SGD)."""
 
 CLIP = 1.0
 """Largest norm of a gradient."""
@@ -60,8 +66,9 @@ def run(
     tokens: int = 2_400,
     freeze: int = 6,
     seed: int = 1,
-) -> dict[str, float]:
-    """Train for some minutes.
+    processes: int = 1,
+) -> None:
+    """Train for some minutes; the last point of the learning curve is measured on all sets.
 
     Args:
         folder: The kit.
@@ -72,22 +79,44 @@ def run(
         resume: Continue from ``out``.
         start: A checkpoint to start from, where ``out`` has none.
         rate: Peak learning rate of the layers.
-        tokens: Tokens of a step.
+        tokens: Tokens of a step of each process.
         freeze: Number of lower layers that keep their weights.
         seed: Seed of all choices.
-
-    Returns:
-        The last point of the learning curve.
+        processes: Processes side by side, each on a core of its own, whose weights are averaged.
+            On a CPU that is faster than as many threads.
     """
-    torch.manual_seed(seed)
-    kit = read_kit(folder)
-    trainer = Trainer(kit, out, device=device, rate=rate, freeze=freeze, seed=seed)
-    if start is not None:
-        trainer.model.load(kit.start, read_state(start))
-    if resume:
-        trainer.resume()
-    trainer.run(minutes * 60, (total or minutes) * 60, tokens=tokens)
-    return trainer.measure(None)
+
+    def work(rank: int = 0) -> None:
+        torch.manual_seed(seed + rank)
+        kit = read_kit(folder)
+        trainer = Trainer(kit, out, device=device, rate=rate, freeze=freeze, seed=seed + rank)
+        if start is not None:
+            trainer.model.load(kit.start, read_state(start))
+        if resume:
+            trainer.resume()
+        trainer.run(minutes * 60, (total or minutes) * 60, tokens=tokens)
+        if rank == 0:
+            trainer.measure(None)
+
+    if processes == 1:
+        work()
+        return
+    with tempfile.NamedTemporaryFile() as meeting:
+        start_processes(  # type: ignore[no-untyped-call]
+            _beside, (processes, meeting.name, work), processes, start_method="fork"
+        )
+
+
+def _beside(rank: int, processes: int, meeting: str, work: Callable[[int], None]) -> None:
+    """Do the work of one of several processes."""
+    torch.set_num_threads(1)
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[rank % len(cores)]})
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{meeting}", rank=rank, world_size=processes
+    )
+    work(rank)
+    distributed.destroy_process_group()
 
 
 class Trainer:
@@ -110,7 +139,7 @@ class Trainer:
                 (body if name.startswith("encoder") else heads).append(parameter)
         self.parameters = [*body, *heads]
         groups = [{"params": body, "lr": rate}, {"params": heads, "lr": HEAD_RATE * rate}]
-        self.optimizer = torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98))
+        self.optimizer = torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98), fused=True)
         self.step = self.sentences = self.tokens = 0
         self.seconds = 0.0
 
@@ -141,22 +170,28 @@ class Trainer:
         fresh.replace(self.out / "state.pt")
 
     def run(self, length: float, total: float, *, tokens: int) -> None:
-        """Train for ``length`` seconds of ``total``."""
+        """Train for ``length`` seconds of ``total``; of several processes, the first one writes."""
+        first = not distributed.is_initialized() or distributed.get_rank() == 0
         before = self.seconds
         began = saved = measured = time.monotonic()
         chooser = random.Random(f"{self.seed}/{self.step}")
         items = drawn(self.kit.families, self.kit.shares, chooser=chooser)
         self.model.train()
-        while (now := time.monotonic()) - began < length:
+        over = False
+        while not over:
+            now = time.monotonic()
             self.seconds = before + now - began
-            if now - saved > SAVED_S:
+            if first and now - saved > SAVED_S:
                 self.save()
                 saved = now
-            if now - measured > MEASURED_S:
+            if first and now - measured > MEASURED_S:
                 self.measure(20)
                 measured = now
             loss = self.train(_batch(items, tokens), self.seconds / total)
-            if self.step % 20 == 0:
+            over = time.monotonic() - began >= length
+            if distributed.is_initialized():
+                over = self.step % AVERAGED == 0 and self._average(over)
+            if first and self.step % 20 == 0:
                 speed = self.tokens / max(1.0, self.seconds)
                 print(
                     f"{self.seconds:.0f} s, step {self.step}, {self.sentences} sentences, "
@@ -164,7 +199,19 @@ class Trainer:
                     flush=True,
                 )
         self.seconds = before + time.monotonic() - began
-        self.save()
+        if first:
+            self.save()
+
+    @torch.no_grad()
+    def _average(self, over: bool) -> bool:
+        """Average the weights of all processes; gives whether one of them is ``over``."""
+        values = torch.cat([*(p.flatten() for p in self.parameters), torch.tensor([float(over)])])
+        distributed.all_reduce(values)
+        sizes = [p.numel() for p in self.parameters]
+        *means, flag = torch.split(values / distributed.get_world_size(), [*sizes, 1])
+        for parameter, mean in zip(self.parameters, means, strict=True):
+            parameter.copy_(mean.view_as(parameter))
+        return bool(flag)
 
     def train(self, batch: Sequence[Item], passed: float) -> float:
         """One optimiser step; gives the mean loss of a sentence."""
@@ -241,24 +288,33 @@ def allowed_loss(logits: Tensor, allowed: Tensor) -> Tensor:
 
 
 def contrast(logits: Tensor, items: Sequence[Item]) -> Tensor:
-    """Sum of the Bradley-Terry losses of counterfactual pairs among some items.
-
-    Each of their sentences should have more support with the evidence that makes it right than
-    with the other.
+    """Sum of the Bradley-Terry losses of the counterfactual pairs among some items.
 
     Args:
         logits: Of the claims of all items, [claims, labels].
         items: The items; those of a pair follow each other.
     """
+    return nn.functional.softplus(-gaps(logits, items)).sum()
+
+
+def gaps(logits: Tensor, items: Sequence[Item]) -> Tensor:
+    """By how much a sentence has more support with the evidence of a pair that makes it right.
+
+    Args:
+        logits: Of the claims of all items, [claims, labels].
+        items: The items; those of a pair follow each other.
+
+    Returns:
+        Difference of log odds of each sentence of all pairs, [sentences].
+    """
     support = logits[:, [0, 3]].logsumexp(-1) - logits[:, [1, 2]].logsumexp(-1)
     parts = torch.split(support, [len(item.claims) for item in items])
-    loss = logits.new_zeros(())
+    found = [logits.new_zeros(0)]
     for first, second in _pairs(items):
         labels = zip(items[first].labels, items[second].labels, strict=True)
         signs = torch.tensor([(one == 1) - (other == 1) for one, other in labels])
-        gap = signs.to(logits.device) * (parts[first] - parts[second])
-        loss = loss + nn.functional.softplus(-gap).sum()
-    return loss
+        found.append(signs.to(logits.device) * (parts[first] - parts[second]))
+    return torch.cat(found)
 
 
 def _pairs(items: Sequence[Item]) -> list[tuple[int, int]]:
@@ -295,10 +351,18 @@ def _parts(items: Sequence[Item]) -> Iterator[list[Item]]:
 def evaluate(
     trainer: Trainer, validation: Mapping[str, Sequence[Item]], most: int | None
 ) -> dict[str, float]:
-    """AUC of support and of contradiction by kind of evidence; accuracy where claims come alone."""
+    """AUC of support and of contradiction by kind of evidence; accuracy where claims come alone.
+
+    Of pairs, the share of sentences that have more support with the evidence that makes them right.
+    """
     found: dict[str, float] = {}
     for name, all_items in validation.items():
         items = list(all_items)
+        if name.startswith(PAIRED):
+            both = [items[at : at + 2] for at in range(0, len(items), 2)][:most]
+            preferred = torch.cat([gaps(trainer.logits(pair), pair) > 0 for pair in both])
+            found[name] = round(preferred.float().mean().item(), 3)
+            continue
         if most is not None and len(items) > most:
             items = random.Random(3).sample(items, most)
         rows: list[tuple[bool, int, list[float]]] = []

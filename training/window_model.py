@@ -154,15 +154,13 @@ class WindowModel(nn.Module):
     Args:
         sizes: Sizes of the network.
         freeze: Number of lower layers that are not trained, with the embeddings.
-        dropout: Dropout rate in training.
     """
 
-    def __init__(self, sizes: Sizes, *, freeze: int = 6, dropout: float = 0.1) -> None:
+    def __init__(self, sizes: Sizes, *, freeze: int = 6) -> None:
         super().__init__()
         self.sizes, self.freeze = sizes, freeze
         width = sizes.hidden_size
-        self.encoder = _Encoder(sizes, dropout)
-        self.dropout = nn.Dropout(dropout)
+        self.encoder = _Encoder(sizes)
         self.hidden = nn.Linear(2 * width, width)
         self.output = nn.Linear(width, len(LABELS))
 
@@ -193,8 +191,7 @@ class WindowModel(nn.Module):
 
     def head(self, features: Tensor) -> Tensor:
         """Logits from features."""
-        inner = torch.tanh(self.hidden(self.dropout(features)))
-        return self.output(self.dropout(inner))  # type: ignore[no-any-return]
+        return self.output(torch.tanh(self.hidden(features)))  # type: ignore[no-any-return]
 
     def trained(self) -> dict[str, Tensor]:
         """The parameters that training changes, in 16 bits: what a checkpoint holds."""
@@ -239,30 +236,29 @@ def bucket(distance: Tensor, buckets: int, furthest: int = 128) -> Tensor:
 
 
 class _Encoder(nn.Module):
-    def __init__(self, sizes: Sizes, dropout: float) -> None:
+    def __init__(self, sizes: Sizes) -> None:
         super().__init__()
-        self.embeddings = _Embeddings(sizes, dropout)
-        self.encoder = _Layers(sizes, dropout)
+        self.embeddings = _Embeddings(sizes)
+        self.encoder = _Layers(sizes)
 
 
 class _Embeddings(nn.Module):
-    def __init__(self, sizes: Sizes, dropout: float) -> None:
+    def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         self.word_embeddings = nn.Embedding(sizes.vocab_size, sizes.hidden_size)
         self.position_embeddings = nn.Embedding(sizes.max_position_embeddings, sizes.hidden_size)
         self.LayerNorm = nn.LayerNorm(sizes.hidden_size, eps=sizes.layer_norm_eps)
-        self.dropout = nn.Dropout(dropout)
 
     def forward(self, ids: Tensor, positions: Tensor) -> Tensor:
         # MPNet's first two positions belong to padding.
         total = self.word_embeddings(ids) + self.position_embeddings(positions + 2)
-        return self.dropout(self.LayerNorm(total))  # type: ignore[no-any-return]
+        return self.LayerNorm(total)  # type: ignore[no-any-return]
 
 
 class _Layers(nn.Module):
-    def __init__(self, sizes: Sizes, dropout: float) -> None:
+    def __init__(self, sizes: Sizes) -> None:
         super().__init__()
-        self.layer = nn.ModuleList(_Layer(sizes, dropout) for _ in range(sizes.num_hidden_layers))
+        self.layer = nn.ModuleList(_Layer(sizes) for _ in range(sizes.num_hidden_layers))
         self.buckets = sizes.relative_attention_num_buckets
         self.relative_attention_bias = nn.Embedding(self.buckets, sizes.num_attention_heads)
 
@@ -279,10 +275,10 @@ class _Layers(nn.Module):
 
 
 class _Attention(nn.Module):
-    def __init__(self, sizes: Sizes, dropout: float) -> None:
+    def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         width = sizes.hidden_size
-        self.heads, self.rate = sizes.num_attention_heads, dropout
+        self.heads = sizes.num_attention_heads
         self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
 
     def forward(self, states: Tensor, packed: Packed, biases: Sequence[Tensor]) -> Tensor:
@@ -290,7 +286,6 @@ class _Attention(nn.Module):
         query, key, value = (
             functional.pad(layer(states), (0, 0, 0, 1)) for layer in (self.q, self.k, self.v)
         )
-        rate = self.rate if self.training else 0.0
         mixed = []
         for (queries, keys), bias in zip(packed.groups, biases, strict=True):
             found = functional.scaled_dot_product_attention(
@@ -298,7 +293,6 @@ class _Attention(nn.Module):
                 self._heads(keys, key),
                 self._heads(keys, value),
                 attn_mask=bias.to(query.dtype),
-                dropout_p=rate,
             )
             mixed.append(found.transpose(1, 2).flatten(2).flatten(0, 1))
         return self.o(torch.cat(mixed)[packed.order])  # type: ignore[no-any-return]
@@ -310,12 +304,12 @@ class _Attention(nn.Module):
 
 
 class _Layer(nn.Module):
-    def __init__(self, sizes: Sizes, dropout: float) -> None:
+    def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         width, epsilon = sizes.hidden_size, sizes.layer_norm_eps
         self.attention = nn.ModuleDict(
             {
-                "attn": _Attention(sizes, dropout),
+                "attn": _Attention(sizes),
                 "LayerNorm": nn.LayerNorm(width, eps=epsilon),
             }
         )
@@ -326,11 +320,10 @@ class _Layer(nn.Module):
                 "LayerNorm": nn.LayerNorm(width, eps=epsilon),
             }
         )
-        self.dropout = nn.Dropout(dropout)
 
     def forward(self, states: Tensor, packed: Packed, biases: Sequence[Tensor]) -> Tensor:
-        mixed = self.dropout(self.attention["attn"](states, packed, biases))
+        mixed = self.attention["attn"](states, packed, biases)
         states = self.attention["LayerNorm"](mixed + states)
         wide = functional.gelu(self.intermediate["dense"](states))
-        change = self.dropout(self.output["dense"](wide))
+        change = self.output["dense"](wide)
         return self.output["LayerNorm"](change + states)  # type: ignore[no-any-return]

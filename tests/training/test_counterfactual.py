@@ -8,7 +8,7 @@ import torch
 from judges.window_reader import Claim
 from training.counterfactual import Pieces, counterfactuals
 from training.kit import PAIRED, Item, drawn
-from training.run import contrast
+from training.run import contrast, gaps
 
 WORDS = """
 </s> fjell tarn alp ##en costs weighs euros kg 20 30 2 . 5 9 ##5 and the is red blue
@@ -108,3 +108,4 @@ def test_the_contrast_falls_as_the_right_evidence_gains():
     logits = right if first == 0 else right.flip(0)
     assert contrast(logits, pair) < contrast(torch.zeros(4, 4), pair) < contrast(-logits, pair)
     assert contrast(logits[:2], [pair[0]]) == 0
+    assert (gaps(logits, pair) > 0).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from guardrail.core.types import Verdict
-from training.grounding_rows import other_evidence_rows
+from training.grounding_rows import less_evidence, other_evidence_rows
 from training.rows import Row
 from training.statements import Statement, own_statements
 
@@ -40,6 +40,21 @@ def test_without_what_carries_it_a_sentence_is_unsupported(statements, others):
         if one.verdict is not Verdict.UNSUPPORTED:
             assert not {one.statements[n] for n in one.cited} <= set(row.statements)
             assert row.span == (0, len(row.hypothesis))
+
+
+def test_less_evidence_lacks_what_one_of_its_sentences_cites_and_nothing_else(statements):
+    some = list(less_evidence(statements, seed=1))
+    assert len(some) > 20
+    for pairs in some:
+        gone = {*pairs[0][0].statements} - {*pairs[0][1].statements}
+        for before, after in pairs:
+            assert (before.verdict, after.verdict) == (Verdict.SUPPORTED, Verdict.UNSUPPORTED)
+            assert before.sentence == after.sentence
+            assert gone & {before.statements[place] for place in before.cited}
+            assert len(after.windows) in (0, len(after.statements))
+        assert any(
+            gone <= {before.statements[place] for place in before.cited} for before, _ in pairs
+        )
 
 
 def test_other_evidence_beside_it_changes_no_label(statements, others):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,8 @@ from training.__main__ import main
 from training.kit import read_kit, read_state, write_kit
 from training.pack import Packer
 from training.publish import publish
+from training.rows import nli_row
+from training.run import AVERAGED
 from training.statements import Statement
 from training.window_model import LABELS
 
@@ -61,6 +65,17 @@ def test_training_lowers_the_loss_and_continues_where_it_stopped(kit: Path, trai
     assert after["seconds"] > before["seconds"]
 
 
+def test_two_processes_train_one_network(kit: Path, tmp_path: Path) -> None:
+    options = ["--kit", str(kit), "--out", str(tmp_path), "--freeze", "1", "--tokens", "200"]
+    command = [sys.executable, "-m", "training", "run", *options, "--minutes", "0.02"]
+    ran = subprocess.run(
+        [*command, "--processes", "2"], check=True, capture_output=True, text=True, timeout=120
+    )
+    assert ran.stdout.count("{") == 1  # one process measures
+    state = torch.load(tmp_path / "state.pt", weights_only=True)
+    assert state["step"] % AVERAGED == 0 < state["step"]
+
+
 def test_a_compact_checkpoint_is_near_the_full_one(tmp_path: Path, trained: Path) -> None:
     main(["compact", "--checkpoint", str(trained / "judge"), "--out", str(tmp_path / "small")])
     full, small = read_state(trained / "judge"), read_state(tmp_path / "small")
@@ -89,6 +104,21 @@ def test_a_checkpoint_becomes_a_judge(tmp_path: Path, base: Path, kit: Path, tra
     total = found.supported + found.unsupported + found.contradicted + found.no_claim
     assert total == pytest.approx(1.0)
     assert all(path.stat().st_size < 95_000_000 for path in out.iterdir())
+
+
+def test_revised_evidence_makes_pairs_of_the_same_sentence(base: Path) -> None:
+    supports, revised, other = (
+        nli_row(f"artemisia was born in {city}.", f"artemisia was born in {claimed}.", label, "x")
+        for city, claimed, label in (
+            ("rome", "rome", "entailment"),
+            ("paris", "rome", "contradiction"),
+            ("paris", "florence", "neutral"),
+        )
+    )
+    pair = Packer(base / "tokenizer.json").revised([revised, other, supports])
+    assert [item.labels for item in pair] == [(0b001,), (0b100,)]
+    assert pair[0].claims == pair[1].claims
+    assert pair[0].windows != pair[1].windows
 
 
 def test_packed_rows_have_the_sequences_of_serving(base: Path) -> None:
