@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from io import BytesIO
 from typing import NamedTuple, TypeGuard, TypeVar, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from guardrail import Table
+from guardrail.core.documents.markdown import has_head, own_head
 from guardrail.core.errors import InputError
 from guardrail.core.objects import (
     cell_of,
@@ -29,7 +31,7 @@ from guardrail.core.objects import (
     name_key,
     own_key,
 )  # fmt: skip
-from guardrail.core.rows import cell_text
+from guardrail.core.rows import cell_text, read_rows
 from guardrail.core.types import Evidence, Passage, TableRow, Triple
 from guardrail.sources.tables import row_size
 
@@ -404,12 +406,14 @@ def _part_text(part: object) -> str | None:
 
 
 def _rows(text: str) -> Sequence[object] | None:
-    """The rows in a text as Markdown or Python prints them; None for any other text."""
+    """The rows in a text as CSV, or as Markdown or Python prints them; None for any other text."""
     text = text.strip()
-    # Python's parser takes a hundred times as much memory as the text; a Markdown table of that
-    # length would be cut in any case.
-    if not text.startswith(("|", "[(", "[{")) or len(text) > 200_000:
+    # Python's parser takes a hundred times as much memory as the text; a table of that length would
+    # be cut in any case.
+    if len(text) > 200_000:
         return None
+    if not text.startswith(("|", "[(", "[{")):
+        return _separated(text)
     if text.startswith("|"):
         return Table.rows_of_markdown(text)
     try:
@@ -420,6 +424,28 @@ def _rows(text: str) -> Sequence[object] | None:
     ):  # fmt: skip
         return None
     return rows if isinstance(rows, list) else None
+
+
+def _separated(text: str) -> Sequence[object] | None:
+    """The rows of a text of comma-, semicolon- or tab-separated values; None for any other text.
+
+    The first line must be a head: lower-case names, or words above figures. Prose has a space
+    behind its commas.
+    """
+    line, _, rest = text.partition("\n")
+    mark = max(",;\t", key=line.count)
+    head = [name.strip('"') for name in line.rstrip().split(mark)]
+    if len(head) < 2 or not rest or any(name != name.strip() or not name for name in head):
+        return None
+    try:
+        rows = [row for _, row in read_rows(BytesIO(text.encode()), "csv", "the result")]
+    except InputError:
+        return None
+    cells = [[str(row.get(name, "")) for name in head] for row in rows]
+    named = line == line.lower() and all(name[0].isalpha() for name in head)
+    return (
+        rows if cells and has_head([head, *cells]) and (named or own_head([head, *cells])) else None
+    )
 
 
 def _literal(node: ast.AST) -> object:

@@ -198,6 +198,9 @@ def test_an_object_with_a_name_is_linked_from_the_one_around_it():
         {"look": BIKES, "took_ms": 3},
         str(BIKES).replace("2490", "Decimal('2490')"),
         "| name | price_eur |\n|---|---|\n| Fjell 3 | 2490 |\n| Tarn City | 1790 |",
+        "name,price_eur\nFjell 3,2490\nTarn City,1790\n",
+        'name;price_eur\r\n"Fjell 3";2490\r\nTarn City;1790',
+        "name\tprice_eur\nFjell 3\t2490\nTarn City\t1790",
     ],
 )
 def test_the_result_of_a_query_is_read_as_rows(content):
@@ -241,6 +244,12 @@ def test_a_point_in_time_keeps_its_zone(zone, written):
         "[(" * 5_000,
         "| a |\nand more",
         "[(x, y)]",
+        "Dear Ida, the bikes are here.\nFjell 3, Tarn City, and more.",
+        "we have bikes, prices\nand lights, too",
+        "Oslo,Norway\nParis,France",
+        "name,price\nFjell 3,2490,new",
+        "12,3\n14,5",
+        "name,price",
         "[(1, datetime.date(2024, 2, 30)), (2, 3)]",
         "[(1, datetime.date(10**9, 1, 1)), (2, 3)]",
         "[(1, datetime.date('a', 1, 1)), (2, 3)]",
