@@ -10,11 +10,12 @@ JSON = "application/json"
 
 
 class Reply(NamedTuple):
-    """A reply with its body, status and media type."""
+    """A reply with its body, status, media type and other headers."""
 
     body: bytes
     status: int = 200
     kind: str = JSON
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @contextmanager
@@ -34,6 +35,8 @@ def answering(reply: Callable[[str, bytes], Reply | None]) -> Iterator[str]:
                 self.send_response(found.status)
                 self.send_header("Content-Type", found.kind)
                 self.send_header("Content-Length", str(len(found.body)))
+                for name, value in found.headers:
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(found.body)
 

@@ -113,7 +113,9 @@ def open_client(
                 api_key=key,
                 timeout=timeout_s,
                 max_retries=max_retries,
-                http_client=openai.DefaultHttpxClient(event_hooks={"request": [_in_time]}),
+                http_client=openai.DefaultHttpxClient(
+                    event_hooks={"request": [_in_time], "response": [_only_in_time]}
+                ),
             )
     except openai.OpenAIError as error:
         raise ConfigError(f"cannot open the OpenAI client: {error}") from error
@@ -131,6 +133,13 @@ def _in_time(request: Any) -> None:
 
     if time_left() <= 0:
         raise openai.APITimeoutError(request=request)
+
+
+def _only_in_time(response: Any) -> None:
+    """Keep the client from a pause that is longer than anybody waits for the reply."""
+    pause = response.headers.get("retry-after", "")
+    if pause.isdecimal() and int(pause) >= time_left():
+        response.headers["x-should-retry"] = "false"
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from judges.chat import ChatJudge
 from judges.chat_prompts import attribution_prompt, read_category
 from judges.settings import Calibration, ChatSettings, Spending
 from tests.judges.chat_server import TOKEN, endpoint, labels, sentence_of
+from tests.servers import Reply, answering
 
 RECORDED = Path(__file__).parent / "recorded"
 ITEM = AttributionItem("Where was she born?", "In Rome.", ("Place of birth: Rome.", "Painter."))
@@ -141,6 +142,7 @@ def test_a_slow_server_is_not_asked_again_and_the_reason_names_the_setting(
 
     with endpoint(slow) as (url, _):
         judge = ChatJudge("m", settings=ChatSettings(base_url=url, timeout_s=1.0), detail=False)
+        judge.warm_up()
         with within(deadline_s):
             [failure] = judge.answers(ITEMS[:1])
         time.sleep(2.0)  # a client that repeats the request would have done so
@@ -149,6 +151,23 @@ def test_a_slow_server_is_not_asked_again_and_the_reason_names_the_setting(
     assert asked == [SENTENCES[0]]
     assert "it gave no answer in time" in str(failure)
     assert ("timeout_s of [chat]" in str(failure)) == (deadline_s > 1.0)
+
+
+@pytest.mark.parametrize(("pause", "calls"), [("30", 1), ("0", 3)])
+def test_a_pause_longer_than_the_time_left_is_not_waited_for(pause: str, calls: int) -> None:
+    asked: list[str] = []
+
+    def busy(path: str, _: bytes) -> Reply:
+        asked.append(path)
+        return Reply(b'{"error": {"message": "busy"}}', 429, headers=(("Retry-After", pause),))
+
+    began = time.monotonic()
+    with answering(busy) as url, within(10.0):
+        judge = ChatJudge("m", base_url=f"{url}/v1", detail=False)
+        [failure] = judge.answers(ITEMS[:1])
+    assert len(asked) == calls
+    assert "HTTP 429" in str(failure)
+    assert time.monotonic() - began < 8.0
 
 
 def test_the_budget_of_a_minute_bounds_calls_and_tokens() -> None:
