@@ -3,7 +3,7 @@
 That a change made a sentence wrong can often be seen without any evidence (``training/README.md``).
 Here every sentence is right with one evidence and wrong with the other, so that only a comparison
 tells (Schuster et al. 2021, VitaminC; Kaushik et al. 2020). What changes places in the evidence are
-the words that differ in a wrong twin, two numbers, or the values of a property of two subjects.
+the words that differ in a wrong twin, two numbers, or two values of one property or one subject.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Pieces:
     """
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
-        self.comma, self.colon, self.end = (vocabulary.get(one, -1) for one in (",", ":", "</s>"))
+        marks = (",", ":", "<s>", "</s>")
+        self.comma, self.colon, self.start, self.end = (vocabulary.get(one, -1) for one in marks)
         self._inner = {number for piece, number in vocabulary.items() if piece.startswith("##")}
         digits = {n: piece.removeprefix("##") for piece, n in vocabulary.items()}
         self._digits = {n: len(piece) for n, piece in digits.items() if piece[:1].isdigit()}
@@ -120,11 +121,10 @@ def counterfactuals(
     for item in items:
         numbers = {run for window in item.windows for run in pieces.numbers(window)}
         alike = {run: {one for one in numbers if pieces.like(run, one)} for run in numbers}
-        values = _values(item, pieces) if item.triples else {}
+        values = _values(item, pieces) if item.triples else ()
         for swaps in (
             _of_twins(item, pieces),
-            _exchanged(item, alike, pieces, chooser),
-            _exchanged(item, values, pieces, chooser),
+            *(_exchanged(item, others, pieces, chooser) for others in (alike, *values)),
         ):
             if pair := _pair(item, swaps, pieces, chooser):
                 yield pair
@@ -193,22 +193,28 @@ def _overlap(one: Counter[int], other: Counter[int]) -> float:
     return 2 * (one & other).total() / max(1, one.total() + other.total())
 
 
-def _values(item: Item, pieces: Pieces) -> dict[IDS, set[IDS]]:
-    """The values of triples, each with those that others have of the same property."""
+def _values(item: Item, pieces: Pieces) -> Iterator[dict[IDS, set[IDS]]]:
+    """The values of triples, each with others of the same property, then of the same subject.
+
+    Where two values of one subject have changed places, the property alone tells which is meant.
+    """
     by_property: dict[IDS, set[IDS]] = defaultdict(set)
+    by_subject: dict[IDS, set[IDS]] = defaultdict(set)
     for window in item.windows:
         for _, statement in groupby(window, key=pieces.end.__ne__):
-            ids = tuple(statement)
+            ids = tuple(piece for piece in statement if piece != pieces.start)
             colon = ids.index(pieces.colon) if pieces.colon in ids else 0
             if pieces.comma in ids[:colon]:
                 comma = colon - ids[:colon][::-1].index(pieces.comma)
-                by_property[ids[comma:colon]].add(ids[colon + 1 : -1][: LONGEST + 1])
-    found: dict[IDS, set[IDS]] = defaultdict(set)
-    for values in by_property.values():
-        short = {run for run in values if 0 < len(run) <= LONGEST}
-        for run in short:
-            found[run] |= short - {run}
-    return found
+                if 0 < len(value := ids[colon + 1 : -1]) <= LONGEST:
+                    by_property[ids[comma:colon]].add(value)
+                    by_subject[ids[:comma]].add(value)
+    for groups in (by_property, by_subject):
+        found: dict[IDS, set[IDS]] = defaultdict(set)
+        for values in groups.values():
+            for run in values:
+                found[run] |= values - {run}
+        yield found
 
 
 def _exchanged(

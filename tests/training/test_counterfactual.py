@@ -11,7 +11,7 @@ from training.kit import PAIRED, Item, drawn
 from training.run import contrast, gaps
 
 WORDS = """
-</s> fjell tarn alp ##en costs weighs euros kg 20 30 2 . 5 9 ##5 and the is red blue
+<s> </s> , : fjell tarn alp ##en costs weighs euros kg 20 30 2 . 5 9 ##5 and the is red blue
 """.split()  # noqa: SIM905
 IDS = {word: number for number, word in enumerate(WORDS)}
 PIECES = Pieces(IDS)
@@ -50,6 +50,17 @@ def test_two_numbers_change_places_in_evidence_and_sentence():
     assert shown(after) == (
         ["fjell costs 30", "tarn costs 20"],
         [("fjell costs 20", 6), ("fjell costs 30", 1)],
+    )
+
+
+def test_two_values_of_a_subject_change_places():
+    plain = item(
+        ["<s> fjell , alp : red . </s> fjell , tarn : blue . </s>"], [("fjell is the red alp", 1)]
+    )
+    [(_, after)] = counterfactuals([plain], PIECES, seed=1)
+    assert shown(after) == (
+        ["<s> fjell , alp : blue . </s> fjell , tarn : red . </s>"],
+        [("fjell is the blue alp", 1), ("fjell is the red alp", 6)],
     )
 
 
