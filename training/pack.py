@@ -66,7 +66,7 @@ def pack_kit(
         by_source[_FAMILY.get(row.source, row.source)].append(row)
     chooser = random.Random(SEED)
     for name, rows in sorted(by_source.items()):
-        families[PAIRED] += packer.revised(rows)[: most.get(name)]
+        families[PAIRED] += packer.revised(rows)[: most.get(name, 10**9) // 2 * 2]
         if name in shares:
             families[name] = packer.rows(
                 chooser.sample(rows, min(len(rows), most.get(name, 10**9)))
