@@ -439,13 +439,11 @@ def _separated(text: str) -> Sequence[object] | None:
         return None
     try:
         rows = [row for _, row in read_rows(BytesIO(text.encode()), "csv", "the result")]
-    except InputError:
+    except (InputError, UnicodeEncodeError):
         return None
-    cells = [[str(row.get(name, "")) for name in head] for row in rows]
+    table = [head, *([str(row.get(name, "")) for name in head] for row in rows)]
     named = line == line.lower() and all(name[0].isalpha() for name in head)
-    return (
-        rows if cells and has_head([head, *cells]) and (named or own_head([head, *cells])) else None
-    )
+    return rows if has_head(table) and (named or own_head(table)) else None
 
 
 def _literal(node: ast.AST) -> object:

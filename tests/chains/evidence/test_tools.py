@@ -250,6 +250,7 @@ def test_a_point_in_time_keeps_its_zone(zone, written):
         "name,price\nFjell 3,2490,new",
         "12,3\n14,5",
         "name,price",
+        "name,price\nFjell \ud800,2490",
         "[(1, datetime.date(2024, 2, 30)), (2, 3)]",
         "[(1, datetime.date(10**9, 1, 1)), (2, 3)]",
         "[(1, datetime.date('a', 1, 1)), (2, 3)]",
