@@ -125,14 +125,8 @@ def less_evidence(
             asked = [one for one in rows if one.cited & gone][:LESS]
             kept = [place for place in range(len(asked[0].statements)) if place not in gone]
             if kept:
-                yield [(one, _less(one, kept)) for one in asked]
-
-
-def _less(statement: Statement, kept: Sequence[int]) -> Statement:
-    """A supported statement without what it cites."""
-    windows = tuple(statement.windows[place] for place in kept if statement.windows)
-    changed = _with_only(statement, kept)
-    return changed._replace(windows=windows, verdict=Verdict.UNSUPPORTED, cited=frozenset())
+                less = ((one, _without(one, gone)) for one in asked)
+                yield [(one, _with_only(other, kept)) for one, other in less if other is not None]
 
 
 def _without(statement: Statement, gone: frozenset[int]) -> Statement | None:
@@ -169,7 +163,7 @@ def _with_only(statement: Statement, places: Sequence[int]) -> Statement:
     """A statement with a part of its evidence."""
     return statement._replace(
         statements=tuple(statement.statements[place] for place in places),
-        windows=(),
+        windows=tuple(statement.windows[place] for place in places if statement.windows),
         cited=frozenset(new for new, place in enumerate(places) if place in statement.cited),
     )
 

@@ -58,8 +58,7 @@ def pack_kit(
     }
     twins = packer.statements(one_change(train, seed=SEED))
     families[PAIRED] = packer.counterfactual([*twins, *families["hard"], *families["statements"]])
-    for some in less_evidence(train, seed=SEED):
-        families[PAIRED] += packer.pair(some)
+    families[PAIRED] += packer.with_less_evidence(train)
     sources = frozenset(shares) - families.keys()
     by_source: dict[str, list[Row]] = defaultdict(list)
     for row in load_rows(data, seed=SEED, sources=sources | _BOTH_KINDS):
@@ -77,11 +76,9 @@ def pack_kit(
     twins = packer.statements(one_change(shared_statements(data, "valid"), seed=SEED))
     validation["one_change"] = twins
     validation[PAIRED] = packer.counterfactual([*twins, *validation["valid_hard"]])
-    validation[f"{PAIRED}, less evidence"] = [
-        item
-        for some in less_evidence(shared_statements(data, "valid"), seed=SEED)
-        for item in packer.pair(some)
-    ]
+    validation[f"{PAIRED}, less evidence"] = packer.with_less_evidence(
+        shared_statements(data, "valid")
+    )
     held: dict[str, list[Row]] = defaultdict(list)
     for row in (*load_nli(data).validation, *load_gathered(data, seed=SEED).validation):
         held[row.source].append(row)
@@ -216,10 +213,14 @@ class Packer:
         pieces = Pieces(self._tokenizer.get_vocab())
         return [item for pair in counterfactuals(items, pieces, seed=SEED) for item in pair]
 
-    def pair(self, statements: Sequence[tuple[Statement, Statement]]) -> list[Item]:
-        """The items of sentences of one set with each of two evidences; none if one is too long."""
-        items = [item for side in zip(*statements, strict=True) for item in self.statements(side)]
-        return items if len(items) == 2 and items[0].claims == items[1].claims else []
+    def with_less_evidence(self, statements: Iterable[Statement]) -> list[Item]:
+        """Sentences with all evidence and without what carries some of them, in turn."""
+        made: list[Item] = []
+        for some in less_evidence(statements, seed=SEED):
+            items = [item for side in zip(*some, strict=True) for item in self.statements(side)]
+            if len(items) == 2 and items[0].claims == items[1].claims:  # none was too long
+                made += items
+        return made
 
     def revised(self, rows: Iterable[Row]) -> list[Item]:
         """Sentences with evidence that supports them and with a revision that does not, in turn."""

@@ -278,7 +278,6 @@ class _Attention(nn.Module):
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         width = sizes.hidden_size
-        self.heads = sizes.num_attention_heads
         self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
 
     def forward(self, states: Tensor, packed: Packed, biases: Sequence[Tensor]) -> Tensor:
