@@ -116,12 +116,12 @@ class OnnxFolder(Generic[CardKind]):
         """
         return self._read_card(self._folder / f"{self._what}.json")
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Name and version, for the score log."""
         return f"{self.card.name}-{self.card.version}"
 
-    @property
+    @cached_property
     def snapshot(self) -> str | None:
         """Hash of the folder's checksums, which distinguishes weights of the same name.
 

@@ -353,7 +353,8 @@ class Engine:
         known = checked.knowledge if checked else row.knowledge or unread
         notes = notices(row, checked, known, failed=bool(problems))
         names = self.parts.versions()
-        judge = self.parts.made("_grounding", "_nli")
+        made = self.parts.all
+        judge = made.get("_grounding") or made.get("_nli")
         return GuardedAnswer(
             id=row.request.id or "",
             index=row.place,
@@ -372,7 +373,7 @@ class Engine:
                 **names,
                 "policy": policy.name,
                 "strictness": str(policy.strictness or self.config.strictness),
-                **fingerprints(names, self.parts.made("graph"), policy, judge, known.files),
+                **fingerprints(names, made.get("graph"), policy, judge, known.files),
             },
             timings_ms={**(checked.timings_ms if checked else {}), "total": spent},
             errors=tuple(dict.fromkeys([*problems, *notes])),
@@ -493,7 +494,8 @@ class Engine:
         except KnowledgeGraphError as error:
             failed.append(Problem(part="kg", message=str(error)))
         try:
-            graph = self.parts.graph if any(some.entities for some in known) else None
+            linked = [entity for some in known for entity in some.entities]
+            graph = self.parts.graph if linked else None
             if graph is not None:
                 known = with_wider(graph, [answer.clean for answer in answers], known)
         except KnowledgeGraphError as error:

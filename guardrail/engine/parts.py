@@ -263,11 +263,6 @@ class Parts:
 
     # --- what is in use ------------------------------------------------------------------
 
-    def made(self, *names: str) -> object:
-        """The first of some parts that has been made; None before that."""
-        found = [self.all[name] for name in names if self.all.get(name) is not None]
-        return found[0] if found else None
-
     def versions(self) -> dict[str, str]:
         """Names of the parts in use so far, for the score log."""
         # Under which keys the score log has the names of parts; those of later parts win

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 from uuid import uuid4
@@ -228,6 +229,7 @@ def _snapshot(part: object) -> str:
     return found if isinstance(found, str) else ""
 
 
+@lru_cache(64)
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -223,8 +223,10 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
         code = bool(blocks) and _is_within(blocks, stretch.start)
         key = evidence, request.question, before, stretch.text, place[1:], code, cited
         claim = known.get(key) or _read(request, stretch.text, place, before, code=code)
-        known[key] = claim.at(stretch.start, markers)
-        claims.append(known[key])
+        if (claim.stretch.start, claim.markers) != (stretch.start, markers):
+            claim = claim.at(stretch.start, markers)
+        known[key] = claim
+        claims.append(claim)
         earlier.append(claim.behind)
     return claims
 

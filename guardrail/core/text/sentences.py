@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from guardrail.core.text.dates import calendar_words
@@ -90,8 +91,9 @@ def code_blocks(text: str) -> list[tuple[int, int]]:
     return blocks
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the offsets of paragraphs, list items, headings and table rows."""
+def _blocks(text: str) -> list[tuple[int, int]]:
+    """The offsets of paragraphs, list items, headings and table rows."""
+    blocks = []
     block: tuple[int, int] | None = None
     position = last = 0
     for line in text.splitlines(keepends=True):
@@ -101,7 +103,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
         indent = marker.end() if marker else 0
         if FENCE.fullmatch(body) or RULE.fullmatch(body):
             if block:
-                yield block
+                blocks.append(block)
             block = None
             continue
         opens = indent > 0 and body[:indent].strip() != ""
@@ -110,10 +112,11 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
             block, last = (block[0], start + len(body)), start
             continue
         if block:
-            yield block
+            blocks.append(block)
         block, last = (start + indent, start + len(body)), start
     if block:
-        yield block
+        blocks.append(block)
+    return blocks
 
 
 def _continues(before: str, line: str) -> bool:
@@ -127,13 +130,12 @@ def _continues(before: str, line: str) -> bool:
     return wraps or line.lstrip()[:1].islower() or before[-1] in ",;-–—("
 
 
-def _boundaries(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    first = start
+def _boundaries(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    ends = [start]
     for match in END.finditer(text, start, end):
-        if _ends_sentence(text, first, match, end):
-            yield first, match.end()
-            first = match.end()
-    yield first, end
+        if _ends_sentence(text, ends[-1], match, end):
+            ends.append(match.end())
+    return list(pairwise([*ends, end]))
 
 
 def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> bool:
@@ -184,7 +186,8 @@ def _lettered() -> re.Pattern[str]:
     )
 
 
-def _trimmed(text: str, start: int, end: int) -> Iterator[Stretch]:
+def _trimmed(text: str, start: int, end: int) -> list[Stretch]:
+    pieces = []
     while start < end:
         stop = min(end, start + PIECE)
         if stop < end and (space := text.rfind(" ", start + 1, stop)) > 0:
@@ -193,8 +196,9 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[Stretch]:
         left = len(piece) - len(piece.lstrip())
         body = piece.strip()
         if any(map(str.isalnum, body)) or hides_letters(body):
-            yield Stretch(body, start + left, start + left + len(body))
+            pieces.append(Stretch(body, start + left, start + left + len(body)))
         start = stop
+    return pieces
 
 
 UNDER_HEADER = re.compile(
