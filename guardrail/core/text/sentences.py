@@ -114,9 +114,7 @@ def _blocks(text: str) -> list[tuple[int, int]]:
         if block:
             blocks.append(block)
         block, last = (start + indent, start + len(body)), start
-    if block:
-        blocks.append(block)
-    return blocks
+    return [*blocks, block] if block else blocks
 
 
 def _continues(before: str, line: str) -> bool:
