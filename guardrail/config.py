@@ -47,17 +47,6 @@ from guardrail.policy import ANNOTATE, Policy, policy_named
 from judges.settings import ChatSettings, SecondJudgeSettings
 from kg.opening import EndpointSettings
 
-__all__ = [
-    "ChecksConfig",
-    "GenerationSettings",
-    "GraphConfig",
-    "GuardrailConfig",
-    "LimitsConfig",
-    "LogConfig",
-    "ModelConfig",
-    "gateway_section",
-]
-
 GATEWAY = "gateway"
 """Section of the file that the gateway reads itself; it may hold keys, so no config keeps it."""
 

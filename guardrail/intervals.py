@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 
 from guardrail.core.types import Value
 
-__all__ = ["Rate", "clustered_share", "mean", "paired_difference", "share", "wilson"]
-
 Z_95: Final = 1.959963984540054
 """Normal quantile of a two-sided 95 % interval."""
 

@@ -18,10 +18,10 @@ from pydantic import (
     ConfigDict,
     JsonValue,
     PrivateAttr,
-    SerializeAsAny,
     ValidationError,
     model_validator,
 )
+from pydantic_core import to_jsonable_python
 
 from guardrail.core import rows as reading
 from guardrail.core.errors import GuardrailError
@@ -33,8 +33,6 @@ from guardrail.core.types import (
     Evidence,
     GuardedAnswer,
     Passage,
-    ScoreCard,
-    Value,
 )
 from guardrail.core.types.answers import CheckRequest, RankRequest
 from guardrail.policy import ANNOTATE
@@ -43,21 +41,6 @@ from guardrail.sources.tables import few_enough
 
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
-
-__all__ = [
-    "ROWS_PER_CALL",
-    "CheckRow",
-    "EvidenceRow",
-    "LineJob",
-    "RankRow",
-    "Row",
-    "RowT",
-    "check_job",
-    "first_problem",
-    "json_line",
-    "rank_job",
-    "score_job",
-]
 
 logger = get_logger(__name__)
 
@@ -139,6 +122,8 @@ class EvidenceRow(Row):
 
 
 RowT = TypeVar("RowT", bound=Row)
+Result = BaseModel | Mapping[str, object]
+"""What a command writes for a row: a JSON object, of models as well."""
 
 
 class LineJob(Generic[RowT]):
@@ -154,7 +139,7 @@ class LineJob(Generic[RowT]):
     def __init__(
         self,
         row_type: type[RowT],
-        process: Callable[[Sequence[RowT]], Sequence[BaseModel]],
+        process: Callable[[Sequence[RowT]], Sequence[Result]],
         *,
         batch_size: int = 64,
         title: str = "rows",
@@ -211,7 +196,7 @@ class LineJob(Generic[RowT]):
             logger.exception("a row could not be judged")
             return [{"id": rows[0].id, "error": f"internal fault: {type(error).__name__}: {error}"}]
         return [
-            {"id": row.id} | result.model_dump(mode="json", exclude={"id"})
+            {"id": row.id} | to_jsonable_python(result, exclude={"id"})
             for row, result in zip(rows, results, strict=True)
         ]
 
@@ -242,27 +227,6 @@ class ScoreRow(CheckRow):
     reference: str | None = None
 
 
-class ScoreResult(Value):
-    """An ``SCKReport`` and a ``ConnerReport``."""
-
-    sck: SerializeAsAny[Value]
-    conner: SerializeAsAny[Value]
-
-
-class RankPlace(Value):
-    """A candidate's position in the input, its score and its score card."""
-
-    index: int
-    score: float | None
-    scorecard: ScoreCard
-
-
-class RankResult(Value):
-    """Candidates, best first."""
-
-    ranking: tuple[RankPlace, ...]
-
-
 def check_job(guard: Guardrail) -> LineJob[CheckRow]:
     """Check answers."""
 
@@ -275,14 +239,14 @@ def check_job(guard: Guardrail) -> LineJob[CheckRow]:
 def rank_job(
     guard: Guardrail, take: Callable[[Sequence[list[GuardedAnswer]]], None] = lambda _: None
 ) -> LineJob[RankRow]:
-    """Rank answers.
+    """Rank answers: for each its place in the input, its score and its score card, best first.
 
     Args:
         guard: The guardrail.
         take: Called with the full ranked answers; the results hold only their scores.
     """
 
-    def process(rows: Sequence[RankRow]) -> list[RankResult]:
+    def process(rows: Sequence[RankRow]) -> list[Result]:
         ranked = guard.rank_batch(
             [
                 RankRequest(question=row.question, answers=row.answers, evidence=row.items)
@@ -290,13 +254,25 @@ def rank_job(
             ]
         )
         take(ranked)
-        return [RankResult(ranking=tuple(map(_place, group))) for group in ranked]
+        return [
+            {
+                "ranking": [
+                    {
+                        "index": answer.index,
+                        "score": answer.scorecard.overall.value,
+                        "scorecard": answer.scorecard,
+                    }
+                    for answer in group
+                ]
+            }
+            for group in ranked
+        ]
 
     return LineJob(RankRow, process, batch_size=ROWS_PER_CALL, title="rank")
 
 
 def score_job(guard: Guardrail, sck_weights: Path | None = None) -> LineJob[ScoreRow]:
-    """Score answers with SCK and CONNER.
+    """Score answers: for each an ``SCKReport`` and a ``ConnerReport``.
 
     Args:
         guard: The guardrail; ``model.causal_lm`` of its configuration computes likelihoods.
@@ -316,7 +292,7 @@ def score_job(guard: Guardrail, sck_weights: Path | None = None) -> LineJob[Scor
     sck = SCKScorer(create_encoder(), weights)
     conner = open_conner(create_nli(guard.config.judge), guard.config)
 
-    def process(rows: Sequence[ScoreRow]) -> list[ScoreResult]:
+    def process(rows: Sequence[ScoreRow]) -> list[Result]:
         checked = guard.check_batch([row.request() for row in rows], policy=ANNOTATE)
         requests = [
             ScoringRequest(
@@ -329,7 +305,7 @@ def score_job(guard: Guardrail, sck_weights: Path | None = None) -> LineJob[Scor
         ]
         pairs = [(request, row.reference) for request, row in zip(requests, rows, strict=True)]
         return [
-            ScoreResult(sck=structure, conner=perspectives)
+            {"sck": structure, "conner": perspectives}
             for structure, perspectives in zip(
                 sck.score([sck_input(*pair) for pair in pairs]),
                 conner.score([conner_input(*pair) for pair in pairs]),
@@ -338,12 +314,6 @@ def score_job(guard: Guardrail, sck_weights: Path | None = None) -> LineJob[Scor
         ]
 
     return LineJob(ScoreRow, process, title="score")
-
-
-def _place(answer: GuardedAnswer) -> RankPlace:
-    return RankPlace(
-        index=answer.index, score=answer.scorecard.overall.value, scorecard=answer.scorecard
-    )
 
 
 def json_line(value: object) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Awaitable, Mapping, Sequence
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast, runtime_checkable
 
@@ -35,14 +38,13 @@ if TYPE_CHECKING:
 
     from guardrail.config import GuardrailConfig
     from judges.base import NLIJudge
-    from judges.conner import ConnerInput, ConnerReport, ConnerScorer, ConnerSettings
-    from judges.encoder import OnnxEncoder
-    from judges.sck import SCKInput, SCKReport, SCKScorer
+    from judges.conner import ConnerInput, ConnerScorer, ConnerSettings
+    from judges.sck import SCKInput
 
 SCORERS = {
     "sck": "guardrail.scorers:sck_scorer",
     "conner": "guardrail.scorers:conner_scorer",
-    "quality": "guardrail.models.quality:quality_scorer",
+    "quality": "guardrail.scorers:quality_scorer",
     "relevance": "guardrail.scorers:relevance_scorer",
 }
 """Scorers by name, loaded when first named: ``module:factory``."""
@@ -201,10 +203,25 @@ def evidence_texts(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     return tuple(texts)
 
 
+@dataclass(frozen=True)
+class BatchScorer:
+    """A scorer of functions.
+
+    Attributes:
+        name: Prefix of its scores.
+        score: Scores of n answers, in order; see ``Scorer``.
+        warm_up: Loads its models.
+    """
+
+    name: str
+    score: Callable[[Sequence[ScoringRequest]], list[Mapping[str, Score]]]
+    warm_up: Callable[[], None] = lambda: None
+
+
 def conner_scorer(
     nli: NLIJudge | None = None, config: GuardrailConfig | None = None
-) -> ConnerGuardScorer:
-    """CONNER with the shipped encoder and the causal language model of ``model.causal_lm``.
+) -> BatchScorer:
+    """CONNER's perspectives on an answer, which takes the place of the knowledge (CONNER 3).
 
     Args:
         nli: The guardrail's NLI judge.
@@ -218,8 +235,19 @@ def conner_scorer(
 
     # Without a reference, validity would repeat factuality, and helpfulness has no answer.
     perspectives = frozenset(Perspective) - {Perspective.VALIDITY, Perspective.HELPFULNESS}
-    settings = ConnerSettings(perspectives=perspectives)
-    return ConnerGuardScorer(open_conner(nli, config, settings=settings))
+    scorer = open_conner(nli, config, settings=ConnerSettings(perspectives=perspectives))
+    shown = (
+        "factuality", "non_verified", "factual_inconsistent", "relevance", "coherence_sentence",
+        "coherence_paragraph", "informativeness",
+    )  # fmt: skip
+
+    def score(batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
+        return [
+            {"conner": report.quality} | {f"conner.{name}": getattr(report, name) for name in shown}
+            for report in scorer.score([conner_input(request) for request in batch])
+        ]
+
+    return BatchScorer("conner", score)
 
 
 def open_conner(
@@ -258,20 +286,6 @@ def open_conner(
     )
 
 
-class ConnerGuardScorer:
-    """The six perspectives on an answer, which takes the place of the knowledge (CONNER 3)."""
-
-    name = "conner"
-
-    def __init__(self, scorer: ConnerScorer) -> None:
-        self._scorer = scorer
-
-    def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
-        """Score n answers by what they were judged against."""
-        reports = self._scorer.score([conner_input(request) for request in batch])
-        return [_conner_scores(report) for report in reports]
-
-
 def conner_input(request: ScoringRequest, reference: str | None = None) -> ConnerInput:
     """An answer in the place of CONNER's knowledge.
 
@@ -290,55 +304,27 @@ def conner_input(request: ScoringRequest, reference: str | None = None) -> Conne
     )
 
 
-def _conner_scores(report: ConnerReport) -> dict[str, Score]:
-    return {
-        "conner": report.quality,
-        "conner.factuality": report.factuality,
-        "conner.non_verified": report.non_verified,
-        "conner.factual_inconsistent": report.factual_inconsistent,
-        "conner.relevance": report.relevance,
-        "conner.coherence_sentence": report.coherence_sentence,
-        "conner.coherence_paragraph": report.coherence_paragraph,
-        "conner.informativeness": report.informativeness,
-    }
+def sck_scorer() -> BatchScorer:
+    """Structure, content and knowledge of an answer (SCK eq. 5) with the shipped encoder.
 
-
-def sck_scorer() -> SCKGuardScorer:
-    """SCK with the shipped encoder; the guardrail's own verdicts serve as KG-AttrScore."""
+    The guardrail's own verdicts serve as KG-AttrScore. ``sck`` names the intent, by which reports
+    group answers.
+    """
     from judges.encoder import create_encoder
     from judges.sck import SCKScorer
 
-    return SCKGuardScorer(SCKScorer(create_encoder()))
+    scorer = SCKScorer(create_encoder())
 
-
-class SCKGuardScorer:
-    """Structure, content and knowledge of an answer (SCK eq. 5)."""
-
-    name = "sck"
-
-    def __init__(self, scorer: SCKScorer) -> None:
-        self._scorer = scorer
-
-    def warm_up(self) -> None:
-        """Load encoder and judge.
-
-        Raises:
-            JudgeError: A model cannot be loaded.
-        """
-        self._scorer.warm_up()
-
-    def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
-        """Score n answers by what they were judged against, and by how they were parsed."""
+    def score(batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
         docs = {text: doc for request in batch for text, doc in request.docs.items()}
-        reports = self._scorer.score([sck_input(request) for request in batch], docs)
-        return [_sck_scores(report) for report in reports]
+        cards: list[Mapping[str, Score]] = []
+        for report in scorer.score([sck_input(request) for request in batch], docs):
+            notes = (*report.score.evidence, report.structure.intent_line)
+            whole = report.score.model_copy(update={"evidence": notes})
+            cards.append(report.scores | {"sck": whole})
+        return cards
 
-
-def _sck_scores(report: SCKReport) -> dict[str, Score]:
-    """The scores by name; ``sck`` names the intent, which reports use to group answers."""
-    whole = report.score
-    notes = (*whole.evidence, report.structure.intent_line)
-    return report.scores | {"sck": whole.model_copy(update={"evidence": notes})}
+    return BatchScorer("sck", score, scorer.warm_up)
 
 
 def sck_input(request: ScoringRequest, reference: str | None = None) -> SCKInput:
@@ -355,24 +341,14 @@ def sck_input(request: ScoringRequest, reference: str | None = None) -> SCKInput
     )
 
 
-def relevance_scorer() -> RelevanceScorer:
-    """Answer relevance with the shipped encoder."""
+def relevance_scorer() -> BatchScorer:
+    """Probability that an answer addresses its question, whatever the evidence says of it."""
     from judges.encoder import create_encoder
 
-    return RelevanceScorer(create_encoder())
+    encoder = create_encoder()
 
-
-class RelevanceScorer:
-    """Probability that an answer addresses its question, whatever the evidence says of it."""
-
-    name = "relevance"
-
-    def __init__(self, encoder: OnnxEncoder) -> None:
-        self._encoder = encoder
-
-    def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
-        """Score n answers; one without a question has no value."""
-        cosines = self._encoder.relevance([(item.question, item.answer.text) for item in batch])
+    def score(batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
+        cosines = encoder.relevance([(item.question, item.answer.text) for item in batch])
         return [
             {
                 "relevance": _relevance(cosine)
@@ -382,9 +358,44 @@ class RelevanceScorer:
             for item, cosine in zip(batch, cosines, strict=True)
         ]
 
+    return BatchScorer("relevance", score)
+
 
 def _relevance(cosine: float) -> Score:
     # Fitted by logistic regression on 300 questions of Natural Questions (CONNER's sample), each
     # with its own passage and with another's
     log_odds = 23.1 * cosine - 5.7
     return Score(value=1.0 / (1.0 + math.exp(-log_odds)))
+
+
+def quality_scorer() -> BatchScorer:
+    """Coherence, consistency, fluency and relevance, each from 1 to 5, and their mean (KaLMA 4.1).
+
+    A chat model rates: that of ``OPENAI_MODEL`` at ``OPENAI_BASE_URL``, four requests an answer.
+    """
+    from guardrail.models import DEFAULT_OPENAI_MODEL
+    from judges.text_quality import OpenAIRater, QualityItem, rate_quality
+
+    rater = OpenAIRater(os.environ.get("OPENAI_MODEL", DEFAULT_OPENAI_MODEL))
+
+    def score(batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
+        items = [
+            QualityItem(item.question, item.answer.text, "\n".join(_knowledge(item.evidence)))
+            for item in batch
+        ]
+        cards: list[Mapping[str, Score]] = []
+        for ratings in rate_quality(items, rater):
+            known = [one.rating.value for one in ratings.values() if one.rating.value is not None]
+            whole = Score(value=fmean(known)) if known else Score(reason="no rating could be read")
+            named = {f"quality.{quality}": one.rating for quality, one in ratings.items()}
+            cards.append({"quality": whole} | named)
+        return cards
+
+    return BatchScorer("quality", score)
+
+
+def _knowledge(evidence: Sequence[Evidence]) -> Iterator[str]:
+    """The facts as one text, and the passages."""
+    if triples := linearise(item for item in evidence if not isinstance(item, Passage)):
+        yield triples
+    yield from (item.text for item in evidence if isinstance(item, Passage) and item.text)

@@ -10,8 +10,6 @@ from guardrail.core.types import Verdict
 if TYPE_CHECKING:
     from judges.base import GroundingJudge
 
-__all__ = ["EVIDENCE", "TRIED", "try_judge"]
-
 EVIDENCE = "The door is green and made of wood."
 """The evidence."""
 TRIED = {

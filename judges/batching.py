@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import cache
+from functools import cache, wraps
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from guardrail.core.text import sentences as parsed
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Item = TypeVar("Item", bound=Hashable)
+Result = TypeVar("Result")
+Owner = TypeVar("Owner")
 
 
 def distinct(items: Sequence[Item]) -> tuple[list[Item], list[int]]:
@@ -24,6 +26,20 @@ def distinct(items: Sequence[Item]) -> tuple[list[Item], list[int]]:
     places: dict[Item, int] = {}
     inverse = [places.setdefault(item, len(places)) for item in items]
     return list(places), inverse
+
+
+def each_once(
+    method: Callable[[Owner, Sequence[Item]], list[Result]],
+) -> Callable[[Owner, Sequence[Item]], list[Result]]:
+    """Let a method on n items get each distinct item once; the result has the original order."""
+
+    @wraps(method)
+    def call(owner: Owner, items: Sequence[Item]) -> list[Result]:
+        wanted, inverse = distinct(items)
+        found = method(owner, wanted)
+        return [found[place] for place in inverse]
+
+    return call
 
 
 def token_batches(lengths: Sequence[int], *, budget: int, rows: int) -> Iterator[list[int]]:

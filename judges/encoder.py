@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from guardrail.core.errors import JudgeError
-from judges.batching import distinct, spans
+from judges.batching import spans
 from judges.folder import Card, OnnxFolder
 from judges.service import MicroBatcher
 from judges.session import WEIGHTS, open_session, softmax
@@ -111,11 +111,10 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
 
         The cosine of the two embeddings, negative ones as 0.
         """
-        wanted, inverse = distinct([(query, passage) for query, passage in pairs])
-        vectors = self.embed([text for pair in wanted for text in pair])
+        vectors = self.embed([text for pair in pairs for text in pair])
         cosines = (vectors[0::2] * vectors[1::2]).sum(-1, dtype=np.float64)
-        scores = np.clip(cosines, 0.0, 1.0).tolist()
-        return [scores[i] for i in inverse]
+        scores: list[float] = np.clip(cosines, 0.0, 1.0).tolist()
+        return scores
 
     @cached_property
     def _discourse(self) -> InferenceSession:
@@ -164,7 +163,8 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         weights = np.array([len(ids) + 2.0 for _, ids in windows])
         totals = np.bincount(owners, weights, minlength=len(texts))
         means = {}
-        for name, values in self._model.start([[ids] for _, ids in windows]).result().items():
+        started = self._model.start([[ids] for _, ids in windows])
+        for name, values in self._model.whole(started).items():
             sums = np.zeros((len(texts), values.shape[1]))
             np.add.at(sums, owners, values.astype(np.float64) * weights[:, None])
             means[name] = sums / totals[:, None]

@@ -19,7 +19,7 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import Grounding, Judgement, NLIScores, StatementScore, WordScore
 from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
-from judges.batching import choose, distinct, split_sentences
+from judges.batching import choose, each_once, split_sentences
 from judges.folder import JudgeCard, OnnxFolder
 from judges.grounding import NOTHING
 from judges.grounding_pass import statement_scores, unknown_words, word_scores
@@ -123,13 +123,13 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         """Empty the cache of encoded evidence."""
         self._model.forget()
 
+    @each_once
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; see ``NLIJudge``."""
-        wanted, inverse = distinct(pairs)
-        rows = self._read_pairs(wanted)
-        found = [NEUTRAL if row is None else nli_scores(row[0]) for row in rows]
-        return [found[i] for i in inverse]
+        rows = self._read_pairs(pairs)
+        return [NEUTRAL if row is None else nli_scores(row[0]) for row in rows]
 
+    @each_once
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items; see ``AttributionJudge`` and ``lifting.attributed``.
 
@@ -139,27 +139,24 @@ class EvidenceJudge(OnnxFolder[JudgeCard]):
         probe, complexity = self.probes.get("attribution"), self.probes.get("complexity")
         if probe is None:
             raise JudgeError(f"the judge in {self._folder} has no probe for attribution")
-        wanted, inverse = distinct(items)
         attributions = []
-        for row in self._read_pairs([attribution_pair(item) for item in wanted]):
+        for row in self._read_pairs([attribution_pair(item) for item in items]):
             features = None if row is None else row[1].features[None]
             attributions.append(
                 Attribution()
                 if features is None
                 else Attribution(probe(features)[0], complexity and complexity(features)[0])
             )
-        judgements = attributed(self, wanted, attributions)
-        return [judgements[i] for i in inverse]
+        return attributed(self, items, attributions)
 
+    @each_once
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences; see ``GroundingJudge``."""
-        wanted, inverse = distinct(items)
-        offsets = self._model.offsets([item.sentence for item in wanted])
-        found = [
+        offsets = self._model.offsets([item.sentence for item in items])
+        return [
             self._grounding(item, plan, rows, places) if rows else NOTHING
-            for item, (plan, rows), places in zip(wanted, self.plan(wanted), offsets, strict=True)
+            for item, (plan, rows), places in zip(items, self.plan(items), offsets, strict=True)
         ]
-        return [found[i] for i in inverse]
 
     def plan(self, items: Sequence[GroundingItem]) -> list[tuple[_Plan, list[Reading]]]:
         """Inputs and outputs of the network for n sentences, on which probes are fitted."""

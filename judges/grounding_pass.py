@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
@@ -20,7 +21,7 @@ from guardrail.core.text.words import is_writing
 from guardrail.core.types import Grounding, StatementScore, WordScore
 from judges.base import GroundingItem
 from judges.folder import HEADS, JudgeCard
-from judges.session import OnnxTextModel, Running, Segments, softmax
+from judges.session import OnnxTextModel, Row, Segments, softmax
 
 Offsets = Sequence[tuple[int, int]]
 
@@ -54,7 +55,7 @@ class GroundingPasses:
             raise JudgeError(f"the tokenizer in {model.folder} has no token [unused0]")
         self._mark = mark
 
-    def start(self, items: Sequence[GroundingItem]) -> tuple[Running, list[_Plan]]:
+    def start(self, items: Sequence[GroundingItem]) -> tuple[list[Future[Row]], list[_Plan]]:
         """Tokenise items and hand them to the model."""
         ids = self._model.ids(
             [text for item in items for text in (*item.statements, item.sentence, item.context)]
@@ -63,8 +64,8 @@ class GroundingPasses:
         planned = [
             self._plan(item, ids, places) for item, places in zip(items, offsets, strict=True)
         ]
-        running = self._model.start([segments for segments, _ in planned])
-        return running, [plan for _, plan in planned]
+        started = self._model.start([segments for segments, _ in planned])
+        return started, [plan for _, plan in planned]
 
     def _plan(
         self, item: GroundingItem, ids: Mapping[str, list[int]], offsets: Offsets
@@ -136,7 +137,7 @@ def statement_scores(
 
 
 def word_scores(
-    sentence: str, offsets: Offsets, rows: NDArray[np.float64]
+    sentence: str, offsets: Offsets, rows: NDArray[np.float64], *, worst: bool = False
 ) -> tuple[WordScore, ...]:
     """Scores of a sentence's words: the mean over the tokens of each.
 
@@ -144,6 +145,7 @@ def word_scores(
         sentence: The sentence.
         offsets: Offsets of its tokens.
         rows: Probabilities of ``TOKEN_HEADS["words"]`` for each token, [n, 3].
+        worst: Whether to take the maximum over the tokens instead.
     """
     found = []
     token = 0
@@ -153,7 +155,9 @@ def word_scores(
             inside.append(token)
             token += 1
         if inside:
-            _, missing, contradicted = rows[inside].mean(axis=0).tolist()
+            found_rows = rows[inside]
+            joined = found_rows.max(axis=0) if worst else found_rows.mean(axis=0)
+            _, missing, contradicted = joined.tolist()
             start, end = match.span()
             word = WordScore(start=start, end=end, missing=missing, contradicted=contradicted)
             found.append(word)

@@ -25,6 +25,7 @@ from judges.base import NLITraits, Pair
 from judges.batching import (
     deciding_windows,
     distinct,
+    each_once,
     even_chunks,
     pair_windows,
     sentence_chunks,
@@ -153,14 +154,14 @@ class HFJudge(TorchModel):
         # Premises of any length are read in chunks.
         return NLITraits(1_000_000, tells_contradiction=False, evidence_chars=form.evidence_chars)
 
+    @each_once
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; see ``NLIJudge``."""
         self.warm_up()
-        wanted, inverse = distinct(pairs)
         results: list[NLIScores] = []
-        for chunk in self._prepared(wanted):
+        for chunk in self._prepared(pairs):
             results += self._scores(chunk, self._run(chunk))
-        return [results[i] for i in inverse]
+        return results
 
     def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         if self._inspect:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +22,7 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import Grounding, Judgement, NLIScores
 from guardrail.core.types.judging import Weighing
 from judges.base import AttributionItem, GroundingItem, Pair
-from judges.batching import choose, deciding_windows, distinct, pair_windows, split_sentences
+from judges.batching import choose, deciding_windows, each_once, pair_windows, split_sentences
 from judges.evidence_judge import EvidenceJudge
 from judges.folder import HEADS, TOKEN_HEADS, JudgeCard, OnnxFolder
 from judges.grounding_pass import GroundingPasses
@@ -33,7 +34,7 @@ from judges.lifting import (
     attribution_pair,
     nli_scores,
 )
-from judges.session import WEIGHTS, Running, Segments, softmax
+from judges.session import WEIGHTS, Row, Segments, softmax
 from judges.settings import LEAST, Calibration
 from judges.window_reader import GRAPH
 
@@ -73,18 +74,17 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
     def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
         super().__init__(SHIPPED if folder is None else Path(folder), JudgeCard, threads=threads)
 
+    @each_once
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; see ``NLIJudge``."""
-        wanted, inverse = distinct(pairs)
-        rows = self._probabilities("nli", wanted)
-        scores = [NEUTRAL if row is None else nli_scores(row.main) for row in rows]
-        return [scores[i] for i in inverse]
+        rows = self._probabilities("nli", pairs)
+        return [NEUTRAL if row is None else nli_scores(row.main) for row in rows]
 
+    @each_once
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items; see ``AttributionJudge`` and ``lifting.attributed``."""
-        wanted, inverse = distinct(items)
-        wanted = self.read(wanted)
-        pairs = [attribution_pair(item) for item in wanted]
+        items = self.read(items)
+        pairs = [attribution_pair(item) for item in items]
         rows = self._probabilities("attribution", pairs, also=("complexity", "nli"))
         attributions = []
         for row in rows:
@@ -93,8 +93,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             attributions.append(
                 Attribution(row.main, row.also.get("complexity"), known) if row else Attribution()
             )
-        judgements = attributed(self, wanted, attributions)
-        return [judgements[i] for i in inverse]
+        return attributed(self, items, attributions)
 
     @property
     def grounds(self) -> bool:
@@ -102,21 +101,21 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         self.warm_up()
         return {"nli", "claim", *TOKEN_HEADS} <= set(self._model.outputs)
 
+    @each_once
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences, each in one pass; see ``GroundingJudge``.
 
         If the evidence does not fit next to its sentence, the most important statements are read.
         """
-        wanted, passes = list(dict.fromkeys(items)), self._passes
-        started = [
-            passes.start(wanted[first : first + CHUNK]) for first in range(0, len(wanted), CHUNK)
+        passes = self._passes
+        chunks = [
+            passes.start(items[first : first + CHUNK]) for first in range(0, len(items), CHUNK)
         ]
-        groundings = [
+        return [
             passes.grounding(outputs, plan)
-            for running, plans in started
-            for outputs, plan in zip(running.rows(), plans, strict=True)
+            for started, plans in chunks
+            for outputs, plan in zip(self._model.rows(started), plans, strict=True)
         ]
-        return list(map(dict(zip(wanted, groundings, strict=True)).__getitem__, items))
 
     @cached_property
     def _passes(self) -> GroundingPasses:
@@ -170,12 +169,12 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
 
         Pairs with a blank text give None.
         """
-        started = [
+        chunks = [
             self._start(pairs[first : first + CHUNK]) for first in range(0, len(pairs), CHUNK)
         ]
         rows: list[_Row | None] = [None] * len(pairs)
-        for number, (running, owners) in enumerate(started):
-            outputs = running.result()
+        for number, (started, owners) in enumerate(chunks):
+            outputs = self._model.whole(started)
             if not owners:
                 continue
             main = self._calibrated(head, outputs)
@@ -204,7 +203,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         order = [labels.index(label) for label in HEADS[head]]
         return softmax(outputs[head], self.card.temperature.get(head, 1.0))[:, order]
 
-    def _start(self, pairs: Sequence[Pair]) -> tuple[Running, list[tuple[int, int]]]:
+    def _start(self, pairs: Sequence[Pair]) -> tuple[list[Future[Row]], list[tuple[int, int]]]:
         """Run the model on the windows of pairs.
 
         Also returns the pair, and the part of its hypothesis, of each sequence.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, TypedDict
@@ -69,18 +71,14 @@ def load_pretrained(model_id: str, *, kind: str, device: str, dtype: str) -> Loa
     torch, transformers = libraries()
     loader = getattr(transformers, kind)
     options = {"dtype": getattr(torch, dtype)}
-    try:
+    advice = "give a Hugging Face model id or a folder that holds one"
+    with _reading(f"the model {model_id!r} cannot be loaded; {advice}"):
         tokenizer = transformers.AutoTokenizer.from_pretrained(model_id)
         try:
             model = loader.from_pretrained(model_id, attn_implementation="sdpa", **options)
         except (ValueError, ImportError):  # an architecture without that kernel
             model = loader.from_pretrained(model_id, **options)
         return model.to(device).eval(), tokenizer
-    except Exception as error:
-        raise JudgeError(
-            f"the model {model_id!r} cannot be loaded; give a Hugging Face model id or a folder "
-            f"that holds one ({type(error).__name__}: {error})"
-        ) from error
 
 
 def config_of(model: str) -> _ModelConfig:
@@ -111,7 +109,9 @@ def load_hhem(model: str, *, device: str, dtype: str) -> Loaded:
 
     foundation = str(config_of(model).get("foundation") or "google/flan-t5-base")
     path = _file(model, "model.safetensors")
-    try:
+    with _reading(
+        f"{model!r} cannot be read as HHEM-2.1-open; download it again, or name another judge"
+    ):
         state = {name.removeprefix("t5."): value for name, value in load_file(path).items()}
         config = transformers.AutoConfig.from_pretrained(foundation, num_labels=2)
         tokenizer = transformers.AutoTokenizer.from_pretrained(foundation)
@@ -121,8 +121,6 @@ def load_hhem(model: str, *, device: str, dtype: str) -> Loaded:
         made.load_state_dict(
             {name: table if name.endswith(tied) else state[name] for name in made.state_dict()}
         )
-    except Exception as error:
-        raise _unreadable(model, "HHEM-2.1-open", error) from error
     return made.to(device=device, dtype=getattr(torch, dtype)).eval(), tokenizer
 
 
@@ -157,14 +155,14 @@ def load_alignscore(model: str, *, size: str, device: str, dtype: str) -> Loaded
             pooled = self.base_model(**inputs).pooler_output
             return SimpleNamespace(logits=self.tri_layer(pooled))
 
-    try:
+    with _reading(
+        f"{model!r} cannot be read as AlignScore-{size}; download it again, or name another judge"
+    ):
         made = Aligned(transformers.AutoConfig.from_pretrained(backbone))
         tokenizer = transformers.AutoTokenizer.from_pretrained(backbone)
         # weights_only: a checkpoint is a pickle, and must not run anything.
         state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
         made.load_state_dict({name: state[name] for name in made.state_dict()})
-    except Exception as error:
-        raise _unreadable(model, f"AlignScore-{size}", error) from error
     return made.to(device=device, dtype=getattr(torch, dtype)).eval(), tokenizer
 
 
@@ -185,8 +183,10 @@ def _file(model: str, name: str) -> Path:
     return Path(found)
 
 
-def _unreadable(model: str, wanted: str, error: Exception) -> JudgeError:
-    return JudgeError(
-        f"{model!r} cannot be read as {wanted} ({type(error).__name__}: {error}); download it "
-        "again, or name another judge"
-    )
+@contextmanager
+def _reading(failure: str) -> Iterator[None]:
+    """Raise a JudgeError with a message of ours for whatever the libraries raise."""
+    try:
+        yield
+    except Exception as error:
+        raise JudgeError(f"{failure} ({type(error).__name__}: {error})") from error

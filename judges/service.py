@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from guardrail.core.errors import DeadlineExceededError, JudgeError
 from guardrail.core.types import CacheUse, Grounding, NLIScores, Usage
@@ -29,39 +29,29 @@ CACHE_SIZE = 65_536
 """Default number of cached results; about 50 MB with short texts."""
 
 
-class _Request(Generic[Item, Result]):
-    """Pending request of one caller."""
+class _Request(NamedTuple, Generic[Item, Result]):
+    """Distinct items of one caller, who waits for all their results."""
 
-    def __init__(self, items: Sequence[Item]) -> None:
-        self.items = list(dict.fromkeys(items))
-        self.found: dict[Item, Result] = {}
-        self.future: Future[dict[Item, Result]] = Future()
-
-    def settle(self, results: dict[Item, Result]) -> None:
-        """Accept results; the last one wakes the caller."""
-        self.found.update((item, results[item]) for item in self.items if item in results)
-        if len(self.found) == len(self.items) and not self.future.done():
-            self.future.set_result(self.found)
-
-    def fail(self, error: BaseException) -> None:
-        """Pass an error to the caller."""
-        if not self.future.done():
-            self.future.set_exception(error)
+    items: tuple[Item, ...]
+    future: Future[dict[Item, Result]]
 
 
 class MicroBatcher(Closing, Generic[Item, Result]):
-    """Merges items of concurrent callers into batches for one function, and caches results.
+    """Merges requests of concurrent callers into batches for one function, and caches results.
 
     The next batch fills while one is computed; an idle batcher waits briefly for more items. An
-    item that several callers request at the same time is computed once. A caller that gives up
-    withdraws the items that only it requested. When a batch fails, each caller's items are retried
-    alone, so that the error reaches only the callers whose items caused it.
+    item that several callers wait for is computed once. The request of a caller that gives up is
+    dropped. When a batch fails, each request is retried alone, so that the error reaches only the
+    callers whose items caused it.
 
     Args:
         run: Computes a batch; called from one thread at a time.
         key: Names what ``run`` depends on, for the cache; called once per batch.
         cache_size: Results to cache, least recently used dropped first; 0 for none.
     """
+
+    _most: ClassVar[int] = 512
+    """Items that are computed at once."""
 
     def __init__(
         self,
@@ -77,8 +67,7 @@ class MicroBatcher(Closing, Generic[Item, Result]):
         self._cache_size = cache_size
         self._changed = threading.Condition()
         self._cache: OrderedDict[tuple[str, Item], Result] = OrderedDict()
-        self._queued: OrderedDict[Item, list[_Request[Item, Result]]] = OrderedDict()
-        self._computed: dict[Item, list[_Request[Item, Result]]] = {}
+        self._queue: deque[_Request[Item, Result]] = deque()
         self._worker: threading.Thread | None = None
         self._closed = False
         self._hits = self._misses = 0
@@ -93,13 +82,14 @@ class MicroBatcher(Closing, Generic[Item, Result]):
         """
         if not items:
             return []
-        request = self._submit(items)
+        request: _Request[Item, Result] = _Request(tuple(dict.fromkeys(items)), Future())
+        self._submit(request)
         try:
             found = request.future.result(timeout_s)
         except FutureTimeoutError:
             with self._changed:
-                self._withdraw(request)
-            if not request.future.done():
+                given_up = request.future.cancel()
+            if given_up:
                 raise DeadlineExceededError(f"the judge gave no answer in {timeout_s} s") from None
             found = request.future.result()
         return [found[item] for item in items]
@@ -113,134 +103,119 @@ class MicroBatcher(Closing, Generic[Item, Result]):
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-            worker, queued, self._queued = self._worker, self._queued, OrderedDict()
-            _fail_closed(queued)
+            worker, closed = self._worker, JudgeError("the judge was closed before it answered")
+            while self._queue:
+                _fail(self._queue.popleft(), closed)
         if worker is not None and worker is not threading.current_thread():
             worker.join(timeout_s)
 
     def in_use(self) -> Usage:
-        """Length of the queue, use of the cache, and sizes of the batches."""
+        """Number of waiting items, use of the cache, and sizes of the batches."""
         with self._changed:
             return Usage(
-                queues={"judge": len(self._queued)},
+                queues={"judge": len(_items_of(self._queue))},
                 caches={"verdicts": CacheUse(hits=self._hits, misses=self._misses)},
                 batches=self._batches,
             )
 
-    def _submit(self, items: Sequence[Item]) -> _Request[Item, Result]:
-        request: _Request[Item, Result] = _Request(items)
+    def _submit(self, request: _Request[Item, Result]) -> None:
+        """Answer a request from the cache, or queue it."""
         key = self._key()
         with self._changed:
             if self._closed:
                 raise JudgeError("the judge is closed")
-            known = [item for item in request.items if (key, item) in self._cache]
-            for item in known:
-                self._cache.move_to_end((key, item))
+            known = self._cached(key, request.items)
             self._hits += len(known)
             self._misses += len(request.items) - len(known)
-            request.settle({item: self._cache[key, item] for item in known})
-            for item in request.items:
-                if item in self._computed and item not in request.found:
-                    self._computed[item].append(request)
-                elif item not in request.found:
-                    self._queued.setdefault(item, []).append(request)
+            if len(known) == len(request.items):
+                request.future.set_result(known)
+                return
+            self._queue.append(request)
             # A fork leaves the thread behind: the child's is not alive and must be made anew.
-            if self._queued and (self._worker is None or not self._worker.is_alive()):
+            if self._worker is None or not self._worker.is_alive():
                 self._worker = threading.Thread(
                     target=self._work, name="micro-batcher", daemon=True
                 )
                 self._worker.start()
             self._changed.notify_all()
-        return request
 
-    def _withdraw(self, request: _Request[Item, Result]) -> None:
-        """Remove a caller that gave up or failed; the lock must be held."""
-        for table in (self._queued, self._computed):
-            for item in request.items:
-                group = table.get(item, [])
-                if request in group:
-                    group.remove(request)
-                    if not group:
-                        del table[item]
+    def _cached(self, key: str, items: Iterable[Item]) -> dict[Item, Result]:
+        """The cached results among n items, which now count as used; the lock must be held."""
+        known = {item: self._cache[key, item] for item in items if (key, item) in self._cache}
+        for item in known:
+            self._cache.move_to_end((key, item))
+        return known
 
     def _work(self) -> None:
-        most = 512  # items of a batch
-        while True:
-            with self._changed:
-                idle = not self._queued
-                self._changed.wait_for(lambda: self._queued or self._closed)
-                if self._closed:
-                    return
-                if idle:
-                    # Wait for a tenth of the time that eight pairs take on two cores.
-                    end = time.monotonic() + 0.002
-                    while len(self._queued) < most and not self._closed:
-                        left = end - time.monotonic()
-                        if left <= 0 or not self._changed.wait(left):
-                            break
-                size = min(len(self._queued), most)
-                batch = [self._queued.popitem(last=False) for _ in range(size)]
-                self._computed = dict(batch)
-                if batch:
-                    self._batches[len(batch)] += 1
-            items = [item for item, _ in batch]
+        while batch := self._next_batch():
             try:
-                self._compute(items)
+                self._answer(batch)
             except Exception as error:
-                self._compute_apart(items, error)
+                for request in batch:
+                    try:
+                        if len(batch) == 1:
+                            raise error
+                        self._answer([request])
+                    except Exception as own:
+                        with self._changed:
+                            _fail(request, own)
 
-    def _compute(self, items: Sequence[Item]) -> None:
-        """Compute items, cache their results, and hand them to the callers."""
-        if not items:
-            return
-        key, results = self._key(), self._run(items)
-        if len(results) != len(items):
-            raise JudgeError(f"the judge gave {len(results)} results for {len(items)} items")
-        found = dict(zip(items, results, strict=True))
+    def _next_batch(self) -> list[_Request[Item, Result]]:
+        """Wait for requests and take the first ones; none once the batcher is closed."""
+        with self._changed:
+            idle = not self._queue
+            self._changed.wait_for(lambda: self._queue or self._closed)
+            if idle:
+                # Wait for a tenth of the time that eight pairs take on two cores.
+                end = time.monotonic() + 0.002
+                while not self._closed and self._most > sum(len(one.items) for one in self._queue):
+                    left = end - time.monotonic()
+                    if left <= 0 or not self._changed.wait(left):
+                        break
+            batch: list[_Request[Item, Result]] = []
+            size = 0
+            while self._queue and size < self._most:
+                batch.append(self._queue.popleft())
+                size += len(batch[-1].items)
+            return batch
+
+    def _answer(self, batch: Sequence[_Request[Item, Result]]) -> None:
+        """Compute what the cache lacks of a batch, and hand every caller its results."""
+        key = self._key()
+        with self._changed:
+            wanted = _items_of(batch)
+            found = self._cached(key, wanted)
+        missing = [item for item in wanted if item not in found]
+        for first in range(0, len(missing), self._most):
+            if not _items_of(batch):
+                return
+            items = missing[first : first + self._most]
+            with self._changed:
+                self._batches[len(items)] += 1
+            results = self._run(items)
+            if len(results) != len(items):
+                raise JudgeError(f"the judge gave {len(results)} results for {len(items)} items")
+            found.update(zip(items, results, strict=True))
         with self._changed:
             if self._cache_size:
-                self._cache.update(((key, item), result) for item, result in found.items())
+                self._cache.update(((key, item), found[item]) for item in missing)
             while len(self._cache) > self._cache_size:
                 self._cache.popitem(last=False)
-            for request in _callers(self._computed.pop(item, []) for item in items):
-                request.settle(found)
-
-    def _compute_apart(self, items: Sequence[Item], error: Exception) -> None:
-        """After a failure, give every caller its own batch."""
-        with self._changed:
-            callers = _callers(self._computed.get(item, []) for item in items)
-        left = set(items)
-        for request in callers:
-            own = [item for item in request.items if item in left]
-            try:
-                if len(callers) == 1:
-                    raise error
-                self._compute(own)
-            except Exception as again:
-                with self._changed:
-                    self._withdraw(request)
-                    request.fail(again)
-            else:
-                left.difference_update(own)
-        with self._changed:
-            joined, self._computed = self._computed, {}  # callers that joined in the meantime
-            if self._closed:
-                _fail_closed(joined)
-                return
-            for item, group in joined.items():
-                self._queued.setdefault(item, []).extend(group)
+            for request in batch:
+                if not request.future.done():
+                    request.future.set_result({item: found[item] for item in request.items})
 
 
-def _callers(
-    groups: Iterable[list[_Request[Item, Result]]],
-) -> list[_Request[Item, Result]]:
-    """The distinct requests of several groups."""
-    return list(dict.fromkeys(request for group in groups for request in group))
+def _items_of(requests: Iterable[_Request[Item, Result]]) -> list[Item]:
+    """The distinct items of the requests that somebody still waits for."""
+    waiting = (request for request in requests if not request.future.done())
+    return list(dict.fromkeys(item for request in waiting for item in request.items))
 
 
-def _fail_closed(table: dict[Item, list[_Request[Item, Result]]]) -> None:
-    for request in _callers(table.values()):
-        request.fail(JudgeError("the judge was closed before it answered"))
+def _fail(request: _Request[Item, Result], error: BaseException) -> None:
+    """Pass an error to the caller, if it still waits; the lock must be held."""
+    if not request.future.done():
+        request.future.set_exception(error)
 
 
 class _Service(JudgeAround[Judge], MicroBatcher[Item, Result]):

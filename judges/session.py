@@ -12,10 +12,11 @@ import hashlib
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ from judges.letters import readable, without_unknown_symbols
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
+
+T = TypeVar("T")
 
 WEIGHTS = Path(__file__).resolve().parent / "weights"
 """Folder of the models that come with the package."""
@@ -161,38 +164,69 @@ class OnnxTextModel:
             return text
         return without_unknown_symbols(readable(text), lambda sign: self.token(sign) is not None)
 
-    def start(self, sequences: Sequence[Segments]) -> Running:
-        """Start n sequences in the pool, and return without waiting."""
+    def start(self, sequences: Sequence[Segments]) -> list[Future[Row]]:
+        """Start n sequences in the pool, the longest first, and return without waiting."""
         self.warm_up()
-        lengths = [sum(map(len, segments)) + len(segments) + 1 for segments in sequences]
-        tasks = [
-            (group, self._pool.submit(self._run, [sequences[i] for i in group]))
-            for group in _groups(lengths, self.threads)
-        ]
-        return Running(self.folder, tasks)
+        lengths = [sum(map(len, segments)) for segments in sequences]
+        order = sorted(range(len(sequences)), key=lambda place: -lengths[place])
+        started = {place: self._pool.submit(self._run, sequences[place]) for place in order}
+        return [started[place] for place in range(len(sequences))]
 
-    def _run(self, group: Sequence[Segments]) -> list[Row]:
-        rows = []
-        for segments in group:
-            ids, types = [self.ends[0]], [0]
-            for number, segment in enumerate(segments):
-                ids += [*segment, self.ends[1]]
-                types += [number] * (len(segment) + 1)
-            feed = {
-                "input_ids": np.array([ids], np.int64),
-                "attention_mask": np.ones((1, len(ids)), np.int64),
-                "token_type_ids": np.array([types], np.int64),
-            }
-            outputs = zip(self.outputs, self._session.run(self.outputs, feed), strict=True)
-            row = {name: values[0] for name, values in outputs}
-            for name, values in row.items():
-                if not np.isfinite(values).all():
-                    raise JudgeError(
-                        f"the model in {self.folder} gave numbers that are not finite in {name!r}; "
-                        "its file may be damaged"
-                    )
-            rows.append(row)
-        return rows
+    def rows(self, started: Sequence[Future[Row]]) -> list[Row]:
+        """Wait for the outputs of each sequence, by name: [width], or [tokens, width] of tokens.
+
+        Raises:
+            JudgeError: The model failed or gave numbers that are not finite.
+        """
+        with self.awaiting(started):
+            return [future.result() for future in started]
+
+    def whole(self, started: Sequence[Future[Row]]) -> dict[str, NDArray[np.float32]]:
+        """Wait for the outputs of whole sequences, by name, [n, width]; see ``rows``."""
+        rows = self.rows(started)
+        wide = [name for name, values in rows[0].items() if values.ndim == 1] if rows else []
+        return {name: np.stack([row[name] for row in rows]) for name in wide}
+
+    @contextmanager
+    def awaiting(self, started: Collection[Future[T]]) -> Iterator[None]:
+        """Wait for passes in a block; one that fails cancels the others.
+
+        Raises:
+            JudgeError: The model failed.
+        """
+        try:
+            yield
+        except JudgeError:
+            raise
+        except Exception as error:
+            raise JudgeError(f"the model in {self.folder} failed: {error}") from error
+        finally:
+            for future in started:
+                future.cancel()
+
+    def require_finite(self, name: str, values: NDArray[np.float32]) -> None:
+        """Raise a JudgeError if an output has numbers that are not finite."""
+        if not np.isfinite(values).all():
+            raise JudgeError(
+                f"the model in {self.folder} gave numbers that are not finite in {name!r}; "
+                "its file may be damaged"
+            )
+
+    def _run(self, segments: Segments) -> Row:
+        ids, types = [self.ends[0]], [0]
+        for number, segment in enumerate(segments):
+            ids += [*segment, self.ends[1]]
+            types += [number] * (len(segment) + 1)
+        feed = {
+            "input_ids": np.array([ids], np.int64),
+            "attention_mask": np.ones((1, len(ids)), np.int64),
+            "token_type_ids": np.array([types], np.int64),
+        }
+        outputs = zip(self.outputs, self._session.run(self.outputs, feed), strict=True)
+        row = {name: values[0] for name, values in outputs}
+        for name, values in row.items():
+            self.require_finite(name, values)
+        return row
 
     def _loaded_tokenizer(self) -> Tokenizer:
         with self._lock:
@@ -228,64 +262,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_after_fork)
-
-
-class Running:
-    """Sequences that a model is running.
-
-    Args:
-        folder: Folder of the model.
-        tasks: Indices of some sequences, and the future of their outputs.
-    """
-
-    def __init__(self, folder: Path, tasks: Sequence[tuple[list[int], Future[list[Row]]]]) -> None:
-        self._folder = folder
-        self._tasks = tasks
-
-    def result(self) -> dict[str, NDArray[np.float32]]:
-        """Wait for the outputs of whole sequences, by name, [n, width], in the order of the input.
-
-        Raises:
-            JudgeError: The model failed or gave numbers that are not finite.
-        """
-        rows = self.rows()
-        wide = [name for name, values in rows[0].items() if values.ndim == 1] if rows else []
-        return {name: np.stack([row[name] for row in rows]) for name in wide}
-
-    def rows(self) -> list[Row]:
-        """Wait for the outputs of each sequence, by name: [width], or [tokens, width] of tokens.
-
-        Raises:
-            JudgeError: The model failed or gave numbers that are not finite.
-        """
-        rows: dict[int, Row] = {}
-        try:
-            for group, task in self._tasks:
-                rows.update(zip(group, task.result(), strict=True))
-        except JudgeError:
-            raise
-        except Exception as error:
-            raise JudgeError(f"the model in {self._folder} failed: {error}") from error
-        finally:
-            for _, task in self._tasks:
-                task.cancel()
-        return [rows[place] for place in range(len(rows))]
-
-
-def _groups(lengths: Sequence[int], threads: int) -> Iterator[list[int]]:
-    """Cut sequences into groups of about equal cost, the longest first, at least one a thread."""
-    # Large enough that scheduling costs little, small enough that all cores finish together.
-    most = min(512, sum(lengths) / threads)
-    group: list[int] = []
-    tokens = 0
-    for place in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        if group and tokens + lengths[place] / 2 > most:
-            yield group
-            group, tokens = [], 0
-        group.append(place)
-        tokens += lengths[place]
-    if group:
-        yield group
 
 
 def _cores() -> int:

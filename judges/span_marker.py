@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.core.types import Grounding, NLIScores, WordScore
+from guardrail.core.types import Grounding, NLIScores
 from judges.base import GroundingItem, NLITraits, Pair
 from judges.grounding import NOTHING
+from judges.grounding_pass import word_scores
 from judges.letters import readable
 from judges.pretrained import load_pretrained
 from judges.session import softmax
@@ -140,24 +140,12 @@ class SpanMarker(TorchModel):
 def _grounding(answer: _Answer, lacking: NDArray[np.float64]) -> Grounding:
     if not len(lacking):
         return NOTHING
-    words = []
-    for match in re.finditer(r"\S+", answer.text):
-        inside = [
-            chance
-            for (start, end), chance in zip(answer.offsets, lacking.tolist(), strict=True)
-            if start < match.end() and end > match.start()
-        ]
-        if inside:
-            words.append(
-                WordScore(
-                    start=match.start(), end=match.end(), missing=max(inside), contradicted=0.0
-                )
-            )
+    rows = np.stack([1 - lacking, lacking, np.zeros_like(lacking)], axis=1)
     worst = float(lacking.max())
     return Grounding(
         supported=1.0 - worst,
         unsupported=worst,
         contradicted=0.0,
         no_claim=0.0,
-        words=tuple(words),
+        words=word_scores(answer.text, answer.offsets, rows, worst=True),
     )

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
-
-from pydantic import FiniteFloat
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.errors import JudgeError
 from guardrail.core.http_clients import open_client, openai_errors
-from guardrail.core.types import Score, Value
+from guardrail.core.types import Score
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -33,7 +32,7 @@ class Quality(StrEnum):
     RELEVANCE = "relevance"
 
 
-class QualityItem(Value):
+class QualityItem(NamedTuple):
     """What the rater reads: the knowledge matters for consistency only."""
 
     question: str
@@ -41,7 +40,7 @@ class QualityItem(Value):
     knowledge: str = ""
 
 
-class RatingReply(Value):
+class RatingReply(NamedTuple):
     """A rater's reply.
 
     Attributes:
@@ -50,10 +49,10 @@ class RatingReply(Value):
     """
 
     text: str
-    likelihoods: Mapping[str, FiniteFloat] = {}
+    likelihoods: Mapping[str, float] = MappingProxyType({})
 
 
-class QualityRating(Value):
+class QualityRating(NamedTuple):
     """One rating.
 
     Attributes:
@@ -65,16 +64,8 @@ class QualityRating(Value):
     weighted: Score
 
 
-class Rater(Protocol):
-    """A chat model that rates."""
-
-    def rate(self, prompts: Sequence[str]) -> list[RatingReply]:
-        """Answer n prompts, in order.
-
-        Raises:
-            JudgeError: The model could not be reached or refused.
-        """
-        ...
+Rater = Callable[[Sequence[str]], Sequence[RatingReply]]
+"""A chat model that answers n prompts in order; raises ``JudgeError``."""
 
 
 _INSTRUCTIONS = {
@@ -138,7 +129,7 @@ def rate_quality(items: Sequence[QualityItem], rater: Rater) -> list[dict[Qualit
         JudgeError: The rater could not be reached or refused.
     """
     prompts = [quality_prompt(quality, item) for item in items for quality in Quality]
-    ratings = [_rating(reply) for reply in rater.rate(prompts)]
+    ratings = [_rating(reply) for reply in rater(prompts)]
     width = len(Quality)
     return [
         dict(zip(Quality, ratings[start : start + width], strict=True))
@@ -162,8 +153,8 @@ class OpenAIRater:
         self._base_url = base_url
         self._api_key = api_key
 
-    def rate(self, prompts: Sequence[str]) -> list[RatingReply]:
-        """Answer n prompts; see ``Rater``."""
+    def __call__(self, prompts: Sequence[str]) -> list[RatingReply]:
+        """Answer n prompts; raises ``JudgeError`` if the endpoint fails."""
         with (
             openai_errors(f"rating model {self._model!r}", JudgeError),
             open_client(self._base_url, self._api_key) as client,

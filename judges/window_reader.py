@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.core.errors import JudgeError
 from judges.session import OnnxTextModel
 
 GRAPH = "judge.onnx"
@@ -168,7 +167,7 @@ class OnnxReader(OnnxTextModel):
             groups.setdefault(windows, []).append(number)
         found: dict[int, Reading] = {}
         waiting: dict[Future[Reading], int] = {}
-        try:
+        with self.awaiting(waiting):
             for windows, numbers in groups.items():
                 # Few groups are in memory at once: their keys and values take megabytes.
                 while len(waiting) >= 2 * self.threads:
@@ -180,13 +179,6 @@ class OnnxReader(OnnxTextModel):
                     waiting[future] = number
             for future, number in waiting.items():
                 found[number] = future.result()
-        except JudgeError:
-            raise
-        except Exception as error:
-            raise JudgeError(f"the model in {self.folder} failed: {error}") from error
-        finally:
-            for future in waiting:
-                future.cancel()
         return [found[number] for number in range(len(tasks))]
 
     def _evidence(self, windows: Sequence[IDS]) -> dict[str, NDArray[np.generic]]:
@@ -240,9 +232,5 @@ class OnnxReader(OnnxTextModel):
             **evidence,
         }
         reading = Reading(*self._session.run(list(Reading._fields), feed))
-        if not np.isfinite(reading.labels).all():
-            raise JudgeError(
-                f"the model in {self.folder} gave numbers that are not finite; its files may be "
-                "damaged"
-            )
+        self.require_finite("labels", reading.labels)
         return reading

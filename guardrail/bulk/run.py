@@ -309,33 +309,27 @@ def _run_ray(plan: _Plan, shards: Sequence[Shard], workers: int | None) -> Itera
     """Run shards in actors of a Ray cluster, one GPU each if the judge uses GPUs."""
     try:
         import ray
-        import ray.data
     except ImportError as error:
         raise MissingExtraError("ray", "ray") from error
     if not ray.is_initialized():
         ray.init(include_dashboard=False, log_to_driver=False)
-    ray.data.DataContext.get_current().enable_progress_bars = False  # the caller has one
-    resources: Any = ray.cluster_resources  # Ray types it in part
+    typed: Any = ray  # Ray types itself in part
     on_gpu = plan.scorer.config.judge.partition(":")[0] in ("transformers", "t5-true")
-    gpus = int(resources().get("GPU", 0)) if on_gpu else 0
-    workers = min(workers or gpus or int(resources().get("CPU", 1)), gpus or len(shards))
+    gpus = int(typed.cluster_resources().get("GPU", 0)) if on_gpu else 0
+    workers = workers or gpus or int(typed.cluster_resources().get("CPU", 1))
+    workers = min(workers, gpus or workers, len(shards))
 
     class Worker:
         """An actor, which keeps its guardrail between shards."""
 
-        def __call__(self, row: dict[str, int]) -> dict[str, int]:
-            return {"done": run_shard(plan, shards[row["item"]])}
+        def run(self, shard: Shard) -> int:
+            return run_shard(plan, shard)
 
-    # One block per shard, cut here: a task that splits blocks would need a core of its own.
-    items = [{"item": place} for place in range(len(shards))]
-    done = ray.data.from_items(items, override_num_blocks=len(shards)).map(
-        Worker,  # type: ignore[arg-type]  # Ray's types know functions only
-        compute=ray.data.ActorPoolStrategy(size=max(1, min(workers, len(shards)))),
-        num_cpus=1,
-        num_gpus=1 if gpus else 0,
-    )
-    for row in done.iter_rows():
-        yield int(row["done"])
+    # An actor that dies is started anew, and its shard is repeated.
+    options = {"num_cpus": 1, "num_gpus": 1 if gpus else 0, "max_restarts": -1}
+    actor = typed.remote(**options, max_task_retries=-1)(Worker)
+    pool = typed.util.ActorPool([actor.remote() for _ in range(workers)])
+    yield from pool.map_unordered(lambda actor, shard: actor.run.remote(shard), shards)
 
 
 @contextmanager

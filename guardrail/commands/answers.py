@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import typer
-from pydantic import BaseModel, Field
+from pydantic import Field
+from pydantic_core import to_jsonable_python
 
 from guardrail.commands.lines import QuestionRow, put_line, run_lines
 from guardrail.commands.options import (
@@ -26,9 +27,9 @@ from guardrail.commands.options import (
     writes,
 )
 from guardrail.core.errors import ConfigError
-from guardrail.core.types import GuardedAnswer, LinkedEntity, Sentence, Span, Triple, Value
+from guardrail.core.types import GuardedAnswer, LinkedEntity, Sentence, Span, Triple
 from guardrail.core.types.answers import AskRequest
-from guardrail.lines import LineJob, RankRow, RowT, check_job, json_line, rank_job
+from guardrail.lines import LineJob, RankRow, Result, RowT, check_job, json_line, rank_job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +49,9 @@ class Lines:
         """Run a job on the rows; ``show`` prints a result for people."""
         run_lines(job, self.source, self.target, show if self.for_people else None)
 
-    def put(self, result: BaseModel, show: Callable[[dict[str, object]], None]) -> None:
+    def put(self, result: Result, show: Callable[[dict[str, object]], None]) -> None:
         """Print or write one result."""
-        found = result.model_dump(mode="json")
+        found = to_jsonable_python(result)
         if self.for_people:
             show(found)
         else:
@@ -61,22 +62,6 @@ class AskRow(QuestionRow):
     """A question, with the number of answers to sample."""
 
     n: int | None = Field(default=None, ge=1, le=64)
-
-
-class LinkResult(Value):
-    """One linked entity."""
-
-    mention: str
-    id: str
-    label: str
-    matched: str
-    candidates: tuple[str, ...]
-
-
-class Links(Value):
-    """All entities linked in a question."""
-
-    entities: tuple[LinkResult, ...]
 
 
 @grouped
@@ -223,7 +208,7 @@ def link(question: Question = None, kg: Graph = None, *, lines: Lines) -> None:
         raise ConfigError("the settings name no graph (none); give one with --kg")
     if question is None:
 
-        def process(rows: Sequence[QuestionRow]) -> list[Links]:
+        def process(rows: Sequence[QuestionRow]) -> list[Result]:
             return [_links(found) for found in linker.link([row.question for row in rows])]
 
         job = LineJob(QuestionRow, process, batch_size=128, title="link")
@@ -231,7 +216,7 @@ def link(question: Question = None, kg: Graph = None, *, lines: Lines) -> None:
         return
     (found,) = linker.link([question])
     if lines.as_json:
-        typer.echo(json_line(_links(found).model_dump(mode="json")))
+        typer.echo(json_line(_links(found)))
         return
     from rich.console import Console
 
@@ -248,16 +233,16 @@ def _print_answer(result: dict[str, object]) -> None:
     show_answer(Console(), GuardedAnswer.model_validate(result))
 
 
-def _links(found: Sequence[LinkedEntity]) -> Links:
-    return Links(
-        entities=tuple(
-            LinkResult(
-                mention=link.mention.text,
-                id=link.entity.id,
-                label=link.entity.label,
-                matched=link.matched,
-                candidates=tuple(candidate.entity.id for candidate in link.candidates),
-            )
+def _links(found: Sequence[LinkedEntity]) -> dict[str, object]:
+    return {
+        "entities": [
+            {
+                "mention": link.mention.text,
+                "id": link.entity.id,
+                "label": link.entity.label,
+                "matched": link.matched,
+                "candidates": [candidate.entity.id for candidate in link.candidates],
+            }
             for link in found
-        )
-    )
+        ]
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +19,7 @@ from guardrail.commands.options import (
     opt,
     writes,
 )
-from guardrail.core.types import Category, Complexity, NLIScores, Probability, Value
-from guardrail.lines import LineJob, Row
+from guardrail.lines import LineJob, Result, Row
 from judges.conner import ConnerReport
 from judges.sck import SCKReport
 
@@ -35,35 +34,12 @@ class NLIRow(Row):
     hypothesis: str
 
 
-class NLIResult(Value):
-    """The likeliest label and the calibrated probability of each."""
-
-    label: str
-    scores: NLIScores
-
-
 class AttributionRow(Row):
     """An answer and its evidence."""
 
     question: str
     answer: str
     evidence: tuple[str, ...]
-
-
-class AttributionResult(Value):
-    """The category with its probabilities, and the complexity if the judge predicts it."""
-
-    category: Category
-    scores: Mapping[Category, Probability]
-    complexity: Complexity | None
-    supported_share: Probability | None
-
-
-class IntentResult(Value):
-    """The likeliest intent and the probability of each."""
-
-    intent: str
-    scores: Mapping[str, Probability]
 
 
 def nli(source: Input = "-", target: Output = "-", judge: ModelJudgeName = None) -> None:
@@ -78,9 +54,9 @@ def nli(source: Input = "-", target: Output = "-", judge: ModelJudgeName = None)
     model = create_nli(judge or "onnx")
     model.warm_up()
 
-    def process(rows: Sequence[NLIRow]) -> list[NLIResult]:
+    def process(rows: Sequence[NLIRow]) -> list[Result]:
         judged = model.judge([Pair(row.premise, row.hypothesis) for row in rows])
-        return [NLIResult(label=scores.label, scores=scores) for scores in judged]
+        return [{"label": scores.label, "scores": scores} for scores in judged]
 
     run_lines(LineJob(NLIRow, process, batch_size=ROWS_PER_CALL, title="nli"), source, target)
 
@@ -98,10 +74,9 @@ def attribute(source: Input = "-", target: Output = "-", judge: ModelJudgeName =
     model = create_attribution(judge or "onnx")
     model.warm_up()
 
-    def process(rows: Sequence[AttributionRow]) -> list[AttributionResult]:
+    def process(rows: Sequence[AttributionRow]) -> list[Result]:
         items = [AttributionItem(row.question, row.answer, row.evidence) for row in rows]
-        judged = model.attribute(items)
-        return [AttributionResult.model_validate(item, from_attributes=True) for item in judged]
+        return [item.model_dump(exclude={"rationale"}) for item in model.attribute(items)]
 
     job = LineJob(AttributionRow, process, batch_size=ROWS_PER_CALL, title="attribute")
     run_lines(job, source, target)
@@ -117,9 +92,9 @@ def intent(source: Input = "-", target: Output = "-") -> None:
 
     model = create_encoder()
 
-    def process(rows: Sequence[QuestionRow]) -> list[IntentResult]:
+    def process(rows: Sequence[QuestionRow]) -> list[Result]:
         judged = model.intents([row.question for row in rows])
-        return [IntentResult(intent=max(s, key=s.__getitem__), scores=s) for s in judged]
+        return [{"intent": max(found, key=found.__getitem__), "scores": found} for found in judged]
 
     run_lines(
         LineJob(QuestionRow, process, batch_size=ROWS_PER_CALL, title="intent"), source, target

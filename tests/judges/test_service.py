@@ -66,7 +66,7 @@ def test_threads_get_what_an_unbatched_call_gives(tiny_judge: OnnxJudge) -> None
 def test_requests_that_wait_share_a_batch_and_duplicates_are_computed_once() -> None:
     with held(0) as (run, service, submit, first):
         rest = [submit([n, 7, 0]) for n in range(1, 6)]
-        waiting(service, 6)
+        waiting(service, 7)
         run.gate.set()
         assert first.result() == [0]
         assert [task.result() for task in rest] == [[2 * n, 14, 0] for n in range(1, 6)]
@@ -103,40 +103,20 @@ def test_an_error_reaches_only_the_callers_whose_items_caused_it() -> None:
         assert service.call([2]) == [4]
 
 
-def test_closing_fails_waiting_calls() -> None:
-    with held(1) as (run, service, submit, running), ThreadPoolExecutor(1) as closer:
-        late = submit([2])
-        waiting(service, 1)
+@pytest.mark.parametrize("fails", [False, True])
+def test_closing_fails_waiting_calls(fails: bool) -> None:
+    first = 13 if fails else 1
+    with held(first) as (run, service, submit, running), ThreadPoolExecutor(1) as closer:
+        late = submit([2, first])
+        waiting(service, 2)
         closing = closer.submit(service.close)
         with pytest.raises(JudgeError, match="closed"):
             late.result()
         run.gate.set()
         closing.result()
-        assert running.result() == [2]
+        assert running.result() == [2] if not fails else str(running.exception()) == "thirteen"
         with pytest.raises(JudgeError, match="closed"):
             service.call([3])
-
-
-def test_closing_fails_calls_that_joined_a_failing_batch() -> None:
-    tasks: list[Future[list[int]]] = []
-
-    def run(numbers: Sequence[int]) -> list[int]:
-        runs.append(numbers)
-        if len(runs) < 3:  # the batch, then the first caller alone: each time another one joins
-            tasks.append(threads.submit(service.call, [13]))
-            until(lambda: len(service._computed[13]) == len(tasks))
-        if len(runs) == 2:
-            threads.submit(service.close)
-            until(lambda: service._closed)
-        raise JudgeError("thirteen")
-
-    runs: list[Sequence[int]] = []
-    service: MicroBatcher[int, int] = MicroBatcher(run, key=lambda: "failing-1")
-    with ThreadPoolExecutor(4) as threads:
-        tasks.append(threads.submit(service.call, [13]))
-        until(lambda: len(tasks) == 3)
-        errors = [str(task.exception(PATIENCE_S)) for task in tasks]
-    assert sorted(errors) == ["the judge was closed before it answered", "thirteen", "thirteen"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

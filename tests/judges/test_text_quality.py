@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import pytest
 
@@ -10,6 +9,7 @@ from judges.text_quality import (
     OpenAIRater,
     Quality,
     QualityItem,
+    Rater,
     RatingReply,
     quality_prompt,
     rate_quality,
@@ -19,14 +19,9 @@ from tests.guardrail.models.endpoint import serve
 ITEM = QualityItem(question="Who was Ann?", answer="A painter.", knowledge="Ann, job: painter.")
 
 
-class Fixed:
+def fixed(*replies: RatingReply) -> Rater:
     """A rater that has its replies ready."""
-
-    def __init__(self, replies: Sequence[RatingReply]) -> None:
-        self.replies = list(replies)
-
-    def rate(self, prompts: Sequence[str]) -> list[RatingReply]:
-        return [self.replies[number % len(self.replies)] for number in range(len(prompts))]
+    return lambda prompts: [replies[number % len(replies)] for number in range(len(prompts))]
 
 
 def test_prompts_follow_the_papers_tables() -> None:
@@ -40,15 +35,13 @@ def test_prompts_follow_the_papers_tables() -> None:
 def test_ratings_are_weighted_by_their_likelihood() -> None:
     # 4 with 0.75, 5 with 0.25: 4·0.75 + 5·0.25 = 4.25. Other tokens do not count.
     likelihoods = {"4": math.log(0.6), " 5": math.log(0.2), "The": math.log(0.2)}
-    ratings = rate_quality([ITEM], Fixed([RatingReply(text="4", likelihoods=likelihoods)]))
+    ratings = rate_quality([ITEM], fixed(RatingReply("4", likelihoods)))
     assert ratings[0][Quality.FLUENCY].rating.value == 4
     assert ratings[0][Quality.FLUENCY].weighted.value == pytest.approx(4.25)
 
 
 def test_a_reply_without_a_rating_is_no_number() -> None:
-    ratings = rate_quality(
-        [ITEM, ITEM], Fixed([RatingReply(text="Score: 3"), RatingReply(text="10")])
-    )
+    ratings = rate_quality([ITEM, ITEM], fixed(RatingReply("Score: 3"), RatingReply("10")))
     means = quality_means(ratings)
     assert means["coherence"].value == 3
     assert means["coherence"].evidence == ("2 of 2 rated",)
