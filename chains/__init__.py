@@ -11,7 +11,7 @@ from guardrail.core.lazy import loaded_on_use
 
 if TYPE_CHECKING:
     from chains.chat_model import GuardedChatModel
-    from chains.evidence import EvidenceMode, EvidenceSettings
+    from chains.evidence.base import EvidenceMode, EvidenceSettings
     from chains.messages import WithheldError
     from chains.middleware import GuardrailMiddleware
     from chains.openai_client import guard_openai

@@ -208,12 +208,21 @@ Place = tuple[int, int]
 class _StreamedPart:
     """One part of a message so far."""
 
-    def __init__(self, request: GuardedRequest, item_id: object) -> None:
-        self.item_id = item_id
-        self.text = gate_of(request)
+    def __init__(self, request: GuardedRequest, item_id: object, place: Place) -> None:
+        self.gate = gate_of(request)
         self.refusal: list[str] = []
         self.shown: list[str] = []
         self.done: JSON | None = None
+        self._where = _where(item_id, *place)
+
+    def events(self, text: str, done: JSON | None = None) -> list[JSON]:
+        """The events of further text, and those that end the part."""
+        if not text and done is None:
+            return []
+        out = _part_events(self._where, text, done, begun=bool(self.shown))
+        self.shown.append(text)
+        self.done = done
+        return out
 
 
 class ResponseStream(ReplyStream):
@@ -266,25 +275,16 @@ class ResponseStream(ReplyStream):
         return await self._text(kind, (index, _index(data, "content_index")), data)
 
     async def _text(self, kind: str, place: Place, data: JSON) -> list[JSON]:
-        """An event of a message's part; all others are dropped."""
-        if kind == "response.content_part.added":
-            form = str((object_at(data, "part") or {}).get("type"))
-            if form not in TEXTS:
-                return []
-            self._part(place, data)
-            return [self._part_event(kind, place, part=_part_of(form, ""))]
+        """An event of a message's part, which begins with its first text; others are dropped."""
         if kind == "response.output_text.delta":
-            piece = text(data.get("delta")) or ""
-            return self._delta(place, (await self._part(place, data).text.feed(piece)).text)
+            part = self._part(place, data)
+            piece = (await part.gate.feed(text(data.get("delta")) or "")).text
+            self.released = self.released or bool(piece)
+            return part.events(piece)
         if kind == "response.refusal.delta":
             self._part(place, data).refusal.append(text(data.get("delta")) or "")
-            return []
-        if kind in ("response.output_text.done", "response.refusal.done"):
-            return await self._close(place)
-        if kind == "response.content_part.done" and place in self._parts:
-            out = await self._close(place)
-            return [*out, self._part_event(kind, place, part=self._parts[place].done)]
-        return []
+        ends = ("output_text.done", "refusal.done", "content_part.done")
+        return await self._close(place) if kind.removeprefix("response.") in ends else []
 
     async def _item(self, kind: str, index: int, data: JSON) -> list[JSON]:
         item = _clean_item(data.get("item"), self._request)
@@ -307,7 +307,7 @@ class ResponseStream(ReplyStream):
         documents = [
             f"output {index}, content {number}"
             for (index, number), part in sorted(self._parts.items())
-            if part.text.ended_as_data
+            if part.gate.ended_as_data
         ]
         for index, item in enumerate(response["output"]):
             if is_call(item):
@@ -340,43 +340,22 @@ class ResponseStream(ReplyStream):
             return []
         if (refusal := "".join(part.refusal)).strip():
             refusal = await self._request.refusal(refusal)
-            part.done = _part_of("refusal", refusal)
-            return [
-                self._part_event("response.refusal.delta", place, delta=refusal),
-                self._part_event("response.refusal.done", place, refusal=refusal),
-            ]
-        last, _, answer = await part.text.finish()
-        out = self._delta(place, last)
-        part.done = _part_of("output_text", "".join(part.shown))
-        part.done["annotations"] = [annotation(one, self._request) for one in part.text.citations]
+            return part.events(refusal, _part_of("refusal", refusal))
+        last, _, answer = await part.gate.finish()
+        self.released = self.released or bool(last)
+        done = _part_of("output_text", "".join((*part.shown, last)))
+        done["annotations"] = [annotation(one, self._request) for one in part.gate.citations]
         if answer is not None:
-            part.done["guardrail"] = await self._report(answer)
+            done["guardrail"] = await self._report(answer)
             self._sentences += _sentences([answer])
-        kind = "response.output_text.annotation.added"
-        out += [
-            self._part_event(kind, place, annotation=one, annotation_index=number)
-            for number, one in enumerate(part.done["annotations"])
-        ]
-        kind = "response.output_text.done"
-        return [*out, self._part_event(kind, place, text=part.done["text"], logprobs=[])]
+        return part.events(last, done)
 
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
             _few_enough_parts(len(self._parts) + 1)
             _few_enough_sentences(self._sentences, self._request)
-            self._parts[place] = _StreamedPart(self._request, unspaced(data.get("item_id")))
+            self._parts[place] = _StreamedPart(self._request, unspaced(data.get("item_id")), place)
         return self._parts[place]
-
-    def _delta(self, place: Place, text: str) -> list[JSON]:
-        if not text:
-            return []
-        self.released = True
-        self._parts[place].shown.append(text)
-        return [self._part_event("response.output_text.delta", place, delta=text, logprobs=[])]
-
-    def _part_event(self, kind: str, place: Place, **fields: object) -> JSON:
-        where = {"output_index": place[0], "content_index": place[1]}
-        return {"type": kind, "item_id": self._parts[place].item_id, **where, **fields}
 
 
 def _sentences(answers: Sequence[GuardedAnswer]) -> int:
@@ -388,6 +367,30 @@ def _index(data: JSON, name: str) -> int:
     return found if isinstance(found, int) and found >= 0 else 0
 
 
+def _where(item_id: object, output: int, content: int) -> JSON:
+    return {"item_id": item_id, "output_index": output, "content_index": content}
+
+
+def _part_events(where: JSON, text: str, done: JSON | None, *, begun: bool) -> list[JSON]:
+    """The events of a piece of a part's text; the first begin the part, and the last end it."""
+    kind = "output_text" if done is None else done["type"]
+    more: JSON = {"logprobs": []} if kind == "output_text" else {}
+    out: list[JSON] = []
+    if not begun:
+        out.append({"type": "response.content_part.added", "part": _part_of(kind, "")})
+    if text:
+        out.append({"type": f"response.{kind}.delta", "delta": text, **more})
+    if done is not None:
+        out += [
+            {"type": f"response.{kind}.annotation.added", "annotation": one, "annotation_index": n}
+            for n, one in enumerate(done.get("annotations", ()))
+        ]
+        name = TEXTS[kind]
+        out.append({"type": f"response.{kind}.done", name: done[name], **more})
+        out.append({"type": "response.content_part.done", "part": done})
+    return [event | where for event in out]
+
+
 def response_events(body: JSON) -> list[Event]:
     """A whole guarded response as the events of a stream."""
     begun = body | {"output": [], "status": "in_progress", "usage": None}
@@ -397,19 +400,8 @@ def response_events(body: JSON) -> list[Event]:
         head = item | {"content": [], "status": "in_progress"} if message else item
         out.append({"type": "response.output_item.added", "output_index": index, "item": head})
         for number, part in enumerate(item["content"] if message else ()):
-            where = {"item_id": item.get("id"), "output_index": index, "content_index": number}
-            kind, content = f"response.{part['type']}", part[TEXTS[part["type"]]]
-            more: JSON = {"logprobs": []} if part["type"] == "output_text" else {}
-            out += [
-                {
-                    "type": "response.content_part.added",
-                    **where,
-                    "part": _part_of(part["type"], ""),
-                },
-                {"type": f"{kind}.delta", **where, "delta": content, **more},
-                {"type": f"{kind}.done", **where, TEXTS[part["type"]]: content, **more},
-                {"type": "response.content_part.done", **where, "part": part},
-            ]
+            where = _where(item.get("id"), index, number)
+            out += _part_events(where, part[TEXTS[part["type"]]], part, begun=False)
         out.append({"type": "response.output_item.done", "output_index": index, "item": item})
     failed = body.get("status") in ("incomplete", "failed")
     kind = f"response.{body['status']}" if failed else "response.completed"

@@ -7,8 +7,8 @@ Needs, from a clone: pip install . guardrails-ai
 import sys
 from typing import Any
 
-from chains.evidence import evidence_items
 from guardrail import STRICT, Action, Guardrail
+from guardrail.sources.items import evidence_items
 
 try:
     from guardrails import Guard

@@ -24,7 +24,7 @@ from benchmarks.fuzz.bodies import (
     keys_of,
 )
 from benchmarks.fuzz.inputs import Target, almost, almost_json, json_values, repeated
-from chains.evidence import EvidenceSettings
+from chains.evidence.base import EvidenceSettings
 from chains.gateway.protocols import PROTOCOLS
 from chains.mcp_server import mcp_server
 from chains.openai_exchange import Exchange

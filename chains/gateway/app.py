@@ -45,7 +45,7 @@ from chains.gateway.requests import (
     unless_gone,
 )
 from chains.gateway.settings import PROTOCOL_PATHS, GatewaySettings
-from chains.gateway.upstream import BackgroundTasks, JudgedStream, Upstream, chunks_of, response_of
+from chains.gateway.upstream import JudgedStream, Upstream, chunks_of, response_of
 from chains.openai_exchange import Exchange, GuardedReply
 from chains.openai_reply import ReplyStream
 from chains.openai_wire import EVENT_STREAM, JSON, Endpoint, Event, Reply, error_body
@@ -173,8 +173,7 @@ class _Gateway:
                 PROTOCOL_PATHS[name]: PROTOCOLS[name]() for name in settings.protocols
             }
         self._upstream = Upstream(settings, client)
-        # A verdict may take longer than the rest of an exchange that was too late.
-        self._background = BackgroundTasks(max(settings.timeout_s, DRAIN_S))
+        self._background = set[asyncio.Task[None]]()  # for exchanges whose callers are gone
         self._on_loaded = on_loaded
         self._loading: asyncio.Future[None] | None = None
         self._retrying: asyncio.Future[None] | None = None
@@ -218,7 +217,7 @@ class _Gateway:
                 await loading
             if self._retrying is not None:
                 self._retrying.cancel()
-            await self._background.wait()
+            await asyncio.gather(*self._background, return_exceptions=True)
             await self._upstream.close()
             if self._owns_guard:
                 await asyncio.to_thread(self.guard.close)
@@ -344,14 +343,20 @@ class _Gateway:
             yield Event(error_event).encode()
         finally:
             if guard.released and not ended:
-                self._background.start(self._broken_off(guard, judging))
+                task = asyncio.create_task(self._broken_off(guard, judging))
+                self._background.add(task)
+                task.add_done_callback(self._background.discard)
             elif guard.answers:
                 self.metrics.answers(guard.answers, judging)
 
     async def _broken_off(self, guard: ReplyStream, judging: Judging) -> None:
         """Judge a stream that was released in part, for the log."""
+        # The verdict may take longer than the rest of an exchange that was too late.
+        seconds = max(self.settings.timeout_s, DRAIN_S)
         try:
-            await guard.broken_off()
+            with suppress(GuardrailError, TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await guard.broken_off()
         finally:
             if guard.answers:
                 self.metrics.answers(guard.answers, judging)

@@ -20,8 +20,8 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from chains.gateway.app import DRAIN_S, create_app, freeze_loaded, sharing
-from chains.gateway.litellm import STORE_VARIABLE, PendingRequests
 from chains.gateway.metrics import MULTIPROCESS
+from chains.gateway.protocols import STORE_VARIABLE, PendingRequests
 from chains.gateway.settings import GatewaySettings
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.errors import GraphUnavailableError

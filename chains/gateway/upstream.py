@@ -40,7 +40,6 @@ from chains.openai_wire import (
     reply_body,
     safe_headers,
 )
-from guardrail.core.errors import GuardrailError
 from guardrail.core.http_clients import reading_environment
 
 
@@ -240,30 +239,6 @@ async def _cancelled_by_scope(work: Coroutine[object, object, T]) -> T:
         await asyncio.wait({task})
         _ = task.cancelled() or task.exception()  # retrieved, so that asyncio does not log it
         raise
-
-
-class BackgroundTasks:
-    """Work for exchanges whose callers no longer wait, bounded in seconds; suppresses errors."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def start(self, work: Coroutine[object, object, None]) -> None:
-        """Run it as a task."""
-
-        async def bounded() -> None:
-            with suppress(GuardrailError, TimeoutError):
-                async with asyncio.timeout(self._seconds):
-                    await work
-
-        task = asyncio.create_task(bounded())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def wait(self) -> None:
-        """Wait for all tasks."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 class JudgedStream(StreamingResponse):

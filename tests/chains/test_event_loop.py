@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from chains.gateway.litellm import LiteLLMGuardrail
+from chains.gateway.protocols import LiteLLMGuardrail
 from chains.openai_request import GuardSettings
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig
 from guardrail.core.types import Action

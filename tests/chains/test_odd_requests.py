@@ -16,7 +16,7 @@ from openai import OpenAI
 from benchmarks.fuzz.bodies import CHAT, HOSTS, RESPONSES, keys_of
 from benchmarks.fuzz.inputs import ODD, json_values, odd_bodies
 from chains import guard_openai
-from chains.evidence import EvidenceSettings
+from chains.evidence.base import EvidenceSettings
 from chains.gateway import GatewaySettings, create_app
 from chains.gateway.protocols import PROTOCOLS
 from chains.openai_exchange import Exchange

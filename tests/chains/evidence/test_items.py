@@ -8,9 +8,9 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 
 from chains import GuardrailRunnable
-from chains.evidence import EvidenceSettings, evidence_items, request_field
+from chains.evidence.base import EvidenceSettings, request_field
 from guardrail import ConfigError, InputError, Passage, Table, Triple
-from guardrail.sources.items import inline_evidence
+from guardrail.sources.items import evidence_items, inline_evidence
 from tests.guardrail.core.documents import made
 
 FACT = Triple(subject="Kestrel", property="rooms", value="42")

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from chains.conversation import standalone_question
-from chains.evidence import EvidenceSettings, RequestField, Source
+from chains.evidence.base import EvidenceSettings, RequestField, Source
 from chains.evidence.langchain import chain_evidence, config_field
 from chains.evidence.openai import request_evidence, request_turns
 from chains.payloads import question_of

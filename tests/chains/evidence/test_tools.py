@@ -4,8 +4,14 @@ import json
 
 import pytest
 
-from chains.evidence import EvidenceMode, EvidenceSettings, Source, case_of, tools
-from chains.evidence.base import RequestField
+from chains.evidence import tools
+from chains.evidence.base import (
+    EvidenceMode,
+    EvidenceSettings,
+    RequestField,
+    Source,
+    case_of,
+)
 from chains.evidence.openai import request_evidence
 from chains.evidence.tools import ToolResult, evidence_of_tools
 from guardrail import InputError, Passage, Table, Triple

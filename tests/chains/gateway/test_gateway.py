@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
-from chains.evidence import EvidenceMode, Found, Source, case_of
+from chains.evidence.base import EvidenceMode, Found, Source, case_of
 from chains.evidence.earlier import grounds_of
 from chains.gateway import GatewaySettings, create_app
 from chains.gateway.settings import PROTOCOL_PATHS

@@ -9,10 +9,8 @@ import json
 import pytest
 
 from benchmarks.fuzz.bodies import HOSTS
-from chains.evidence import EvidenceSettings, Source
-from chains.evidence.base import Found
-from chains.gateway.litellm import LiteLLMGuardrail, PendingRequests
-from chains.gateway.protocols import PROTOCOLS
+from chains.evidence.base import EvidenceSettings, Found, Source
+from chains.gateway.protocols import PROTOCOLS, LiteLLMGuardrail, PendingRequests
 from chains.gateway.settings import PROTOCOL_PATHS
 from chains.openai_request import GuardSettings
 from chains.options import CallerRights

@@ -6,7 +6,7 @@ from langchain_core.messages import AIMessage, ToolMessage, convert_to_messages
 from langchain_core.tools import tool
 
 from chains import GuardrailMiddleware, GuardrailRunnable
-from chains.evidence import EvidenceSettings, RequestField, Source
+from chains.evidence.base import EvidenceSettings, RequestField, Source
 from chains.evidence.langchain import chain_evidence
 from guardrail import Triple
 from tests.chains.hosts.asking import GUIDE, NOTES, PRICES, recorded

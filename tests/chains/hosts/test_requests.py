@@ -3,7 +3,7 @@
 import pytest
 
 from chains.conversation import standalone_question
-from chains.evidence import EvidenceSettings, RequestField, Source
+from chains.evidence.base import EvidenceSettings, RequestField, Source
 from chains.evidence.openai import request_evidence, request_turns
 from tests.chains.hosts.asking import GUIDE, NOTES, PRICES, answered, pages, recorded
 from tests.chains.hotel import HOTEL_QUESTION, ITEMS, MORE, RIGHT, SAID, SECRET
