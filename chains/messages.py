@@ -252,16 +252,12 @@ class Chunks:
             found = details(self._verdict, reasons=self._reasons)
             verdict = {**found, "citations": self._citations, **verdict}
         withheld = calls_tools(answer) and not calls_tools(judged)
-        last = AIMessageChunk(
-            content=judged.text if withheld and self._verdict is None else "",
-            id=answer.id,
-            tool_calls=[] if withheld else answer.tool_calls,
-            invalid_tool_calls=[] if withheld else answer.invalid_tool_calls,
-            usage_metadata=answer.usage_metadata,
-            response_metadata=_metadata(answer) | ({"guardrail": verdict} if verdict else {}),
-            chunk_position="last",
-        )
-        placed = self._wrap(last)
+        changed = {
+            "content": judged.text if withheld and self._verdict is None else "",
+            "additional_kwargs": {},  # unjudged, as in ``guarded_message``
+            "response_metadata": _metadata(answer) | ({"guardrail": verdict} if verdict else {}),
+        }
+        placed = self._wrap(as_chunk(judged.model_copy(update=changed), ()))
         return placed if others is None else others + placed
 
 

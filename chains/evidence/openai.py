@@ -59,14 +59,11 @@ def request_evidence(
 def _search_results(item: Mapping[str, object]) -> Iterator[Evidence]:
     """The passages of a file search, in a request's input."""
     for result in _objects(item.get("results")):
-        text, attributes = _text(result, "text"), object_at(result, "attributes")
+        text, attributes = _text(result, "text"), object_at(result, "attributes") or {}
         if text and text.strip():
-            yield Passage(
-                text=text,
-                id=_text(result, "file_id"),
-                title=_text(result, "filename"),
-                url=_text(attributes or {}, "url"),
-            )
+            named = {"id": "file_id", "title": "filename"}
+            fields = {name: result.get(key) for name, key in named.items()}
+            yield _passage(text, fields | {"url": attributes.get("url")})
 
 
 def _items(request: JSON, responses: bool) -> list[JSON]:

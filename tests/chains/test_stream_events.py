@@ -40,13 +40,6 @@ async def test_a_stream_ends_with_its_first_error(guard, endpoint, error):
     assert HIDDEN not in left
 
 
-async def test_a_response_that_begins_has_no_error(guard):
-    failed = {"status": "failed", "error": {"message": HIDDEN}}
-    begun = ("created", "in_progress", "queued")
-    events = ({"type": f"response.{kind}", "response": failed} for kind in begun)
-    assert HIDDEN not in await streamed(guard, RESPONSES, {}, *events)
-
-
 @pytest.mark.parametrize(
     "odd", [[], {}, [[]], {"a": HIDDEN}, [HIDDEN], 3, 1.5, -1, True, "x", None]
 )

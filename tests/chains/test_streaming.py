@@ -5,7 +5,7 @@ import random
 import pytest
 
 from chains.options import MarkerStyle, StreamMode
-from chains.streaming import SentenceGate, guard_stream, guard_stream_sync
+from chains.streaming import SentenceGate, guard_stream_sync
 from guardrail import STRICT, Action
 from tests.chains.conftest import ANSWER, CANARY, FALSE_MIDDLE, QUESTION, TRUE_END, TRUE_START
 
@@ -57,18 +57,6 @@ def test_the_stream_ends_with_notes_and_the_verdict_on_the_whole(guard):
     (only,) = released(guard, [FALSE_MIDDLE])
     assert only.text == STRICT.refusal
     assert released(guard, []) == [("", (), None)]
-
-
-async def test_async_and_sync_release_the_same(guard):
-    pieces = cut(ANSWER, random.Random(2))
-
-    async def source():
-        for piece in pieces:
-            yield piece
-
-    gate = SentenceGate(guard, QUESTION, policy=STRICT)
-    found = [release.text async for release in guard_stream(gate, source())]
-    assert found == [release.text for release in released(guard, pieces)]
 
 
 def test_citations_index_the_released_text(guard):

@@ -98,13 +98,6 @@ def test_a_chain_that_names_its_documents(place, value, output):
     assert (found.evidence, found.sources) == ((ROOMS_READ,), (Source.CALLER,))
 
 
-def test_an_empty_retrieval_is_evidence_and_a_missing_place_an_error():
-    found = chain_evidence("context", {"context": []}, None, NONE, SETTINGS)
-    assert (found.evidence, found.handed_over) == ((), True)
-    with pytest.raises(InputError):
-        chain_evidence("contex", {"question": "?", "context": []}, None, NONE, SETTINGS)
-
-
 def test_messages_of_an_agent():
     messages = [
         SystemMessage(f"<context>{POOL}</context>"),
