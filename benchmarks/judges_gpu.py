@@ -147,7 +147,7 @@ def measure_shape(
     model = _random_model(shape, device)
     outputs: Callable[[Any, dict[str, Any]], Any] = _first_step if shape.one_step else _logits
     budget = TOKEN_BUDGETS.get(shape.name, 4096)
-    runner = TorchRunner(model, pad_id=1, token_budget=budget, outputs=outputs)
+    runner = TorchRunner(model=model, pad_id=1, token_budget=budget, outputs=outputs)
     sequences = _sequences(pairs, int(shape.sizes["vocab_size"]))
     runner.run(sequences[: max(1, pairs // 10)], name=shape.name)
     seconds = _timed(lambda: runner.run(sequences, name=shape.name), device)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -126,30 +127,23 @@ Result = BaseModel | Mapping[str, object]
 """What a command writes for a row: a JSON object, of models as well."""
 
 
+@dataclass
 class LineJob(Generic[RowT]):
     """A function on rows, applied to JSON lines.
 
-    Args:
+    Attributes:
         row_type: The model each line must match.
         process: Turns n rows into n results, in order; raises GuardrailError.
         batch_size: Rows per call of ``process``.
         title: Label of the progress bar.
+        unread: Keys of all lines so far that are no fields.
     """
 
-    def __init__(
-        self,
-        row_type: type[RowT],
-        process: Callable[[Sequence[RowT]], Sequence[Result]],
-        *,
-        batch_size: int = 64,
-        title: str = "rows",
-    ) -> None:
-        self.row_type = row_type
-        self.process = process
-        self.batch_size = batch_size
-        self.title = title
-        self.unread: dict[str, None] = {}
-        """Keys of all lines so far that are no fields."""
+    row_type: type[RowT]
+    process: Callable[[Sequence[RowT]], Sequence[Result]]
+    batch_size: int = field(default=64, kw_only=True)
+    title: str = field(default="rows", kw_only=True)
+    unread: dict[str, None] = field(default_factory=dict, init=False)
 
     def results(self, lines: Iterable[str], first: int = 1) -> Iterator[dict[str, object]]:
         """Yield one JSON object for every line that is not blank, in order.

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -137,34 +138,32 @@ def rate_quality(items: Sequence[QualityItem], rater: Rater) -> list[dict[Qualit
     ]
 
 
+@dataclass(frozen=True)
 class OpenAIRater:
     """A chat model behind an OpenAI-compatible endpoint; temperature 0 (appendix A.2).
 
-    Args:
+    Attributes:
         model: Name the endpoint knows the model by.
         base_url: The endpoint; None takes ``OPENAI_BASE_URL`` or OpenAI's own.
         api_key: The key; None takes ``OPENAI_API_KEY``.
     """
 
-    def __init__(
-        self, model: str, *, base_url: str | None = None, api_key: str | None = None
-    ) -> None:
-        self._model = model
-        self._base_url = base_url
-        self._api_key = api_key
+    model: str
+    base_url: str | None = None
+    api_key: str | None = None
 
     def __call__(self, prompts: Sequence[str]) -> list[RatingReply]:
         """Answer n prompts; raises ``JudgeError`` if the endpoint fails."""
         with (
-            openai_errors(f"rating model {self._model!r}", JudgeError),
-            open_client(self._base_url, self._api_key) as client,
+            openai_errors(f"rating model {self.model!r}", JudgeError),
+            open_client(self.base_url, self.api_key) as client,
             ThreadPoolExecutor(4) as pool,
         ):
             return list(pool.map(lambda prompt: self._rate(client, prompt), prompts))
 
     def _rate(self, client: OpenAI, prompt: str) -> RatingReply:
         reply = client.chat.completions.create(
-            model=self._model,
+            model=self.model,
             messages=[{"role": "user", "content": prompt}],
             temperature=0.0,
             max_tokens=4,

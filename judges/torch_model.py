@@ -6,6 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
@@ -17,6 +18,7 @@ from judges.letters import readable
 from judges.pretrained import chosen_dtype
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -46,10 +48,11 @@ class Prepared:
             self.borders.append(border)
 
 
+@dataclass(kw_only=True)
 class TorchRunner:
     """Runs token sequences through a model; one thread at a time.
 
-    Args:
+    Attributes:
         model: In evaluation mode, on its device.
         pad_id: Token that fills up short sequences.
         token_budget: Most tokens of a batch, padding included.
@@ -57,20 +60,15 @@ class TorchRunner:
             outputs, [n, k].
     """
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        *,
-        pad_id: int,
-        token_budget: int,
-        outputs: Callable[[PreTrainedModel, dict[str, Tensor]], Tensor],
-    ) -> None:
-        self._model = model
-        self._device = next(model.parameters()).device
-        self._pad = pad_id
-        self._budget = token_budget
-        self._outputs = outputs
-        self._lock = threading.Lock()
+    model: PreTrainedModel
+    pad_id: int
+    token_budget: int
+    outputs: Callable[[PreTrainedModel, dict[str, Tensor]], Tensor]
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    @cached_property
+    def _device(self) -> torch.device:
+        return next(self.model.parameters()).device
 
     def run(
         self, sequences: Sequence[Sequence[int]], *, borders: Sequence[int] = (), name: str
@@ -99,7 +97,7 @@ class TorchRunner:
         lengths = [len(ids) for ids in sequences]
         with self._lock:
             try:
-                for batch in token_batches(lengths, budget=self._budget, rows=1_024):
+                for batch in token_batches(lengths, budget=self.token_budget, rows=1_024):
                     started.append((batch, self._start(batch, sequences, borders)))
                     if len(started) > 1:  # the device never waits for the host
                         finish()
@@ -122,7 +120,7 @@ class TorchRunner:
 
         try:
             with torch.inference_mode():
-                return self._outputs(self._model, self._inputs(batch, sequences, borders))
+                return self.outputs(self.model, self._inputs(batch, sequences, borders))
         except (torch.OutOfMemoryError, MemoryError):
             if len(batch) < 2:
                 raise
@@ -138,7 +136,7 @@ class TorchRunner:
         import torch
 
         width = max(len(sequences[i]) for i in batch)
-        ids = np.full((len(batch), width), self._pad, np.int64)
+        ids = np.full((len(batch), width), self.pad_id, np.int64)
         mask = np.zeros_like(ids)
         types = np.zeros_like(ids)
         for row, i in enumerate(batch):
@@ -213,7 +211,7 @@ class TorchModel(ABC):
             model, self._tokenizer = self._load(device, dtype)
             pad = self._tokenizer.pad_token_id
             self._runner = TorchRunner(
-                model,
+                model=model,
                 pad_id=model.config.eos_token_id if pad is None else pad,
                 token_budget=self._budget,
                 outputs=self._outputs,

@@ -408,14 +408,14 @@ def test_lack_of_memory_halves_the_batch(classifier, monkeypatch):
     expected = judge.judge(SHORT)
     runner = judge._runner
     assert runner is not None
-    compute = runner._outputs
+    compute = runner.outputs
 
     def small_device(model: object, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         if len(inputs["input_ids"]) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return compute(model, inputs)
 
-    monkeypatch.setattr(runner, "_outputs", small_device)
+    monkeypatch.setattr(runner, "outputs", small_device)
     for found, wanted in zip(judge.judge(SHORT), expected, strict=True):
         assert found.entailment == pytest.approx(wanted.entailment, abs=1e-5)
 
@@ -424,7 +424,7 @@ def test_a_model_that_gives_nan_is_an_error(classifier):
     judge = loaded(classifier)
     assert judge._runner is not None
     with torch.no_grad():
-        judge._runner._model.classifier.bias.fill_(float("nan"))
+        judge._runner.model.classifier.bias.fill_(float("nan"))
     with pytest.raises(JudgeError, match="not finite"):
         judge.judge(SHORT)
 
