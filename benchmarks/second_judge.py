@@ -28,6 +28,7 @@ import numpy as np
 from benchmarks.classification import area, balanced_accuracy
 from benchmarks.data import PATIENCE_S, exit_on_error, read_jsonl
 from benchmarks.newcomer.domains import Domain
+from benchmarks.provenance import provenance
 from benchmarks.verdicts.cases import Case
 from benchmarks.verdicts.judging import judge_cases
 from benchmarks.verdicts.measure import Judged
@@ -385,7 +386,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else RememberedGrounding(inner_first)
     )
     weighing = getattr(judge, "weighing", None)
-    print(f"{judge.name}, then {second.name} within {options.band:g}")
+    print(provenance(judge=options.judge, model=options.second, seed=options.seed))
+    print(f"{judge.name}, then {second.name} within {options.band:g}, --limit {options.limit}")
     sets = (options.sets or ",".join((*COMPANIES, *(STATEMENTS if options.data else ())))).split(
         ","
     )

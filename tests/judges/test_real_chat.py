@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from benchmarks.opposites.__main__ import read_rules
 from guardrail import GuardrailConfig, Passage
 from guardrail.core.types import Strictness, Verdict
 from guardrail.engine.parts import Parts
@@ -48,14 +49,13 @@ def test_the_server_s_prefix_cache_serves_all_but_the_sentence() -> None:
 
 
 def test_a_small_model_is_refused_as_second_judge() -> None:
+    """On rules and their opposites, where the first judge leaves much to be gained."""
     rows = [
-        LabelledRow("", sentence, (Passage(text),), label, text)
-        for text, false in TEXTS.items()
-        for label, sentences in (
-            (Verdict.SUPPORTED, [f"{part}." for part in text.rstrip(".").split(". ")][:2]),
-            (Verdict.CONTRADICTED, false[:2]),
+        LabelledRow(
+            rule["question"], rule[side], (Passage(rule["evidence"]),), label, rule["evidence"]
         )
-        for sentence in sentences
+        for rule in read_rules()[:12]
+        for side, label in (("same", Verdict.SUPPORTED), ("opposite", Verdict.CONTRADICTED))
     ]
     found = tune_second(
         rows,
@@ -64,4 +64,6 @@ def test_a_small_model_is_refused_as_second_judge() -> None:
         thresholds=Strictness.BALANCED.thresholds,
     )
     print(found)
+    assert found.asked > 10
+    assert found.first.balanced < 0.9
     assert not found.helps
