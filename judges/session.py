@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-T = TypeVar("T")
+Output = TypeVar("Output")
 
 WEIGHTS = Path(__file__).resolve().parent / "weights"
 """Folder of the models that come with the package."""
@@ -188,7 +188,7 @@ class OnnxTextModel:
         return {name: np.stack([row[name] for row in rows]) for name in wide}
 
     @contextmanager
-    def awaiting(self, started: Collection[Future[T]]) -> Iterator[None]:
+    def awaiting(self, started: Collection[Future[Output]]) -> Iterator[None]:
         """Wait for passes in a block; one that fails cancels the others.
 
         Raises:
