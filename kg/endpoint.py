@@ -10,14 +10,16 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
+from urllib.request import Request
 
 import httpx
+from httpx import codes
 from SPARQLWrapper import CONSTRUCT, POST, SELECT, SPARQLWrapper
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
@@ -44,34 +46,6 @@ ATTEMPTS = 4
 FAILURES = 10
 """Consecutive failed queries after which the endpoint is left alone for ten seconds."""
 _LOG = get_logger(__name__)
-
-
-class _Form(SPARQLWrapper):
-    """A query as SPARQLWrapper encodes it, of a kind that is given; httpx sends it.
-
-    SPARQLWrapper's own transport opens a connection for each query and limits single reads only.
-    """
-
-    def __init__(self, url: str, *, graph: bool, agent: str) -> None:
-        self._kind = CONSTRUCT if graph else SELECT
-        super().__init__(url, agent=agent)
-        self.setOnlyConneg(True)  # servers disagree on the name of a format parameter
-        self.setMethod(POST)
-
-    def _parseQueryType(self, query: str) -> str:  # noqa: N802
-        return self._kind
-
-    def request(
-        self, client: httpx.Client, headers: Mapping[str, str], timeout: float
-    ) -> httpx.Request:
-        encoded = self._createRequest()
-        return client.build_request(
-            "POST",
-            encoded.full_url,
-            content=cast("bytes", encoded.data),
-            headers={**dict(encoded.header_items()), **headers},
-            timeout=timeout,
-        )
 
 
 class QueryRejectedError(KnowledgeGraphError):
@@ -117,7 +91,7 @@ class Endpoint:
         self._failed, self._paused_until = 0, 0.0
         limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
         with reading_environment():
-            self._client = httpx.Client(limits=limits)
+            self._client = httpx.Client(limits=limits, headers=self._credentials)
         # Graphs are often dropped without being closed.
         weakref.finalize(self, self._client.close)
         self._pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="sparql")
@@ -208,7 +182,7 @@ class Endpoint:
     def _attempt(self, query: str, *, graph: bool, end: float) -> bytes:
         timeout = min(self.settings.deadline_s / 3, max(0.01, end - time.monotonic()))
         try:
-            return self._read(self._request(query, timeout, graph=graph), timeout)
+            return self._read(self._encode(query, timeout, graph=graph), timeout)
         except httpx.PoolTimeout as error:
             raise GraphUnavailableError(f"our {CONNECTIONS} connections to it are busy") from error
         except (httpx.TimeoutException, TimeoutError) as error:
@@ -219,29 +193,31 @@ class Endpoint:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise KnowledgeGraphError(f"{self.url!r} cannot be queried: {error}") from error
 
-    def _request(self, query: str, timeout: float, *, graph: bool) -> httpx.Request:
+    def _encode(self, query: str, timeout: float, *, graph: bool) -> Request:
+        """The query as SPARQLWrapper encodes it, with the time limit of the dialect.
+
+        httpx sends it: SPARQLWrapper opens a connection for each query, and limits single reads.
+        """
         dialect = self.dialect
-        form = _Form(self.url, graph=graph, agent=self.settings.user_agent)
-        form.setQuery(query)
-        headers = {"Accept": dialect.accept_graph if graph else dialect.accept}
+        form = SPARQLWrapper(self.url, agent=self.settings.user_agent)
+        form.setOnlyConneg(True)  # servers disagree on the name of a format parameter
+        form.setMethod(POST)
+        form.queryString, form.queryType = query, CONSTRUCT if graph else SELECT
         if dialect.timeout is not None:
             form.addParameter(dialect.timeout, dialect.units(timeout))
+        request = form._createRequest()
+        request.add_header("Accept", dialect.accept_graph if graph else dialect.accept)
         if dialect.timeout_header is not None:
-            headers[dialect.timeout_header] = dialect.units(timeout)
-        return form.request(self._client, headers | self._credentials, timeout)
+            request.add_header(dialect.timeout_header, dialect.units(timeout))
+        return request
 
-    def _read(self, request: httpx.Request, timeout: float) -> bytes:
+    def _read(self, request: Request, timeout: float) -> bytes:
         """Send the query and read the answer, giving up when the time is over.
 
         The socket's own timeout restarts with every byte: a server that drips would never end.
         """
         end = time.monotonic() + timeout
-        response = self._client.send(request, stream=True)
-        for _ in range(REDIRECTS):
-            if (moved := _moved(request, response)) is None:
-                break
-            response.close()
-            response = self._client.send(moved, stream=True)
+        response = self._send(request, timeout)
         try:
             self._check(response)
             parts: list[bytes] = []
@@ -258,6 +234,26 @@ class Endpoint:
         finally:
             response.close()
         return _as_utf8(b"".join(parts), response.charset_encoding)
+
+    def _send(self, request: Request, timeout: float) -> httpx.Response:
+        """Send a request; follow redirects within the origin, which keep method and query."""
+        origin = url = httpx.URL(request.full_url)
+        for _ in range(REDIRECTS + 1):
+            sent = self._client.build_request(
+                "POST",
+                url,
+                content=cast("bytes", request.data),
+                headers=dict(request.header_items()),
+                timeout=timeout,
+            )
+            response = self._client.send(sent, stream=True)
+            if not response.has_redirect_location or response.status_code == codes.SEE_OTHER:
+                break
+            url = url.join(response.headers["Location"])
+            if (url.scheme, url.host, url.port) != (origin.scheme, origin.host, origin.port):
+                break
+            response.close()
+        return response
 
     def _check(self, response: httpx.Response) -> None:
         """Refuse errors, redirects and truncated results, whose missing rows would be cached."""
@@ -377,18 +373,3 @@ def _cut(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= 200 else text[:199] + "…"
 
-
-def _moved(request: httpx.Request, response: httpx.Response) -> httpx.Request | None:
-    """The same request at the address that an answer redirects to, if the origin stays the same."""
-    if not response.has_redirect_location or response.status_code == httpx.codes.SEE_OTHER:
-        return None
-    url = request.url.join(response.headers["Location"])
-    if (url.scheme, url.host, url.port) != (request.url.scheme, request.url.host, request.url.port):
-        return None
-    return httpx.Request(
-        request.method,
-        url,
-        headers=request.headers,
-        content=request.read(),
-        extensions=request.extensions,  # the time limit
-    )
