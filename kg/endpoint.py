@@ -372,4 +372,3 @@ def _retry_after(response: httpx.Response) -> float | None:
 def _cut(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= 200 else text[:199] + "…"
-

@@ -276,24 +276,29 @@ class GraphReader(ABC):
         prefix = profile.property_entity_prefix
         if not roles or (prefix and re.fullmatch(re.escape(prefix) + r"P\d+", iri)):
             return None
+        named_by = profile.label + profile.alias
         names: list[Name] = []
         descriptions: list[Name] = []
         types, wider, prominence = set(), set(), 0
-        for role, cell in roles:
+        for role, term in roles:
             if role == "property":
                 return None
-            if cell is None:
+            if term is None:
                 continue
             if role == "count":
-                prominence += int(cell.value)
-            elif role == "type" and cell.kind == "iri":
-                types.add(profile.short(cell.value))
+                prominence += int(term.value)
             elif role == "wider":
-                wider.add(profile.short(cell.value))
-            elif role.startswith("name"):
-                names.append(Name.of(profile, int(role[4:]), cell.value, cell.language))
-            elif role.startswith("description"):
-                descriptions.append(Name.of(profile, int(role[11:]), cell.value, cell.language))
+                wider.add(profile.short(term.value))
+            elif role in profile.type and term.kind == "iri":
+                types.add(profile.short(term.value))
+            elif term.kind == "literal":
+                readable = profile.language_rank(term.language) is not None
+                if role in named_by and (readable or role in profile.label):
+                    place = named_by.index(role)
+                    names.append(Name.of(profile, place, term.value, term.language))
+                if role in profile.description and readable:
+                    place = profile.description.index(role)
+                    descriptions.append(Name.of(profile, place, term.value, term.language))
         label, aliases = choose_names(names, len(profile.label))
         if label is not None:
             self._labels[iri] = label

@@ -147,12 +147,6 @@ class QueryWriter:
         named = classes and profile.type and profile.subclass
         self._classes = values("v", classes) if named else ""
         self._wider = f"({'|'.join(map(quote_iri, profile.subclass))})+"
-        self.roles = [
-            *((f"name{place}", iri) for place, iri in enumerate(profile.label + profile.alias)),
-            *((f"description{place}", iri) for place, iri in enumerate(profile.description)),
-            *(("type", iri) for iri in profile.type),
-        ]
-        """Predicates of texts and classes, each with its role in ``entities``."""
 
     def find(self, labels: Sequence[str]) -> str:
         """Nodes ``?e`` that bear the name of number ``?q``, in any of its usual spellings."""
@@ -181,17 +175,16 @@ class QueryWriter:
     def entities(self, iris: Sequence[str]) -> str:
         """Names, classes and triple counts of nodes, one ``?v`` in one role ``?r`` a row.
 
-        Roles are ``count`` of the triples that start there, ``known`` (some triple ends there),
-        ``property``, ``type``, ``wider``, and ``name`` and ``description`` with the predicate's
-        place in the profile.
+        Roles are the predicates of names, descriptions and classes, ``count`` of the triples that
+        start there, ``known`` (some triple ends there), ``property`` and ``wider``.
         """
         profile = self._profile
         nodes = values("e", iris)
         # A UNION for each predicate: some planners scan all names if the predicate is a variable.
         parts = [
-            f'{nodes} ?e {quote_iri(iri)} ?v . {test} BIND("{role}" AS ?r)'
-            for role, iri in self.roles
-            for test in ["" if role == "type" else self._in_language("v")]
+            f"{nodes} ?e {quote_iri(iri)} ?v . {test} BIND({quote_literal(iri)} AS ?r)"
+            for iri in dict.fromkeys(profile.names + profile.type)
+            for test in ["" if iri in profile.type else self._in_language("v")]
         ]
         parts.append(
             f'{{ SELECT ?e ("count" AS ?r) (COUNT(*) AS ?v) WHERE {{ {nodes} ?e ?p ?o . }} '

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final
 from xml.parsers import expat
 
 from pyoxigraph import RdfFormat
@@ -71,15 +71,13 @@ def reading(source: Path, progress: Progress | None) -> Iterator[BinaryIO]:
     """
     try:
         total = source.stat().st_size
-        with io.BufferedReader(_Counted(source, total, progress), _BLOCK) as file:
-            stream = cast(BinaryIO, file)
+        with source.open("rb") as file:
+            stream = packed = chunks(_counted(file, total, progress))
             # By content, not by name: servers and browsers unpack files without renaming them.
-            if file.peek(3).startswith(b"\x1f\x8b"):
-                stream = cast(BinaryIO, gzip.GzipFile(fileobj=file))
-            elif file.peek(3).startswith(b"BZh"):
-                stream = cast(BinaryIO, bz2.BZ2File(file))
-            if stream is not file:
-                stream = unpacked(stream, source, total, KnowledgeGraphError)
+            if packed.peek(3).startswith(b"\x1f\x8b"):
+                stream = unpacked(gzip.GzipFile(fileobj=packed), source, total, KnowledgeGraphError)
+            elif packed.peek(3).startswith(b"BZh"):
+                stream = unpacked(bz2.BZ2File(packed), source, total, KnowledgeGraphError)
             yield _checked(source, stream)
             if progress is not None:
                 progress(total, total)
@@ -109,36 +107,15 @@ def _quoted(source: Path, error: SyntaxError) -> str:
     return f" in {in_short(wrong)}; guardrail kg load --skip-invalid loads the rest"
 
 
-def chunks(pieces: Iterator[bytes]) -> BinaryIO:
-    """A stream over pieces of bytes."""
-    return cast(BinaryIO, io.BufferedReader(_Chunks(pieces), _BLOCK))
-
-
-def _checked(source: Path, stream: BinaryIO) -> BinaryIO:
-    """The stream without its byte order mark; XML is checked as it is read."""
-    raw: object = stream
-    if format_of(source) is RdfFormat.RDF_XML:
-        raw = _CheckedXML(stream, source)
-    if not isinstance(raw, io.BufferedReader):
-        raw = io.BufferedReader(cast(io.RawIOBase, raw), _BLOCK)
-    if raw.peek(3).startswith(codecs.BOM_UTF8):
-        raw.read(3)
-    return cast(BinaryIO, raw)
-
-
-class _Readable(io.RawIOBase):
-    """A raw stream that is read and never written."""
-
-    def readable(self) -> bool:
-        return True
-
-
-class _Chunks(_Readable):
-    """Pieces of bytes, one after another."""
+class _Chunks(io.RawIOBase):
+    """Pieces of bytes, one after another, as a raw stream."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         super().__init__()
         self._pieces, self._rest = pieces, memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         while not self._rest:
@@ -151,60 +128,65 @@ class _Chunks(_Readable):
         return len(part)
 
 
-class _CheckedXML(_Readable):
-    """Bounded XML: entities of 512 characters at most, elements 256 deep, all of them closed.
+def chunks(pieces: Iterator[bytes]) -> io.BufferedReader:
+    """A stream over pieces of bytes."""
+    return io.BufferedReader(_Chunks(pieces), _BLOCK)
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    return iter(lambda: stream.read(_BLOCK), b"")
+
+
+def _counted(file: BinaryIO, total: int, progress: Progress | None) -> Iterator[bytes]:
+    """The blocks of a file; reports how far it has been read."""
+    for block in _blocks(file):
+        if progress is not None:
+            progress(file.tell(), total)
+        yield block
+
+
+def _checked(source: Path, stream: io.BufferedReader) -> io.BufferedReader:
+    """The stream without its byte order mark; XML is checked as it is read."""
+    if format_of(source) is RdfFormat.RDF_XML:
+        stream = chunks(_bounded_xml(stream, source))
+    if stream.peek(3).startswith(codecs.BOM_UTF8):
+        stream.read(3)
+    return stream
+
+
+def _bounded_xml(stream: BinaryIO, source: Path) -> Iterator[bytes]:
+    """The blocks of XML: entities of 512 characters at most, elements 256 deep, all of them closed.
 
     Entities of entities grow without bound, and reading takes time by the square of the depth.
     """
+    depth = 0
 
-    def __init__(self, stream: BinaryIO, source: Path) -> None:
-        super().__init__()
-        self._stream, self._source, self._depth = stream, source, 0
-        self._ended = False
-        self._parser = expat.ParserCreate()
-        self._parser.EntityDeclHandler = self._entity
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        if self._ended:
-            return 0
-        piece = self._stream.read(len(buffer))
-        self._ended = not piece
-        try:
-            self._parser.Parse(piece, self._ended)
-        except expat.ExpatError as error:
-            raise KnowledgeGraphError(f"{self._source}: not RDF_XML: {error}") from error
-        buffer[: len(piece)] = piece
-        return len(piece)
-
-    def _entity(self, name: str, parameter: int, value: str | None, *_: object) -> None:
+    def declare(name: str, parameter: int, value: str | None, *_: object) -> None:
         if value is None or parameter or len(value) > 512 or set("&%") & set(value):
             raise KnowledgeGraphError(
-                f"{self._source}: the entity {name!r} is more than a short text; write it out"
+                f"{source}: the entity {name!r} is more than a short text; write it out"
             )
 
-    def _start(self, *_: object) -> None:
-        self._depth += 1
-        if self._depth > 256:
-            raise KnowledgeGraphError(f"{self._source}: elements nest over 256 deep")
+    def open_element(*_: object) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > 256:
+            raise KnowledgeGraphError(f"{source}: elements nest over 256 deep")
 
-    def _end(self, *_: object) -> None:
-        self._depth -= 1
+    def close_element(*_: object) -> None:
+        nonlocal depth
+        depth -= 1
 
-
-class _Counted(io.FileIO):
-    """A raw file that reports how far it has been read."""
-
-    def __init__(self, source: Path, total: int, progress: Progress | None) -> None:
-        super().__init__(source)
-        self._total, self._progress = total, progress
-
-    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        count = super().readinto(buffer)
-        if self._progress is not None and count:
-            self._progress(self.tell(), self._total)
-        return count
+    parser = expat.ParserCreate()
+    parser.EntityDeclHandler = declare
+    parser.StartElementHandler, parser.EndElementHandler = open_element, close_element
+    try:
+        for block in _blocks(stream):
+            parser.Parse(block)
+            yield block
+        parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        raise KnowledgeGraphError(f"{source}: not RDF_XML: {error}") from error
 
 
 class Selection(Value):

@@ -10,7 +10,7 @@ from functools import cached_property
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final
 
 from pyoxigraph import (
     BlankNode,
@@ -263,23 +263,18 @@ class OxigraphGraph(GraphReader):
         }
 
     def _roles(self, iri: str) -> list[tuple[str, Term | None]]:
-        """What ``QueryWriter.entities`` reads, labels in all languages, and what points there."""
+        """What ``QueryWriter.entities`` reads, texts in all languages, and what points there."""
         node, profile = NamedNode(iri), self.profile
-        quads = list(self._quads(node, None, None))
+        quads, predicates = list(self._quads(node, None, None)), {*profile.names, *profile.type}
         found: list[tuple[str, Term | None]] = []
         for quad in quads:
-            for role, predicate in self.queries.roles:
-                if predicate != quad.predicate.value:
-                    continue
-                value = _term(quad.object)
-                if role == "type" and value.kind == "iri":
-                    found += [(role, value), *(("wider", c) for c in self._wider(value.value))]
-                elif value.kind == "literal" and (
-                    predicate in profile.label or profile.language_rank(value.language) is not None
-                ):
-                    found.append((role, value))
-        count = len(quads) + self._pointing(node)
-        if count:
+            if (predicate := quad.predicate.value) not in predicates:
+                continue
+            value = _term(quad.object)
+            found.append((predicate, value))
+            if predicate in profile.type and value.kind == "iri":
+                found += (("wider", above) for above in self._wider(value.value))
+        if count := len(quads) + self._pointing(node):
             found.append(("count", Term("literal", str(count))))
         if not profile.property_entity_prefix and any(self._quads(None, node, None)):
             found.append(("property", None))
@@ -337,23 +332,15 @@ class OxigraphGraph(GraphReader):
         return self._fact[predicate]
 
     def _select_all(self, queries: Sequence[str]) -> list[list[Solution]]:
-        store = self.store
         union = self._graph is None
-        found = []
-        for query in queries:
-            answer = cast(QuerySolutions, store.query(query, use_default_graph_as_union=union))
-            names = [variable.value for variable in answer.variables]
-            found.append(
-                [
-                    {
-                        name: _term(term)
-                        for name, term in zip(names, row, strict=True)
-                        if term is not None
-                    }
-                    for row in answer
-                ]
-            )
-        return found
+        results = (self.store.query(q, use_default_graph_as_union=union) for q in queries)
+        return [
+            [
+                {name: t for name, t in zip(found.variables, row, strict=True) if t is not None}
+                for row in found.rows
+            ]
+            for found in map(read_solutions, results)
+        ]
 
     def _spotted_names(self, iris: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Names of nodes that may stand for an entity in text: not those of a class."""

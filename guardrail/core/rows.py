@@ -37,7 +37,7 @@ memory."""
 
 def unpacked(
     stream: BinaryIO, source: object, packed: int, refused: type[GuardrailError]
-) -> BinaryIO:
+) -> io.BufferedReader:
     """A packed file as it is unpacked, up to many times its size.
 
     Args:
@@ -46,7 +46,7 @@ def unpacked(
         packed: Its size, in bytes.
         refused: The error that reading raises where it is larger, or damaged.
     """
-    return cast("BinaryIO", io.BufferedReader(_Unpacked(stream, source, packed, refused), 1 << 18))
+    return io.BufferedReader(_Unpacked(stream, source, packed, refused), 1 << 18)
 
 
 def is_cut(line: str | bytes) -> bool:
