@@ -17,17 +17,38 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import quote, unquote
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo
 
 from guardrail.core.errors import ConfigError
-from guardrail.core.fields import read_toml
+from guardrail.core.fields import field_problems, read_toml
 from guardrail.core.types import Value
 from kg.terms import check_iri
 
 _SHIPPED = Path(__file__).parent / "data" / "profiles"
 _SHORT_ID = re.compile(r"[\w.,()'!*~&=+$@%\-]+")
+
+
+def _spelt_out(terms: object, info: ValidationInfo) -> object:
+    """The terms of a file with their prefixes spelt out; short ids stay as they are."""
+    prefixes = info.context
+    if prefixes is None or not isinstance(terms, list | tuple):
+        return terms
+    expanded = []
+    for term in map(str, terms):
+        prefix, colon, rest = term.partition(":")
+        if colon and prefix in prefixes:
+            term = f"{prefixes[prefix]}{rest}"
+        elif (colon or info.field_name != "ner") and prefix != "urn" and rest[:2] != "//":
+            raise ValueError(f"{term!r} is no IRI and its prefix is not in [prefixes]")
+        expanded.append(check_iri(term) if colon else term)
+    return tuple(expanded)
+
+
+Iris = Annotated[tuple[str, ...], BeforeValidator(_spelt_out)]
+"""IRIs; in a file with prefixes."""
 
 
 class Statements(Value):
@@ -69,17 +90,17 @@ class Profile(Value):
     """
 
     name: str
-    label: tuple[str, ...] = Field(min_length=1)
-    alias: tuple[str, ...] = ()
-    description: tuple[str, ...] = ()
-    type: tuple[str, ...] = ()
-    subclass: tuple[str, ...] = ()
-    within: tuple[str, ...] = ()
+    label: Iris = Field(min_length=1)
+    alias: Iris = ()
+    description: Iris = ()
+    type: Iris = ()
+    subclass: Iris = ()
+    within: Iris = ()
     fact_prefixes: tuple[str, ...] = ()
-    value: tuple[str, ...] = ()
-    unit: tuple[str, ...] = ()
+    value: Iris = ()
+    unit: Iris = ()
     statements: Statements | None = None
-    skip: tuple[str, ...] = ()
+    skip: Iris = ()
     entity_prefix: str | None = None
     property_prefix: str | None = None
     property_entity_prefix: str | None = None
@@ -89,7 +110,7 @@ class Profile(Value):
     label_service: bool = False
     dialect: str | None = None
     text_search: bool = False
-    ner: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    ner: Mapping[str, Iris] = Field(default_factory=dict)
 
     def iri(self, identifier: str) -> str:
         """The full IRI of an entity's id.
@@ -221,67 +242,27 @@ def _load(source: str) -> Profile:
                 f"no profile {source!r}; choose one of {known}, or the path of a .toml file"
             )
     try:
-        settings = _settings(path, seen=())
-        return Profile.model_validate(settings)
+        return _read(path, seen=())
     except OSError as error:
         raise ConfigError(f"cannot read the profile {path}: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{path}: {where}: {first['msg']}") from error
+        raise ConfigError(f"{path}: {field_problems(Profile, error)}") from error
 
 
-def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, object]:
-    """Read a profile file, CURIEs spelt out, on top of the profile it extends."""
+def _read(path: Path, seen: tuple[Path, ...]) -> Profile:
+    """Read a profile file on top of the profile that it extends."""
     if path in seen:
         raise ConfigError(f"{path} extends itself")
     table = read_toml(path.read_bytes(), path)
-    base: dict[str, object] = {}
-    parent = table.pop("extends", None)
-    if parent is not None:
+    base: Profile | None = None
+    if (parent := table.pop("extends", None)) is not None:
         sibling = path.parent / f"{str(parent).removesuffix('.toml')}.toml"
         shipped = _SHIPPED / f"{parent}.toml"
         found = sibling if sibling.is_file() and sibling != path else shipped
         if not found.is_file():
             raise ConfigError(f"{path} extends {parent!r}, which does not exist")
-        base = _settings(found, (*seen, path))
-    prefixes = _section(base, "prefixes", path) | _section(table, "prefixes", path)
-    table["prefixes"] = prefixes
-    for key in (
-        "label", "alias", "description", "type", "subclass", "within", "skip", "value", "unit",
-    ):  # fmt: skip
-        if key in table:
-            table[key] = _expand(table[key], prefixes, path)
-    if ner := _section(table, "ner", path):
-        table["ner"] = {
-            tag: _expand(classes, prefixes, path, short=True) for tag, classes in ner.items()
-        }
-    return base | table
-
-
-def _section(settings: Mapping[str, object], name: str, path: Path) -> dict[str, object]:
-    """A table of a profile file; empty where it has none."""
-    found = settings.get(name, {})
-    if not isinstance(found, dict):
-        raise ConfigError(f"{path}: {name} is no table")
-    return found
-
-
-def _expand(
-    terms: object, prefixes: Mapping[str, object], path: Path, *, short: bool = False
-) -> tuple[str, ...]:
-    """Spell CURIEs out; with ``short``, leave terms without a colon as short ids."""
-    if not isinstance(terms, list | tuple):
-        raise ConfigError(f"{path}: {terms!r} is no list of IRIs")
-    expanded = []
-    for term in terms:
-        prefix, colon, rest = str(term).partition(":")
-        if colon and prefix in prefixes:
-            expanded.append(check_iri(f"{prefixes[prefix]}{rest}"))
-        elif short and not colon:
-            expanded.append(term)
-        elif rest.startswith("//") or prefix == "urn":
-            expanded.append(check_iri(term))
-        else:
-            raise ConfigError(f"{path}: {term!r} is no IRI and its prefix is not in [prefixes]")
-    return tuple(expanded)
+        base = _read(found, (*seen, path))
+    prefixes = table.get("prefixes", {})
+    if isinstance(prefixes, dict):
+        table["prefixes"] = prefixes = {**(base.prefixes if base else {}), **prefixes}
+    return Profile.model_validate((base.model_dump() if base else {}) | table, context=prefixes)

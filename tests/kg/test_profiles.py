@@ -63,14 +63,14 @@ def test_the_vocabulary_is_detected() -> None:
     [
         ("label = ", "not TOML"),
         pytest.param("x = " + "[" * 100_000, "not TOML", id="nested without end"),
-        ("label = nan", "no list of IRIs"),
-        ("[ner]\nPERSON = 5", "no list of IRIs"),
-        ("ner = 5", "ner is no table"),
-        ("prefixes = []", "prefixes is no table"),
+        ("label = nan", "label: Input should be a list"),
+        ("[ner]\nPERSON = 5", r"ner\.PERSON: Input should be a list"),
+        ("ner = 5", "ner: Input should be a valid dictionary"),
+        ("prefixes = []", "prefixes: Input should be a valid dictionary"),
         ('name = "x"\n', "label"),
         ('name = "x"\nlabel = ["ex:label"]', "prefixes"),
         ('extends = "nothing"\n', "does not exist"),
-        ('extends = "rdfs"\nlables = ["urn:x"]', "lables"),
+        ('extends = "rdfs"\nlables = ["urn:x"]', "lables.*did you mean 'label'"),
     ],
 )
 def test_bad_profiles_say_what_is_wrong(tmp_path: Path, text: str, message: str) -> None:
