@@ -36,7 +36,10 @@ memory."""
 
 
 def unpacked(
-    stream: BinaryIO, source: object, packed: int, refused: type[GuardrailError]
+    stream: BinaryIO | io.BufferedIOBase,
+    source: object,
+    packed: int,
+    refused: type[GuardrailError],
 ) -> io.BufferedReader:
     """A packed file as it is unpacked, up to many times its size.
 
