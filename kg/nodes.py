@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
@@ -41,15 +41,21 @@ class Facts(NamedTuple):
 
 
 class Memory(dict[K, V]):
-    """A dictionary of bounded size, cleared when it is full; safe between threads."""
+    """A dictionary whose values have a bounded size in total, cleared when it is full.
 
-    def __init__(self, most: int) -> None:
+    Safe between threads; a value that replaces another one counts as well.
+    """
+
+    def __init__(self, most: int, size: Callable[[V], int] = lambda _: 1) -> None:
         super().__init__()
-        self._most = most
+        self._most, self._size, self._held = most, size, 0
 
     def __setitem__(self, key: K, value: V) -> None:
-        if len(self) >= self._most:
+        size = self._size(value)
+        if self._held + size > self._most:
             self.clear()
+            self._held = 0
+        self._held += size
         super().__setitem__(key, value)
 
     def known(self, keys: Iterable[K]) -> tuple[dict[K, V], list[K]]:
@@ -89,12 +95,13 @@ class GraphReader(ABC):
         return iter(())
 
     def _forget(self) -> None:
-        """Clear all caches; that of subgraphs takes at most some 250 MB, as large ones stay out."""
+        """Clear all caches; that of subgraphs holds at most some 250 MB."""
+        most = 180_000  # triples of 1.3 kB each
         self._labels: Memory[str, str | None] = Memory(200_000)
         self._entities: Memory[str, Entity | None] = Memory(50_000)
         self._above: Memory[str, tuple[str, ...]] = Memory(50_000)
-        self._facts: Memory[tuple[str, int], Facts] = Memory(5_000)
-        self._subgraphs: Memory[tuple[str, int], Subgraph] = Memory(5_000)
+        self._facts: Memory[tuple[str, int], Facts] = Memory(most, _size)
+        self._subgraphs: Memory[tuple[str, int], Subgraph] = Memory(most, _size)
 
     # --- the protocol ------------------------------------------------------------------------
 
@@ -116,15 +123,12 @@ class GraphReader(ABC):
         for iri, (outgoing, incoming, cut) in facts.items():
             if (entity := entities[iri]) is None:
                 continue
-            found[iri, limit] = subgraph = Subgraph(
+            found[iri, limit] = self._subgraphs[iri, limit] = Subgraph(
                 entity=entity,
                 triples=tuple(self._triples(outgoing, labels)[:limit]),
                 incoming=tuple(self._triples(incoming, labels)),
                 truncated=cut or len(outgoing) > limit,
             )
-            if len(subgraph.triples) + len(subgraph.incoming) <= 150:
-                self._subgraphs[iri, limit] = subgraph
-                self._facts.pop((iri, limit), None)
         return [
             found.get((iri or "", limit)) or unknown(id_, self.profile)
             for id_, iri in zip(ids, iris, strict=True)
@@ -185,16 +189,13 @@ class GraphReader(ABC):
     ) -> tuple[dict[str, Entity | None], dict[str, Facts]]:
         """Entities and, with a limit, their facts, from the cache or else in concurrent queries.
 
-        An entity is None for a node that no triple mentions, and for a property. ``ahead`` only
-        fills the caches, also with the steps to wider places, and omits facts of cached subgraphs.
+        An entity is None for a node that no triple mentions, and for a property. ``ahead`` also
+        fills the cache of wider places.
         """
         wanted = list(dict.fromkeys(iris))
         entities, unread = self._entities.known(wanted)
         names = batches(unread, BATCH)
-        pairs = [] if limit is None else [(iri, limit) for iri in wanted]
-        if ahead:
-            pairs = [pair for pair in pairs if pair not in self._subgraphs]
-        around, new = self._facts.known(pairs)
+        around, new = self._facts.known([] if limit is None else [(iri, limit) for iri in wanted])
         rows = batches([iri for iri, _ in new], _SUBGRAPHS_A_QUERY)
         _, lost = self._above.known(wanted if ahead and self.profile.within else [])
         ways = batches(lost, _SUBGRAPHS_A_QUERY)
@@ -363,6 +364,12 @@ class GraphReader(ABC):
             label=lambda iri: labels.get(iri) or fallback_label(iri, self.profile),
             property_label=lambda predicate: self._property_label(predicate, labels),
         )
+
+
+def _size(found: Facts | Subgraph) -> int:
+    """How many facts a cache holds; one more, for a node without any."""
+    outgoing = found.outgoing if isinstance(found, Facts) else found.triples
+    return len(outgoing) + len(found.incoming) + 1
 
 
 def ranked(entities: Iterable[Entity | None]) -> list[Entity]:

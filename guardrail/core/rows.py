@@ -70,7 +70,11 @@ class _Unpacked(io.RawIOBase):
     """What unpacks to many times its size is refused before it fills memory or disk."""
 
     def __init__(
-        self, stream: BinaryIO, source: object, packed: int, refused: type[GuardrailError]
+        self,
+        stream: BinaryIO | io.BufferedIOBase,
+        source: object,
+        packed: int,
+        refused: type[GuardrailError],
     ) -> None:
         super().__init__()
         self._unpacked, self._source, self._refused = stream, source, refused

@@ -10,6 +10,7 @@ import pytest
 from guardrail.core.errors import InputError
 from kg import KnowledgeGraph, OxigraphGraph, PlaceIndex, SparqlGraph
 from kg.base import holders
+from kg.nodes import Memory
 
 from .conftest import PAINTERS, BackEnd, Graph
 from .test_endpoint import reply, serving, settings
@@ -218,3 +219,11 @@ def test_the_way_up_is_bounded_and_ends_in_circles() -> None:
     assert holders("a", {"a": ["b"], "b": ["c", "a"], "c": ["a", "b"]}.__getitem__) == ["b", "c"]
     assert holders("0", lambda item: [str(int(item) + 1)]) == [str(step) for step in range(1, 9)]
     assert len(holders("x", lambda item: [f"{item}{number}" for number in range(9)])) == 30
+
+
+def test_caches_are_bounded_by_the_size_of_what_they_hold() -> None:
+    memory: Memory[int, str] = Memory(10, len)
+    for key in range(4):
+        memory[key] = "abc"
+    assert memory == {3: "abc"}
+    assert memory.known([2, 3, 2]) == ({3: "abc"}, [2])
