@@ -91,7 +91,7 @@ class Endpoint:
         self._failed, self._paused_until = 0, 0.0
         limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
         with reading_environment():
-            self._client = httpx.Client(limits=limits, headers=self._credentials)
+            self._client = httpx.Client(limits=limits)
         # Graphs are often dropped without being closed.
         weakref.finalize(self, self._client.close)
         self._pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="sparql")
@@ -238,12 +238,13 @@ class Endpoint:
     def _send(self, request: Request, timeout: float) -> httpx.Response:
         """Send a request; follow redirects within the origin, which keep method and query."""
         origin = url = httpx.URL(request.full_url)
+        headers = dict(request.header_items()) | self._credentials
         for _ in range(REDIRECTS + 1):
             sent = self._client.build_request(
                 "POST",
                 url,
                 content=cast("bytes", request.data),
-                headers=dict(request.header_items()),
+                headers=headers,
                 timeout=timeout,
             )
             response = self._client.send(sent, stream=True)

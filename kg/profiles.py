@@ -31,8 +31,8 @@ _SHIPPED = Path(__file__).parent / "data" / "profiles"
 _SHORT_ID = re.compile(r"[\w.,()'!*~&=+$@%\-]+")
 
 
-def _spelt_out(terms: object, info: ValidationInfo) -> object:
-    """The terms of a file with their prefixes spelt out; short ids stay as they are."""
+def _expanded(terms: object, info: ValidationInfo) -> object:
+    """Expand the prefixes of a file's terms; short ids of classes stay as they are."""
     prefixes = info.context
     if prefixes is None or not isinstance(terms, list | tuple):
         return terms
@@ -47,8 +47,8 @@ def _spelt_out(terms: object, info: ValidationInfo) -> object:
     return tuple(expanded)
 
 
-Iris = Annotated[tuple[str, ...], BeforeValidator(_spelt_out)]
-"""IRIs; in a file with prefixes."""
+Iris = Annotated[tuple[str, ...], BeforeValidator(_expanded)]
+"""IRIs, which a file may abbreviate by its prefixes."""
 
 
 class Statements(Value):
