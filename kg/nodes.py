@@ -23,8 +23,6 @@ from kg.terms import XSD, is_blank
 
 BATCH: Final = 50
 """Ids or labels per query."""
-# Facts of one entity come in one UNION each: a few entities a query keep servers' planners fast.
-_SUBGRAPHS_A_QUERY = 10
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -152,7 +150,7 @@ class GraphReader(ABC):
         """The wider places; one query for ten places, none where the profile has no ``within``."""
         iris = [self._iri(id_) for id_ in ids]
         above, unread = self._above.known(iri for iri in iris if iri is not None)
-        groups = batches(unread if self.profile.within else [], _SUBGRAPHS_A_QUERY)
+        groups = batches(unread if self.profile.within else [])
         answers = self._select_all([self.queries.within(batch) for batch in groups])
         for batch, answer in zip(groups, answers, strict=True):
             above |= self._learn_places(batch, answer)
@@ -196,9 +194,9 @@ class GraphReader(ABC):
         entities, unread = self._entities.known(wanted)
         names = batches(unread, BATCH)
         around, new = self._facts.known([] if limit is None else [(iri, limit) for iri in wanted])
-        rows = batches([iri for iri, _ in new], _SUBGRAPHS_A_QUERY)
+        rows = batches([iri for iri, _ in new])
         _, lost = self._above.known(wanted if ahead and self.profile.within else [])
-        ways = batches(lost, _SUBGRAPHS_A_QUERY)
+        ways = batches(lost)
         most = (limit or 0) + 1
         answers = self._select_all(
             [self.queries.entities(batch) for batch in names]
@@ -377,6 +375,9 @@ def ranked(entities: Iterable[Entity | None]) -> list[Entity]:
     return sorted(filter(None, entities), key=lambda entity: (-entity.prominence, entity.id))
 
 
-def batches(items: Sequence[str], size: int) -> list[Sequence[str]]:
-    """Consecutive parts of at most ``size`` items."""
+def batches(items: Sequence[str], size: int = 10) -> list[Sequence[str]]:
+    """Consecutive parts of at most ``size`` items.
+
+    Queries with a UNION for each node take ten, which keeps the planners of servers fast.
+    """
     return [items[start : start + size] for start in range(0, len(items), size)]
