@@ -45,13 +45,7 @@ from guardrail.engine.decision import (
 )
 from guardrail.engine.parts import Parts
 from guardrail.engine.recording import Recorder
-from guardrail.evidence.retrieval import (
-    Knowledge,
-    from_graph,
-    given,
-    retrieve_passages,
-    with_wider,
-)
+from guardrail.evidence.retrieval import Knowledge, from_graph, given, retrieve_passages, with_wider
 from guardrail.log.entries import fingerprints
 from guardrail.log.tracing import stage
 from guardrail.markers.grammar import ParsedText

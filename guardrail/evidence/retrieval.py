@@ -171,10 +171,7 @@ def _shared(groups: Iterable[Sequence[Item]], limit: int) -> tuple[tuple[Item, .
 
 
 async def retrieve_passages(
-    retriever: object,
-    questions: Sequence[str],
-    limits: LimitsConfig,
-    in_thread: InThread,
+    retriever: object, questions: Sequence[str], limits: LimitsConfig, in_thread: InThread
 ) -> list[Knowledge]:
     """Ask a retriever for the evidence of n questions.
 

@@ -325,9 +325,9 @@ def in_one_notation(cells: Sequence[str]) -> list[str]:
     of numbers is returned unchanged.
     """
     number = re.compile(
-        rf"(?P<open>\()?(?P<before>[^\d().,+\-−]{{0,4}})(?P<sign>[+\-−]?)"
+        rf"(?P<sum>[^\w().,+\-−]{{0,2}})(?P<open>\()?(?P<before>[^\d().,+\-−]{{0,4}})(?P<sign>[+\-−]?)"
         rf"(?P<figures>\d+(?:[.,'’{_SPACE}]\d+)*)(?P<power>[eE][+-]?\d{{1,2}})?"
-        rf"(?P<behind>[{_SPACE}]?[^\d().,+\-−]{{0,12}})(?P<close>\))?"
+        rf"(?P<behind>[{_SPACE}]?[^\d().,+\-−]{{0,12}})(?P<close>\))?(?P<unit>[^\w().,+\-−]{{0,2}})"
     )
     numbers = [number.fullmatch(cell) for cell in cells]
     found = [n for n in numbers if n and bool(n["open"]) == bool(n["close"])]
@@ -368,7 +368,7 @@ def _in_notation(
         if not negative:
             return number[0]
         sign = "-"
-    return f"{number['before']}{sign}{figures}{behind}"
+    return f"{number['sum']}{number['before']}{sign}{figures}{behind}{number['unit']}"
 
 
 def _dicts(rows: Rows) -> list[Mapping[str, object]]:

@@ -151,12 +151,7 @@ def against_of(evidence: Premises, outcome: Outcome) -> tuple[str, ...]:
 
 
 def note_of(
-    claim: Claim,
-    evidence: Premises,
-    outcome: Outcome,
-    cited: Sequence[Citation],
-    *,
-    verbatim: bool,
+    claim: Claim, evidence: Premises, outcome: Outcome, cited: Sequence[Citation], *, verbatim: bool
 ) -> str | None:
     """What a reader should know of a sentence that cites something; None where there is nothing.
 

@@ -383,9 +383,7 @@ def _declared(question: str, names: Collection[str]) -> str | None:
 
 
 def subjects_of(
-    claims: Sequence[Claim],
-    evidence: PreparedEvidence,
-    asked: str | None,
+    claims: Sequence[Claim], evidence: PreparedEvidence, asked: str | None
 ) -> list[frozenset[str]]:
     """For each sentence of an answer the subjects that it is about.
 

@@ -31,13 +31,7 @@ from guardrail.markers.rendering import marked_text, shifted
 from guardrail.verdict.checks import all_checks, guarantees
 from guardrail.verdict.checks.base import Check, Context, Premises, applies, finding
 from guardrail.verdict.checks.typed_values import COMPARED
-from guardrail.verdict.citations import (
-    against_of,
-    citation_errors,
-    citations_of,
-    note_of,
-    spans_of,
-)
+from guardrail.verdict.citations import against_of, citation_errors, citations_of, note_of, spans_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of, subjects_of
 from guardrail.verdict.combination import Outcome, combine
 from judges.base import GroundingItem, GroundingJudge, NLITraits, traits_of

@@ -10,14 +10,7 @@ from typing import NamedTuple
 
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.units import MONEY, Bound, Unit, currency_before, unit_behind
-from guardrail.core.text.words import (
-    Token,
-    digits_of,
-    number_of,
-    plain_figures,
-    stem,
-    tokenise,
-)
+from guardrail.core.text.words import Token, digits_of, number_of, plain_figures, stem, tokenise
 
 SCIENTIFIC = re.compile(
     r"(?P<figures>\d+(?:\.\d+)?)(?:[eE](?P<e>[+-]?\d{1,3})\b"

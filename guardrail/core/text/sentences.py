@@ -31,11 +31,14 @@ NAMED = re.compile(r"\s*\w[\w ./()-]{0,40}: \S")
 """A line that gives a value its name, as in a list without marks."""
 RULE = re.compile(r"[ \t|:*_=+-]*$")
 # What belongs to the sentence that it follows: quotes, and marks such as .[^2], .【1†a】 and .²
-MARKS = r"[\"'”’»」』）)\]*_`~]{0,4}+(?:\[[^\[\]\n]{1,40}\]|【[^【】\n]{1,60}】|[⁰¹²³⁴-⁹]){0,8}+"
+MARKS = (
+    r"[\"'”’»」』）)\]*_`~]{0,4}+"
+    r"(?:\[[^\[\]\n]{1,40}\]|【[^【】\n]{1,60}】|<sup>[^<>\n]{1,20}</sup>|[⁰¹²³⁴-⁹†‡]){0,8}+"
+)
 TAGS = r"(?:</[A-Za-z][^<>\n]{0,60}>|<br ?/?>)(?:</?[A-Za-z][^<>\n]{0,60}>){0,8}+"
 END = re.compile(
-    rf"(?<![.!?…])[.!?…]++{MARKS}(?:{TAGS}|(?=\s))|[。！？｡]++{MARKS}"
-    r"|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )"
+    rf"(?<![.!?…])[.!?…]++{MARKS}(?:{TAGS}|(?=\s)|(?<=[\]】>])(?=[A-Z]))|[。！？｡]++{MARKS}"
+    r"|(?:(?<=[a-z0-9]{2})|(?<=[A-Z]{3}))[.!?…]++(?=[A-Z][a-z]* )"
 )
 PIECE = 2_000
 """Most characters of a sentence; what is longer comes apart at a space."""
@@ -167,7 +170,7 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
     if last in lexicon_set("abbreviations", "finals"):
         # A day, a month or a time zone goes on with a time of day.
         times = calendar_words() | lexicon_set("abbreviations", "zones")
-        return opener or not (plain in times or word[0] in "-–0123456789" or word[:2].isupper())
+        return opener or not (plain in times or word[0] in "-–—0123456789" or word[:2].isupper())
     closer = last in lexicon_set("abbreviations", "closers") or re.fullmatch(r"(?:\w\.)+\w", last)
     if closer or (len(last) == 1 and last.isalpha()):
         return opener and re.match(r"[\"'“‘(\[*_]*[A-Z]\.", word) is None

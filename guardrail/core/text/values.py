@@ -271,9 +271,19 @@ def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
         return Agreement.OPEN if same is None else _same(same)
     if isinstance(claimed.value, Quantity) and isinstance(known.value, Quantity):
         found = _compare_quantities(claimed.value, known.value)
-        apart = is_case(claimed, known) or (claimed.value.change and not known.value.change)
+        change = claimed.value.change and not known.value.change
+        apart = is_case(claimed, known) or change or _has_thousands(claimed, known)
         return Agreement.OPEN if found is not Agreement.SAME and apart else found
     return _across(claimed, known)
+
+
+def _has_thousands(*amounts: TypedValue) -> bool:
+    """Whether one amount is the other if its full stop separates thousands: *2.490 euros*."""
+    values = [item.value for item in amounts if isinstance(item.value, Quantity)]
+    small, large = sorted(max(map(abs, value.ends)) for value in values)
+    dotted = any(re.search(r"(?<![\d.,])\d{1,3}\.\d{3}(?![\d.,])", item.text) for item in amounts)
+    dotted = dotted and amounts[0].kind.startswith(MONEY)
+    return dotted and abs(large - 1_000 * small) <= 1e-9 * large
 
 
 def is_case(claimed: TypedValue, known: TypedValue) -> bool:

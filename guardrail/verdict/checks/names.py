@@ -77,9 +77,14 @@ def _borrowed(claim: Claim, evidence: Premises) -> Statement | None:
     scores = {number: evidence.carries(number) for number, _ in evidence.chosen}
     least = min(LIKELY, max(scores.values(), default=0.0))
     carrying = [number for number, score in scores.items() if score >= least > 0.0]
-    if not carrying or any(map(evidence.concerns, carrying)):
+    others = [number for number in scores if not evidence.concerns(number)]
+    own = [indexed.statements[number] for number in carrying if number not in others]
+    # A row without other cells states its subject's name, which carries no more than that
+    more = bool(claim.values) or any(not meets(name, claim.mentions) for name in claim.names)
+    named = [item for item in own if more and fold(item.value_text) == fold(item.subject)]
+    if not carrying or not others or len(named) < len(own):
         return None
-    return indexed.statements[max(carrying, key=scores.__getitem__)]
+    return indexed.statements[max(others, key=scores.__getitem__)]
 
 
 class UnknownNames:
@@ -135,15 +140,15 @@ class ValidInTime:
 class Mentions:
     """Compares sentences such as *The documents do not mention the warranty* with all evidence.
 
-    They are false where a statement has all words of a topic that is a plain noun phrase, and true
-    where the evidence lacks every word of one that consists of names: other words have synonyms,
-    which it takes the judge to see.
+    They are false where prose has the words of a topic that is a plain noun phrase one behind the
+    other, or a fact has all of them, and true where the evidence lacks every word of a topic that
+    consists of names: other words have synonyms, which it takes the judge to see.
     """
 
     name = "mentions"
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
-        """Find the statement that mentions what is said not to be mentioned, or that none does."""
+        """Find the statement that mentions what is denied, or that none does."""
         found = _denial().fullmatch(claim.plain.strip())
         statements = evidence.indexed.statements
         if not found or not statements:
@@ -156,11 +161,23 @@ class Mentions:
             said = self.name, Effect.CARRIES, claim, whole, f"nothing mentions {found['topic']}"
             return (finding(*said, decides=True),)
         plainly = all(word.stem in topic or word.folded in light for word in words)
+        wanted = [word.folded for word in words if word.folded not in light]
+        between = rf"(?:[ -](?:{'|'.join(light)}))*[ -]"
         for number, statement in enumerate(statements) if topic and plainly else ():
-            if topic <= content_stems(f"{statement.head} {statement.text}"):
+            if _mentions(statement, wanted, between):
                 said = self.name, Effect.CONTRADICTS, claim, whole, f"mentioned: {statement.text}"
                 return (finding(*said, (number,), decides=True),)
         return ()
+
+
+def _mentions(statement: Statement, wanted: list[str], between: str) -> bool:
+    """Whether prose has words in a row, or a fact all of them; the last in singular or plural."""
+    *first, last = map(re.escape, wanted)
+    # *News* and *goods* are no plurals of *new* and *good*
+    last = f"{last.removesuffix('s') if first or len(last) > 5 else last}s?"
+    parts = [*first, last] if statement.fact else [between.join([*first, last])]
+    text = fold(plain(f"{statement.head} {statement.text}"))
+    return all(re.search(rf"(?<!\w){part}(?!\w)", text) for part in parts)
 
 
 @cache

@@ -90,6 +90,34 @@ def test_a_verdict_that_holds_for_every_judge(
             assert last.against  # a contradiction names what it conflicts with
 
 
+@pytest.mark.parametrize(
+    ("answer", "named", "borrowed"),
+    [
+        ("The price of the Fjell 3 is 300 euros.", "Tarn City", True),
+        ("The Fjell 3 is made in Lund.", "Tarn City", True),
+        ("The Fjell 3 is one of the bikes.", "", False),
+        ("The price of the Tarn City is 300 euros.", "", False),
+    ],
+)
+def test_a_row_that_only_has_a_name_borrows_no_cell(
+    answer: str, named: str, borrowed: bool
+) -> None:
+    """The judge finds each sentence in the name of its subject."""
+    evidence = [
+        Triple("Fjell 3", "name", "Fjell 3"),
+        Triple("Tarn City", "price", "300 euros"),
+        Triple("Tarn City", "made in", "Lund"),
+    ]
+    parsed = ParsedText(clean=answer, marked=answer)
+    request = GroundingRequest("", parsed, prepare(evidence))
+    (found,), _, _ = Grounder(Biased(supports=True)).ground([request])
+    (sentence,) = found.sentences
+    because = [item.because for item in sentence.findings if item.check == "known_subject"]
+    assert (sentence.category is not Category.SUPPORTIVE) is borrowed
+    assert bool(because) is borrowed
+    assert named in "".join(because)
+
+
 DELIVERY = (
     "Up to 10 miles delivery costs £35 each way; from 10 to 25 miles it costs £55 each way; beyond "
     "that £2.40 per mile each way."

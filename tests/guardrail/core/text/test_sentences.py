@@ -59,6 +59,8 @@ def test_prose_is_split_where_a_reader_would(sentences: list[str]) -> None:
         ["Open 9 a.m. – 5 p.m. on weekdays.", "Closed on Sunday."],
         ["It costs 60 euros.[^2]", "It is green.[3][4]", "It is new.【1†source】", "It sells.²"],
         ["A first thought.</think>", "It costs 60 euros.<br>", "It is green."],
+        ["It costs 60 euros.<sup>1</sup>", "It is green.†", "It is new."],
+        ["Open 9 a.m. — 5 p.m.", "The shop is closed on Sunday."],
         ["See fig. [2] and the area of approx.[3] 12 m²."],
         ["Use `list.<T>` here, as on page p.[4]"],
     ],
@@ -84,6 +86,18 @@ def test_a_mark_behind_a_full_stop_belongs_to_its_sentence(sentences: list[str])
 )
 def test_wrapped_lines_go_on_and_named_values_do_not(text: str, count: int) -> None:
     assert len(split_sentences(text)) == count
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["It costs 60 euros.【4:0†source】", "It is green.[1]", "The rest follows."],
+        ["It costs 9.99 EUR.", "The range is 110 km!", "It is green..."],
+        ["It runs on ASP.Net and uses U.S.Steel parts, see [1].Then it goes on."],
+    ],
+)
+def test_a_sentence_may_follow_without_a_space(sentences: list[str]) -> None:
+    assert [stretch.text for stretch in split_sentences("".join(sentences))] == sentences
 
 
 def test_full_width_stops_need_no_space() -> None:
