@@ -22,13 +22,14 @@ from guardrail.commands.options import (
     Question,
     arg,
     build_config,
+    build_guard,
     grouped,
     opt,
     writes,
 )
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import GuardedAnswer, LinkedEntity, Sentence, Span, Triple
-from guardrail.core.types.answers import AskRequest
+from guardrail.core.types.answers import Action, AskRequest
 from guardrail.lines import LineJob, RankRow, Result, RowT, check_job, json_line, rank_job
 
 
@@ -138,7 +139,8 @@ def explain(
     rests_on, against, read}, and finally {read: [passage or triple, …], from: [source, …]}, to
     which the numbers refer, from 1.
     """
-    with judging.guard() as guard:
+    # A look at an answer is none: it does not count in the log
+    with build_guard(judging.settings().changed(log=None)) as guard:
         checked = guard.check(question, answer)
     for one in checked.explain():
         typer.echo(json_line(one.model_dump(mode="json")) if as_json else f"{one}")
@@ -148,6 +150,8 @@ def explain(
         typer.echo(json_line({"read": items, "from": sources}))
         return
     read = sorted({number for sentence in checked.judged for number in sentence.read})
+    if checked.action is Action.REFUSE:
+        typer.echo(f"refused: {checked.reasons[-1]}")
     typer.echo(
         f"read: {len(read):,} of {len(found):,} passages and facts from "
         f"{', '.join(sources) or 'nowhere'}"

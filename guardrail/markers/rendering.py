@@ -43,19 +43,17 @@ def markers_of(sentence: Sentence, *, at_end: bool = False) -> list[Marker]:
     Args:
         sentence: The sentence.
         at_end: Whether a sentence that is supported as the model wrote it has all citations at its
-            end.
+            end, and one in which nothing is supported a single ``[NA]``.
     """
     marks: list[Marker] = []
     mended: list[Marker] = []
     unplaced = dict.fromkeys(sentence.citations)
     stop = sentence.start + _stop(sentence.text)
-    if (
-        at_end
-        and {span.kind for span in sentence.spans} <= {SpanKind.SUPPORTED}
-        and not sentence.na
-    ):
+    kinds = {span.kind for span in sentence.spans}
+    if at_end and kinds <= {SpanKind.SUPPORTED} and not sentence.na:
         return [Marker(citations=tuple(unplaced), at=stop)] if unplaced else []
-    if sentence.na and not unplaced and {span.kind for span in sentence.spans} == {SpanKind.NA}:
+    refused = kinds == {SpanKind.NA} if sentence.na else at_end and set() < kinds <= UNCARRIED
+    if refused and not unplaced:
         return [Marker(na=True, at=stop)]
     for span, following in zip_longest(sentence.spans, sentence.spans[1:]):
         if span.kind in UNCARRIED:

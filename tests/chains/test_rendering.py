@@ -7,7 +7,7 @@ import pytest
 from chains import GuardrailRunnable
 from chains.options import MarkerStyle
 from chains.rendering import details, render
-from guardrail import STRICT, GuardrailConfig, Passage
+from guardrail import STRICT, GuardrailConfig, Passage, Triple
 from tests.chains import fake_openai
 from tests.chains.conftest import ANSWER, CANARY, QUESTION, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, client_over
@@ -54,6 +54,16 @@ def test_numbers_stand_at_the_end_of_a_sentence_that_is_supported_as_a_whole(gua
     found = guard.check(question=QUESTION, answer=said, policy="annotate")
     assert render(found, MarkerStyle.FOOTNOTES).text.partition("\n")[0] == numbered
     assert found.marked.count("[Q47152") == numbered.count("[") - numbered.count("[NA]")
+
+
+def test_a_contradicted_sentence_has_one_mark_at_its_end_for_readers_of_a_chat(guard):
+    price = Triple("The pool", "price", "4 euros")
+    found = guard.check(
+        "", "The price is 5 euros at the pool.", evidence=[price], policy="annotate"
+    )
+    kalma, footnotes = (render(found, MarkerStyle(style)).text for style in ("kalma", "footnotes"))
+    assert kalma == "The price is 5 euros [NA] at the pool."
+    assert footnotes == "The price is 5 euros at the pool [NA]."
 
 
 @pytest.mark.parametrize(

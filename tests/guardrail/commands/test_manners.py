@@ -72,6 +72,21 @@ def test_explain_lists_what_was_read_for_which_sentence(handbook: Path) -> None:
     assert json.loads(last)["read"][number - 1]["id"] == "handbook.txt 2"
 
 
+def test_explain_says_why_an_answer_is_refused_and_records_nothing(
+    handbook: Path, tmp_path: Path
+) -> None:
+    settings = tmp_path / "guardrail.toml"
+    settings.write_text(f'log = "{tmp_path / "scores.sqlite"}"\n[policy]\nbase = "strict"\n')
+    case = ("--judge", "none", "--config", str(settings), "--passage", str(handbook))
+    refused = run("explain", "Toll?", "The toll is 5 dollars.", *case).stdout
+    passed = run("explain", "Toll?", "The toll is 4 dollars.", *case).stdout
+    assert "\nrefused: no sentence is left that the evidence supports\n" in refused
+    assert "refused" not in passed
+    assert not (tmp_path / "scores.sqlite").exists()
+    run("check", "Toll?", "The toll is 4 dollars.", *case)
+    assert (tmp_path / "scores.sqlite").exists()
+
+
 def in_a_terminal(*arguments: str) -> str:
     """What the program prints where its output is a terminal of 100 columns."""
     environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm-256color"}
