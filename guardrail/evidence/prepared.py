@@ -168,10 +168,10 @@ class PreparedEvidence:
 
     @cached_property
     def column_texts(self) -> dict[str, tuple[str, ...]]:
-        """The different texts in the columns of tables, by label."""
+        """The different texts that a property or column has, by its label."""
         found: dict[str, dict[str, None]] = defaultdict(dict)
         for item in self.statements:
-            if item.triple is not None and item.triple.row is not None and not item.is_typed:
+            if item.triple is not None and not item.is_typed and item.yes is None:
                 found[item.triple.property][item.triple.value] = None
         return {label: tuple(values) for label, values in found.items()}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from guardrail.core.text.dates import Date, Validity, days_in_full, find_dates, validity_of
-from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import NO_NAMES, find_names, label_in, part_of_name_in
 from guardrail.core.text.sentences import laid_out
 from guardrail.core.text.units import certain_cues, cues, property_name
@@ -83,7 +83,10 @@ class Statement:
         rest = self.value_text
         for value in sorted(self.values, key=lambda item: -item.start):
             rest = rest[: value.start] + rest[value.end :]
-        words = {token.folded for token in tokenise(rest)} - {"t"}  # of a time stamp
+        words = {token.folded for token in tokenise(rest)} - {
+            "t",
+            "every",
+        }  # time stamps, intervals
         light = lexicon_set("function_words", "stop_words")
         return bool(self.fact and self.values) and words <= light
 
@@ -129,10 +132,13 @@ class Statement:
             coded = lexicon_set("properties", "coded")
             if not coded.isdisjoint(property_words(self.fact.property).split()):
                 return None
-        value = fold(self.fact.value).strip(" .") if self.fact else ""
-        if value in lexicon_set("function_words", "yes"):
+        first = re.split(r"[,;(]|\bfor (?=\W?\d)", self.fact.value)[0] if self.fact else ""
+        value = fold(first).strip(" .")
+        modal = lexicon("function_words")["modal"]
+        if value in lexicon_set("function_words", "yes") or value in modal["yes"]:
             return True
-        return False if value in lexicon_set("function_words", "no") else None
+        no = value in lexicon_set("function_words", "no") or value in modal["no"]
+        return False if no else None
 
     def stands_in(
         self, text: str, tokens: Sequence[Token], values: Sequence[TypedValue]

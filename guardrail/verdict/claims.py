@@ -6,22 +6,24 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import pairwise
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import find_names, label_in, part_of_name_in
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.sentences import (
+    MEMBER,
     Place,
     Stretch,
     cells_of,
     code_blocks,
     lined,
     split_sentences,
+    without_links,
 )
 from guardrail.core.text.tagging import parse
 from guardrail.core.text.values import TypedValue, find_values
@@ -32,6 +34,7 @@ from guardrail.core.text.words import (
     fold,
     hides_letters,
     plain,
+    property_words,
     tokenise,
     within_another,
     without_emphasis,
@@ -88,14 +91,15 @@ class Claim:
         before: The sentences shortly before it.
         prose: Whether it may assert something, which the judge then says: all but the head of a
             table that names its columns, a bare heading or label, and code without plain words.
-        head: True for the head of a table that contains an amount: a contradiction counts, missing
-            support does not.
+        head: True for the head of a table that contains an amount, and for an open question: a
+            contradiction counts, missing support does not.
         evidence: What the answer is held against.
         behind: The sentence as those behind it read it before them.
         markers: Those that the model wrote into the sentence.
         answers: The bare yes or no in whose place this sentence, the proposition of the question,
             is judged; None for a sentence of the answer itself.
         denied: True if the bare answer denies the proposition.
+        columns: Of a table's row the heads of its columns.
         judged: What was made of it, by the subjects and thresholds that it was judged with.
     """
 
@@ -110,6 +114,7 @@ class Claim:
     markers: tuple[Marker, ...] = ()
     answers: Stretch | None = None
     denied: bool = False
+    columns: tuple[str, ...] = ()
     judged: dict[tuple[frozenset[str], VerdictThresholds], Sentence] = field(default_factory=dict)
 
     def at(self, start: int, markers: tuple[Marker, ...]) -> Claim:
@@ -129,6 +134,46 @@ class Claim:
     def text(self) -> str:
         """What is compared: ``written`` without marks of emphasis."""
         return without_emphasis(self.written)
+
+    @cached_property
+    def parts(self) -> list[tuple[str, str, Span]]:
+        """Cells of a table's row and members of a JSON object: name, value and the value's span."""
+        cells = [
+            (item[1].rstrip(), item.start(1))
+            for item in re.finditer(r"(?:^|\|) *([^|]+)", self.text)
+        ]
+        if cells and len(cells) == len(self.columns):
+            label, named = cells[0][0], self.named_in(cells[0][0])
+            found = [
+                (
+                    label
+                    if len(cells) == 2 and not named
+                    else f"{label} - {column.lower() if named else column}",
+                    cell,
+                )
+                for column, cell in zip(self.columns[1:], cells[1:], strict=True)
+            ]
+        else:
+            members = MEMBER.finditer(self.text)
+            found = [(property_words(m[1]), (m[2], m.start(2))) for m in members]
+        return [
+            (f"{name}: ", value.strip('"'), (start, start + len(value)))
+            for name, (value, start) in found
+            if value
+        ]
+
+    def part(self, text: str) -> Claim:
+        """A part of it as a claim of its own."""
+        return replace(self, stretch=Stretch(text, 0, len(text)), written=text, columns=())
+
+    def named_in(self, text: str) -> frozenset[str]:
+        """Which subjects of the evidence a part of it names."""
+        return named_in(text, tokenise(text), self.evidence)
+
+    @property
+    def is_data(self) -> bool:
+        """True for a table's row, a JSON object and a line of settings, which surely claim."""
+        return bool(self.parts) or SETTING.match(self.stretch.text) is not None
 
     @cached_property
     def plain(self) -> str:
@@ -216,13 +261,19 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
     blocks = code_blocks(text)
     claims: list[Claim] = []
     earlier: list[str] = []
+    columns: tuple[str, ...] = ()
     for stretch, place in lined(text):
         before, marked = _last(earlier), bool(request.answer.markers)
+        if place.role == "head":
+            columns = tuple(cells_of(text[slice(*place.line)]))
+        elif not place.is_row:
+            columns = ()
         markers = request.answer.within(stretch.start, stretch.end) if marked else ()
         cited = tuple([(item.citations, item.sources) for item in markers]) if marked else ()
         code = bool(blocks) and _is_within(blocks, stretch.start)
-        key = evidence, request.question, before, stretch.text, place[1:], code, cited
-        claim = known.get(key) or _read(request, stretch.text, place, before, code=code)
+        key = evidence, request.question, before, stretch.text, place[1:], code, cited, columns
+        claim = known.get(key) or _read(request, stretch.text, place, earlier, code=code)
+        claim.columns = columns if place.role != "head" else ()
         if (claim.stretch.start, claim.markers) != (stretch.start, markers):
             claim = claim.at(stretch.start, markers)
         known[key] = claim
@@ -231,9 +282,11 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
     return claims
 
 
-def _read(request: GroundingRequest, text: str, place: Place, before: str, *, code: bool) -> Claim:
+def _read(
+    request: GroundingRequest, text: str, place: Place, earlier: Sequence[str], *, code: bool
+) -> Claim:
     """Read a sentence as a claim, as if it began the answer."""
-    evidence, question = request.evidence, request.question
+    evidence, question, before = request.evidence, request.question, _last(earlier)
     read = without_references(without_ruins(text, evidence.entities), evidence.items)
     head = place.role == "head" and place.has_rows and _names_columns(text)
     if place.role == "head":
@@ -243,17 +296,22 @@ def _read(request: GroundingRequest, text: str, place: Place, before: str, *, co
     bare = short or (head and not _measures(text))
     code = code and not hides_letters(text) and PLAIN_WORDS.search(read) is None
     prose = not bare and not code and not read.isspace()
-    written = re.sub(r"\s", " ", read)
+    written = re.sub(r"\s", " ", without_links(read))
+    written = SETTING.sub(lambda match: f"{match[1]}:{' ' * (len(match[2]) - 1)}", written)
     written = written if written.isascii() else plain_letters(written)
-    asked = proposition_of(written, question, evidence.all_names) if prose else None
+    own = earlier[-1] if earlier and earlier[-1].endswith("?") else ""
+    asked = proposition_of(written, own or question, evidence.all_names) if prose else None
+    asks = _asks(written) if prose and written.rstrip().endswith("?") else ""
+    prose, head = prose and asks != "polar", head or asks == "open"
     behind = " ".join(read.split())
     whole = Stretch(text, 0, len(text))
     if asked is None:
         return Claim(whole, written, question, before, prose, head, evidence, behind)
     stated, denied = asked
     place_of = Stretch(stated, 0, len(stated))
+    before = _last(earlier[:-1]) if own else ""
     return Claim(
-        place_of, stated, "", "", True, False, evidence, behind, answers=whole, denied=denied
+        place_of, stated, "", before, True, False, evidence, behind, answers=whole, denied=denied
     )
 
 
@@ -282,6 +340,11 @@ FINITE = frozenset({"MD", "VBD", "VBP", "VBZ"})
 """Tags of verbs that make a sentence of its words."""
 
 CLAUSE_SUBJECTS = frozenset({"expl", "nsubj", "nsubjpass"})
+SETTING = re.compile(r"^(\w[\w .-]{0,40}?)(\s?=\s?)(?=[^\s=])")
+"""The name of a value and its sign, as a file of settings has them."""
+
+PLAINLY_ASKED = 10
+"""Most words of a question that states nothing."""
 ASKING = frozenset({"WDT", "WP", "WP$", "WRB"})
 
 
@@ -301,6 +364,41 @@ def _is_bare(text: str) -> bool:
     """True for a heading, a label or a column's name of hardly a word and no figures."""
     few = len(text.split()) <= BARE_WORDS
     return few and not (hides_letters(text) or any(map(str.isdigit, text)))
+
+
+EMBEDDED = frozenset({"acl", "advcl", "appos", "ccomp", "csubj", "neg", "relcl", "parataxis"})
+"""Parts of a question that state something besides."""
+
+
+def _asks(question: str) -> Literal["polar", "open", ""]:
+    """How a question asks if it states nothing besides: *Does it need a chimney?*, *Overdraft?*.
+
+    One with a value, a negation, another clause or a quality of what it names may presuppose.
+    """
+    [doc] = parse([question.strip()])
+    words = [token for token in doc if token.is_alpha or token.is_digit]
+    if not words or len(words) > PLAINLY_ASKED:
+        return ""
+    if any(token.dep_ in EMBEDDED or token.tag_ == "POS" for token in doc):
+        return ""
+    first = next((word for word in words if word.dep_ != "cc"), words[0])
+    vague = lexicon_set("grammar", "vague")
+    definite = [
+        word
+        for word in words
+        if any(c.dep_ in ("det", "poss") and c.lower_ not in vague for c in word.children)
+    ]
+    described = [  # *the free bicycle*, *the 5-euro ticket*
+        word.dep_
+        for word in definite
+        if any(c.dep_ == "amod" for c in word.children) or any(c.like_num for c in word.subtree)
+    ]
+    if first.tag_ in ASKING:
+        told = first.lower_ == "why" or find_values(question)
+        return "" if told or {"dobj", "pobj"}.intersection(described) else "open"
+    verbs = any(token.tag_.startswith(("MD", "VB")) for token in words)
+    asked = first.lower_ in lexicon_set("grammar", "auxiliaries") or not verbs or len(words) < 3
+    return "polar" if asked and not described else ""
 
 
 def _asserts(cells: list[str]) -> bool:
@@ -349,12 +447,13 @@ def _denies(answer: str) -> bool | None:
     if not tokens or len(tokens) > MOST_WORDS:
         return None
     answers = lexicon("function_words")["answers"]
-    first, *rest = [token.folded for token in tokens]
+    words = [token.folded for token in tokens if token.folded not in answers["softened"]]
+    first, *rest = words or [""]
     light = lexicon_set("function_words", "third_persons") | lexicon_set("grammar", "echoes")
     negations = lexicon_set("function_words", "negations")
     if not negations.union(light).issuperset(rest):
         return None
-    if first in answers["no"]:
+    if first in answers["no"] or first in negations or rest == ["not"]:
         return True
     return False if first in answers["yes"] and not negations.intersection(rest) else None
 
@@ -421,7 +520,7 @@ def opening_name(text: str, tokens: Sequence[Token]) -> Span | None:
     leads = lexicon_set("function_words", "within_claim") - {"of"} - light
     for start, end in named_runs(text, tokens):
         before = [token.folded for token in tokens if token.end <= start]
-        if "," in text[:start] or not verbs.isdisjoint(before):
+        if re.search("[,:=]", text[:start]) or not verbs.isdisjoint(before):
             return None
         if leads.isdisjoint(before):
             return start, end

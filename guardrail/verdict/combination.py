@@ -86,7 +86,7 @@ def combine(
     weighed: Weighed | None = None
     parts: tuple[Weight, ...] = ()
     if grounding is not None:
-        no_claim = grounding.no_claim >= 0.5 and not grounding.unread
+        no_claim = grounding.no_claim >= 0.5 and not grounding.unread and not claim.is_data
         if no_claim and settled is None and Effect.CONTRADICTS not in by_effect:
             return Outcome(Verdict.NO_CLAIM)
         weights = weighing.triples if _rests_on_triples(evidence, findings) else weighing.passages

@@ -134,6 +134,17 @@ def find_weekdays(text: str, *, cell: bool = False) -> list[tuple[frozenset[int]
     return found
 
 
+def weekday_runs(text: str) -> list[tuple[frozenset[int], int, int]]:
+    """Days of the week that belong together, with offsets: *Mondays, Tuesdays and Friday*."""
+    runs: list[tuple[frozenset[int], int, int]] = []
+    for days, start, end in find_weekdays(text):
+        if runs and re.fullmatch(r"[\s,/&+]*(?:and )?(?:on )?", text[runs[-1][2] : start]):
+            held, first, _ = runs.pop()
+            days, start = days | held, first
+        runs.append((days, start, end))
+    return runs
+
+
 @remembered(4_096)
 def days_of_cell(value: str) -> frozenset[int]:
     """The days of a cell that names nothing else: *Fri*, *mo-fr*; none of *Sun* or *fr, th*."""

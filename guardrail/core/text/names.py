@@ -13,8 +13,8 @@ from guardrail.core.text.dates import (
     calendar_words,
     days_of_cell,
     find_dates,
-    find_weekdays,
     parse_date,
+    weekday_runs,
 )
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.words import (
@@ -100,7 +100,7 @@ def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
     if not wanted:
         return []
     if held := days_of_cell(label):
-        return [(start, end) for days, start, end in find_weekdays(text) if days <= held]
+        return [(start, end) for days, start, end in weekday_runs(text) if days <= held]
     found = runs_of(tokens, wanted)
     if found:
         return found

@@ -27,8 +27,8 @@ DATA = frozenset({"yaml", "yml", "json", "toml", "ini", "properties", "csv", "ts
 """Languages that state values and compute nothing."""
 KEYED = re.compile(r"(?!.*\w\()\s*(?:[-*] )?[\w\"'][^:=(){}\[\];]*: \S.*|\s*")
 """A line that gives a value its name and calls no function, or an empty one."""
-NAMED = re.compile(r"\s*\w[\w ./()-]{0,40}: \S")
-"""A line that gives a value its name, as in a list without marks."""
+NAMED = re.compile(r"\s*\w[\w ./()-]{0,40}(?:: |\s?=\s?)[^\s=]")
+"""A line that gives a value its name, as in a list without marks or in a file of settings."""
 RULE = re.compile(r"[ \t|:*_=+-]*$")
 # What belongs to the sentence that it follows: quotes, and marks such as .[^2], .【1†a】 and .²
 MARKS = (
@@ -210,6 +210,9 @@ UNDER_HEADER = re.compile(
 
 MARKDOWN = "*_#` \t"
 LAST = re.compile(r"[*_#` \t]*+$", re.MULTILINE)
+LINK = re.compile(r"(!?)\[([^\[\]\n]+)\]\(([^()\s]*)\)")
+MEMBER = re.compile(r'"([^"\n]{1,60})"\s*:\s*("[^"\n]*"|[\w.+-]+)')
+"""A member of a JSON object that has a simple value."""
 LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦]|\(?\d{1,3}[.)])[ \t]")
 
 
@@ -329,6 +332,20 @@ def _role(
         return "heading"
     short = len(sentence.split()) <= 6
     return "label" if bare.endswith(":") and not before.strip(MARKDOWN) and short else ""
+
+
+def without_links(text: str) -> str:
+    """Blank what Markdown writes around the text of links and pictures; offsets stay.
+
+    The address of a page stays, as it is told; a picture's file is not.
+    """
+
+    def blank(match: re.Match[str]) -> str:
+        told = not match[1] and match[3].startswith(("http:", "https:"))
+        address = match[3] if told else " " * len(match[3])
+        return f"{' ' * len(match[1])} {match[2]}  {address} "
+
+    return LINK.sub(blank, text)
 
 
 def cells_of(line: str) -> list[str]:

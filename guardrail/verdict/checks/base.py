@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -73,6 +73,28 @@ def finding(
         decides=decides,
         statements=statements,
     )
+
+
+def of_parts(check: Check, claim: Claim, evidence: Premises, context: Context) -> list[Finding]:
+    """What a check settles of the parts of a row or object: one is denied, or all are stated."""
+    found: list[Finding] = []
+    settled = 0
+    for name, value, span in claim.parts:
+        part = claim.part(name + value)
+        about = part.about or evidence.subjects
+        if not about.isdisjoint(claim.named_in(value)):
+            settled += 1  # the name of the subject itself
+            continue
+        for item in check.apply(part, replace(evidence, subjects=about), context):
+            settled += item.effect is Effect.CARRIES
+            found.append(
+                finding(
+                    check.name, item.effect, claim, span, item.because, item.statements,
+                    instead=item.instead, decides=item.decides,
+                )
+            )  # fmt: skip
+    against = [item for item in found if item.effect is not Effect.CARRIES]
+    return against[:1] or (found if settled == len(claim.parts) else [])
 
 
 LIKELY = 0.5

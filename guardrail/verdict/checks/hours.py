@@ -14,12 +14,12 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.text.dates import ClockTime, find_weekdays, through
+from guardrail.core.text.dates import ClockTime, days_of_cell, find_weekdays, through
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
 from guardrail.core.text.words import Span, content_stems, outside, plain, tokenise
 from guardrail.core.types import Effect, Finding
-from guardrail.verdict.checks.base import applies, finding
+from guardrail.verdict.checks.base import applies, finding, of_parts
 from guardrail.verdict.checks.roles import is_between
 
 if TYPE_CHECKING:
@@ -56,7 +56,10 @@ class OpeningHours:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Carried as a whole, or contradicted where a day has other hours."""
-        if not VERB.search(claim.plain) or claim.plain.endswith("?"):
+        if claim.parts:
+            return of_parts(self, claim, evidence, context)
+        named = days_of_cell(claim.plain.partition(":")[0])
+        if not (named or VERB.search(claim.plain)) or claim.plain.endswith("?"):
             return ()
         mine = _read(_blank(claim.plain, claim.mentions), claim.values)
         if not mine or not _is_clear(claim, evidence):

@@ -12,9 +12,10 @@ from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import nation_words
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.units import is_unit_name
-from guardrail.core.text.words import Token, content_stems, fold, meets, plain, tokenise
+from guardrail.core.text.words import Span, Token, content_stems, fold, meets, plain, tokenise
 from guardrail.core.types import Effect, Finding, Verdict
 from guardrail.verdict.checks.base import LIKELY, Context, applies, finding
+from guardrail.verdict.checks.roles import agrees
 from guardrail.verdict.claims import opening_name
 
 if TYPE_CHECKING:
@@ -43,14 +44,14 @@ class KnownSubject:
             if any(s.triple is None or s.value_text in others for s in indexed.statements):
                 return ()
             because = f"the evidence says nothing about {', '.join(sorted(others))}"
-        elif span is None:
-            return ()
-        elif not evidence.subjects and indexed.labels:
+        elif span is not None and not evidence.subjects and indexed.labels:
             if not opens_unknown(claim, evidence):
                 return ()
             because = f"the evidence says nothing about {claim.text[slice(*span)]}"
-        elif borrowed := _borrowed(claim, evidence):
+        elif span is not None and (borrowed := _borrowed(claim, evidence)):
             because, span = f"a fact about another subject: {borrowed.text}", None
+        elif found := _of_another(claim, evidence):
+            because, span = f"only of another subject: {found[0].text}", found[1]
         else:
             return ()
         whole = span or (0, len(claim.text))
@@ -63,6 +64,40 @@ def opens_unknown(claim: Claim, evidence: Premises) -> bool:
     name = claim.text[slice(*span)] if span else ""
     asked = claim.answers is not None or fold(name) in fold(plain(claim.asked))
     return bool(name) and not asked and not evidence.indexed.mentions(name)
+
+
+def _of_another(claim: Claim, evidence: Premises) -> tuple[Statement, Span] | None:
+    """The fact of another subject that has a value of the sentence, where its own has another.
+
+    *The Tarn is built of beech*, of which the Fjell is built, and the Tarn of maple.
+    """
+    words = {token.folded for token in claim.tokens}
+    apart = lexicon_set("grammar", "setting_apart") | lexicon_set("function_words", "negations")
+    if len(evidence.subjects) != 1 or not words.isdisjoint(apart):
+        return None
+    own = [item for _, item in evidence.indexed.facts_of(evidence.subjects)]
+    known = [*own, *(item for _, item in evidence.chosen if item.triple is None)]
+    labels = [item.fact.property for _, item in evidence.chosen if item.fact]
+    stems = content_stems(plain(" ".join([claim.asked, *labels])))
+    stems = stems.union(*(item.stems for item in known))
+    values = [value for item in known for value in item.values] + claim.asked_values
+    for number, item in evidence.chosen:
+        if item.fact is None or item.triple is None or item.yes is not None:
+            continue
+        mine = [s for s in own if s.fact and s.fact.property == item.fact.property]
+        if not mine or any(map(claim.where, mine)) or evidence.concerns(number):
+            continue
+        alike = [(v.start, v.end) for v in claim.values if agrees(v, item.values)]
+        for span in claim.where(item) or alike:
+            held = [value for value in claim.values if meets(span, [(value.start, value.end)])]
+            if held:
+                new = not any(agrees(v, values) or v.kind == "number" for v in held)
+            else:
+                described = claim.plain[: span[0]].casefold().endswith("the ")  # *the alpine house*
+                new = not described and stems.isdisjoint(content_stems(claim.plain[slice(*span)]))
+            if new and not meets(span, claim.mentions):
+                return item, span
+    return None
 
 
 def _borrowed(claim: Claim, evidence: Premises) -> Statement | None:

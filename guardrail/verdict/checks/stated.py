@@ -7,11 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.text.dates import ClockTime, names_weekday, timeless
-from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.dates import (
+    ClockTime,
+    days_of_cell,
+    names_weekday,
+    timeless,
+    weekday_runs,
+)
+from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import part_of_name_in
 from guardrail.core.text.quantities import Quantity
-from guardrail.core.text.units import property_name
+from guardrail.core.text.units import property_name, tells_place
 from guardrail.core.text.values import Agreement, TypedValue, compare
 from guardrail.core.text.words import (
     MIN_STEM,
@@ -28,7 +34,8 @@ from guardrail.core.text.words import (
     within_another,
 )
 from guardrail.core.types import Effect, Finding
-from guardrail.verdict.checks.base import NAMED, Context, applies, finding, named_share
+from guardrail.verdict.checks.base import NAMED, Context, applies, finding, named_share, of_parts
+from guardrail.verdict.checks.compared import compared
 from guardrail.verdict.checks.roles import exchanged_values, is_other_end, lies_within, span_around
 from guardrail.verdict.checks.typed_values import COMPARED
 from guardrail.verdict.citations import is_cited
@@ -56,6 +63,8 @@ class Stated:
         """Find the facts that the sentence states, or the one that it denies."""
         if not evidence.subjects or claim.text.rstrip().endswith("?"):
             return ()
+        if claim.parts:
+            return of_parts(self, claim, evidence, context)
         if "|" in claim.text and len(evidence.subjects) > 1:
             return ()  # which cell is whose, the order of the columns says
         reading = _Reading(claim, evidence)
@@ -125,12 +134,17 @@ class _Reading:
         self.stems = frozenset([token.stem for token in self.words])
         if not self.about or self._is_fragment:
             self.stems |= content_stems(plain(claim.asked))
-        self.denied = not self.folded.isdisjoint(lexicon_set("function_words", "negations"))
+        self.denied = not self.folded.isdisjoint(_denials())
         self.facts: list[_Fact] = []
+        self.compared = None if self.denied else compared(claim, self.about, self.spans)
+        if it := self.compared:
+            self.about = [pair for pair in self.about if pair[1].subject == it.subject]
+            statement = evidence.indexed.statements[it.number]
+            self.facts.append(_Fact(it.number, statement, it.holds, it.span))
         if self.about:
             exchanged = {fact.number: fact for fact in self._exchanged()}
             texts = (fact for fact in self._texts() if fact.number not in exchanged)
-            self.facts = [*self._typed(), *texts, *self._yes_or_no(), *exchanged.values()]
+            self.facts += [*self._typed(), *texts, *self._yes_or_no(), *exchanged.values()]
 
     def is_split(self) -> bool:
         """True if a denial may be of a part only: of one of two facts, clauses or subjects."""
@@ -138,6 +152,7 @@ class _Reading:
         several = len({item.number for item in self.facts}) > 1
         named = set(filter(self.claim.spans_of, self.evidence.subjects))
         named -= {item.statement.value_text for item in self.facts}
+        named -= {self.compared.other} if self.compared else set()
         return len(named) > 1 or (self.denied and (split or several or "," in self.claim.plain))
 
     @property
@@ -201,7 +216,7 @@ class _Reading:
         light = lexicon_set("function_words", "stop_words")
         limits = lexicon_set("function_words", "conditions")
         limits -= lexicon_set("grammar", "quantifiers")
-        denials = lexicon_set("function_words", "negations")
+        denials = _denials()
         truth = any(item.statement.yes is not None or item.statement.value_text in TRUTHS
                     for item in self.facts)  # fmt: skip
         known |= {
@@ -213,13 +228,16 @@ class _Reading:
         light |= lexicon_set("grammar", "ongoing") if timed else frozenset()
         dates = [(v.start, v.end) for v in self.values if v.kind == "date" and timed]
         covered += dates
-        harmless = light - limits - denials
-        if truth or self.denies_a_fact:
-            harmless |= denials
+        harmless = (light - limits - denials) | lexicon_set("function_words", "stances")
+        if self.denies_a_fact:
+            harmless |= lexicon_set("function_words", "negations")
         if truth:
-            harmless |= lexicon_set("function_words", "yes")
+            harmless |= lexicon_set("function_words", "negations")
+            harmless |= _alike([item.statement.value_text for item in self.facts])
         for token in outside(self.words, covered):
-            named = token.stem in known or (  # *weigh*, of *weight*
+            named = not known.isdisjoint(
+                (token.stem, f"{token.stem}s")
+            ) or (  # *weigh*, of *weight*
                 len(token.stem) >= MIN_STEM and any(w.startswith(token.stem) for w in known)
             )
             if not named and token.folded not in harmless:
@@ -248,7 +266,11 @@ class _Reading:
         words = words - content_stems(statement.subject) or words
         stems = {token.stem for token in outside(self.words, at)} if at else self.stems
         verbs = tuple([stem for stem in stems if len(stem) >= MIN_STEM])  # *weigh*, of *weight*
-        left = [word for word in words - stems if not word.startswith(verbs)]
+        left = [
+            word
+            for word in words - stems
+            if not word.startswith(verbs) and word.removesuffix("s") not in stems
+        ]
         if left and names_weekday(statement.fact.property):
             return False  # the hours of one day are not those of another
         return not left or not stems.isdisjoint(statement.cues - words)
@@ -334,20 +356,37 @@ class _Reading:
 
     def _exchanged(self) -> Iterator[_Fact]:
         """Cells whose text the sentence replaces with that of another row of the column."""
-        for number, statement in self.about:
+        for number, statement in () if self.denied else self.about:
             cell = statement.triple
-            if cell is None or cell.row is None or statement.is_typed or self.denied:
+            if cell is None or statement.is_typed or statement.yes is not None:
                 continue
-            if statement.yes is not None or not content_stems(property_name(cell.property)):
-                continue
-            if not self._named(statement):
+            names = content_stems(property_name(cell.property))
+            others = [s for _, s in self.about if s.subject == statement.subject and s.triple]
+            if cell.row is None:  # a graph's fact may be one of several, and a place hold another
+                alike = [s for s in others if s.triple and s.triple.property == cell.property]
+                written = {*property_words(cell.property).split()} <= self.folded
+                several = len(alike) > 1 or len(self.evidence.subjects) > 1
+                if several or not written or tells_place(cell.property):
+                    continue
+            if not names or not self._named(statement):
                 continue  # before the texts of its column are looked for
             own = self._standing(statement)
+            taken = [
+                span
+                for other in others
+                if other is not statement and self._named(other, at := self._standing(other))
+                for span in at
+            ]
+            texts = dict.fromkeys(self.evidence.indexed.column_texts.get(cell.property, ()))
+            texts |= dict.fromkeys([item.value_text for item in others if not item.is_typed])
+            found = [span for value in texts for span in self.claim.spans_of(value)]
+            if days := days_of_cell(cell.value):
+                runs = weekday_runs(self.claim.plain)
+                found = [(a, b) for said, a, b in runs if len(said) > 1 < len(days) and said - days]
             spans = [
                 (start, end)
-                for value in self.evidence.indexed.column_texts.get(cell.property, ())
-                for start, end in self.claim.spans_of(value)
-                if not meets((start, end), self.spans.get(statement.subject, ()))
+                for start, end in found
+                if not meets((start, end), (*self.spans.get(statement.subject, ()), *taken))
                 and all(start <= a and b <= end and b - a < end - start for a, b in own)
             ]
             if spans and self._named(statement, spans):
@@ -367,6 +406,11 @@ class _Reading:
 
     def _yes_or_no(self) -> Iterator[_Fact]:
         """The facts whose value is yes or no, and whose property the sentence says or denies."""
+        negated = not self.folded.isdisjoint(lexicon_set("function_words", "negations") - {"none"})
+        if negated and not self.folded.isdisjoint(
+            _denials() - lexicon_set("function_words", "negations")
+        ):
+            return  # *No, it is forbidden* and *it is not forbidden*
         for number, statement in self.about:
             known = statement.yes
             if known is None and not self.values:
@@ -381,6 +425,19 @@ class _Reading:
             if spans:
                 span = min(a for a, _ in spans), max(b for _, b in spans)
                 yield _Fact(number, statement, known is not self.denied, span, statement.value_text)
+
+
+def _denials() -> frozenset[str]:
+    """Words that deny a yes or no, in prose or as programs write it."""
+    words = lexicon("function_words")
+    return frozenset([*words["negations"], *words["no"], *words["modal"]["no"]])
+
+
+def _alike(values: Iterable[str]) -> frozenset[str]:
+    """The words that say yes or no in the way of some values: *permitted*, of *not allowed*."""
+    words = {token.folded for value in values for token in tokenise(value)}
+    first, *others = map(frozenset, lexicon("function_words")["truths"].values())
+    return frozenset().union(*(item for item in others if not item.isdisjoint(words))) or first
 
 
 def _surely(value: TypedValue, statement: Statement) -> bool:
@@ -435,6 +492,8 @@ class YesNo:
         negating = lexicon_set("function_words", "negations")
         negating |= lexicon_set("function_words", "negating_prefixes")
         stated = negating.isdisjoint(words)
+        if not words.isdisjoint(_denials() - negating):
+            stated = not stated
         span = tokens[0].start, tokens[-1].end
         if stated is known and evidence.is_ambiguous(claim, statement):
             return

@@ -69,7 +69,8 @@ def rows() -> Iterator[Any]:
         elif mark == "Q":
             question = rest
         else:
-            yield pytest.param(tuple(evidence), question, rest, mark, id=f"{kind}-{number}")
+            answer = rest.replace("\\n", "\n")
+            yield pytest.param(tuple(evidence), question, answer, mark, id=f"{kind}-{number}")
 
 
 @pytest.mark.parametrize(("evidence", "question", "answer", "mark"), list(rows()))

@@ -1,0 +1,116 @@
+"""Comparisons of two subjects by a property of both: *The Fjell is heavier than the Tarn*."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from guardrail.core.text.dates import ClockTime, Date
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.quantities import Quantity
+from guardrail.core.text.units import Bound, property_name
+from guardrail.core.text.values import TypedValue
+from guardrail.core.text.words import Span, content_stems, property_words
+from guardrail.verdict.checks.base import applies
+
+if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
+    from guardrail.verdict.claims import Claim
+
+NEAR_THAN = 4
+"""Most words from a comparative to *than* (*more seats than*), and from there to the name."""
+
+Facts = Sequence[tuple[int, "Statement"]]
+
+
+class Comparison(NamedTuple):
+    """A comparison that facts decide: the number of its subject's fact, and if it holds."""
+
+    number: int
+    subject: str
+    other: str
+    holds: bool
+    span: Span
+
+
+def compared(claim: Claim, facts: Facts, named: dict[str, list[Span]]) -> Comparison | None:
+    """The comparison that a sentence makes; None where it makes none that the facts decide.
+
+    Args:
+        claim: The sentence.
+        facts: Facts about its subjects.
+        named: Where it names each of them.
+    """
+    tokens, light = claim.tokens, lexicon_set("function_words", "stop_words")
+    marks = [place for place, token in enumerate(tokens[:-1]) if token.folded == "than"]
+    if len(marks) != 1:
+        return None
+    than = marks[0]
+    starts = {tokens[than + 1].start}
+    for one, following in pairwise(tokens[than + 1 : than + 1 + NEAR_THAN]):
+        if one.folded not in light:
+            break
+        starts.add(following.start)
+    behind = [(end, name) for name, spans in named.items() for a, end in spans if a in starts]
+    end, other = max(behind, default=(0, ""))
+    left = [name for name in named if name != other]
+    if not other or len(left) != 1 or claim.plain[end:].lstrip(" ")[:1] not in ("", *".,;!)"):
+        return None
+    for place in range(max(0, than - NEAR_THAN), than):
+        words = [token.folded for token in tokens[place:than]]
+        found = [
+            (number, up, _size(item.values[0]), _size(known.values[0]))
+            for number, item in facts
+            if _only(facts, item, left[0]) is item and (known := _only(facts, item, other))
+            if applies(claim, item) and applies(claim, known)
+            if (up := _claims_more(claim, words, item)) is not None
+        ]
+        if len(found) == 1:
+            number, up, mine, theirs = found[0]
+            if not mine or len(mine) != len(theirs):
+                return None
+            holds = mine > theirs if up else mine < theirs
+            return Comparison(number, left[0], other, holds, (tokens[place].start, end))
+    return None
+
+
+def _claims_more(claim: Claim, words: Sequence[str], item: Statement) -> bool | None:
+    """Whether words such as *heavier* or *fewer seats* claim more of a fact's value, or less."""
+    assert item.fact is not None
+    grammar, label = lexicon("grammar"), item.fact.property
+    name, (first, *rest) = content_stems(property_name(label)), words
+    more, less = (first in grammar["degrees"][way] for way in ("up", "down"))
+    if (more or less) and rest and content_stems(" ".join(rest)) == name:
+        return more
+    for entry in grammar["comparatives"]:
+        named = not {*entry["of"]}.isdisjoint(property_words(label).split())
+        if named or (item.values[0].kind in entry["kinds"] and name <= claim.stems):
+            if not rest and first in (*entry["up"], *entry["down"]):
+                return first in entry["up"]
+            if (more or less) and len(rest) == 1 and rest[0] in entry["up"]:
+                return more  # *more expensive*
+    return None
+
+
+def _only(facts: Facts, item: Statement, subject: str) -> Statement | None:
+    """The only fact of a subject with the property and kind of value of another fact."""
+    if item.fact is None or not item.is_typed:
+        return None
+    label = item.fact.property
+    found = [s for _, s in facts if s.subject == subject and s.fact and s.fact.property == label]
+    alike = len(found) == 1 and len(found[0].values) == len(item.values) == 1
+    return found[0] if alike and found[0].values[0].kind == item.values[0].kind else None
+
+
+def _size(item: TypedValue) -> tuple[float, ...]:
+    """What is compared of a value; empty for a range, a bound or a date without a year."""
+    value = item.value
+    if isinstance(value, Quantity):
+        exact = value.bound is Bound.EXACT and value.ends[0] == value.ends[1]
+        return (value.ends[0],) if exact else ()
+    if isinstance(value, ClockTime):
+        return (float(value.minutes),)
+    if isinstance(value, Date) and value.year is not None:
+        return tuple([float(part) for part in (value.year, value.month, value.day) if part])
+    return ()
