@@ -89,8 +89,8 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
             # user:password@ or token@ in a URL; the password may hold "@" and "/".
             (r"(?<=://)", r"[^\s/@:'\"<>]*:(?!\d+[/?#])[^\s'\"<>]*@"),
             (r"(?<=://)", r"[^\s/?#'\"<>]*@"),
-            # user:password@host without a scheme, as in a driver's DSN
-            (r"(?<![\w/.:@])", r"[\w.+-]+:(?!//)[^\s/@'\"<>]+@(?=[\w.-])"),
+            # user:password@host without a scheme, as in a driver's DSN, or behind a misspelt one
+            (r"(?:(?<=:/)|(?<![\w/.:@]))", r"[\w.+-]+:(?!//)[^\s/@'\"<>]+@(?=[\w.-])"),
             # Authorization: Bearer …, X-Api-Key: …, password=…, "token": "…", ?sig=…
             (
                 r"(?<![\w.])[\w-]*(?:authorization|cookie)[\"']?\s*[:=]\s*[\"']?",
