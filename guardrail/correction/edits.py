@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.text.dates import ClockTime, Date
+from guardrail.core.text.dates import ClockTime, Date, days_of_cell, find_weekdays, through
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.names import part_of_name_in
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.tagging import parse
-from guardrail.core.text.units import MONEY, cues
+from guardrail.core.text.units import MONEY, Unit, cues, property_name
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
 from guardrail.core.text.words import (
     Span,
@@ -49,6 +49,8 @@ QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 """What distinguishes namesakes in labels; prose omits it."""
 
 MODIFIERS = frozenset({"amod", "compound", "nmod"})
+BESIDE = frozenset({"attr", "nsubj", "nsubjpass"})
+PROPER = frozenset({"NNP", "NNPS"})
 NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
 RELATIVE = frozenset({"WDT", "WP", "WP$", "WRB"})
 
@@ -92,19 +94,22 @@ def proposed(
 ) -> list[Proposal]:
     """How one sentence may be corrected: every finding against it, or nothing.
 
-    In an unsupported sentence only a name is replaced: its one unsupported name, if the sentence
-    names the property of exactly one fact that it does not state.
+    In an unsupported sentence its one unsupported name, value or group of days is replaced, if the
+    sentence names the property of exactly one fact that it does not state.
     """
     statements = evidence.indexed.statements
     if outcome.verdict is Verdict.UNSUPPORTED:
         leans = outcome.weighed and outcome.weighed.contradiction > outcome.weighed.support
         edits = _of_name(claim, evidence, None, conflicts=bool(leans))
+        if leans and not findings:
+            edits = edits or _of_judge(claim, evidence, None) or _of_days(claim, evidence)
         sources = tuple(statements[edit.number] for edit in edits)
         place = claim.stretch[1:]
         return [Proposal(*place, claim.stretch.text, tuple(edits), sources)] if edits else []
     if outcome.verdict is not Verdict.CONTRADICTED:
         return []
     each: dict[tuple[int, ...], tuple[Edit, ...]] = {}
+    findings = _nearest(claim, findings, evidence)
     decided = {(finding.start, finding.end) for finding in findings if finding.decides}
     for finding in findings:
         if not finding.decides and (finding.start, finding.end) in decided:
@@ -114,9 +119,9 @@ def proposed(
             each[key] = each.get(key) or _of_finding(claim, finding, evidence)
     edits = sorted({edit for found in each.values() for edit in found})
     if not each and outcome.against is not None:
-        edits = _of_judge(claim, evidence, outcome.against) or _of_name(
-            claim, evidence, outcome.against, conflicts=True
-        )
+        against = outcome.against
+        edits = _of_judge(claim, evidence, against) or _of_days(claim, evidence)
+        edits = edits or _of_name(claim, evidence, against, conflicts=True)
     writes = Counter(edit.number for edit in edits)
     if (
         not all(each.values())
@@ -133,7 +138,40 @@ def proposed(
     return [Proposal(*claim.stretch[1:], claim.stretch.text, tuple(edits), sources)]
 
 
+def _nearest(claim: Claim, findings: Sequence[Finding], evidence: Premises) -> list[Finding]:
+    """Without contradictions of one fact by several values, except the one at its property's word.
+
+    Of *18 g of fat and 1.4 g of protein* the second is against *protein: 1.8 g*.
+    """
+    against: dict[tuple[int, ...], list[Finding]] = {}
+    for item in findings:
+        if item.effect is Effect.CONTRADICTS and not item.decides:
+            against.setdefault(item.statements, []).append(item)
+    dropped: list[Finding] = []
+    for (number, *others), some in against.items():
+        fact = evidence.indexed.statements[number].fact
+        if fact is None or others or len({item.start for item in some}) < 2:
+            continue
+        at = [item for item in some if _stands_at(claim, item, cues(fact.property))]
+        if len({item.start for item in at}) == 1:
+            dropped += [item for item in some if item not in at]
+    return [item for item in findings if item not in dropped]
+
+
+def _stands_at(claim: Claim, item: Finding, words: frozenset[str]) -> bool:
+    """True if only function words stand between a value and a word of its property."""
+    start, end = item.start - claim.stretch.start, item.end - claim.stretch.start
+    stop = lexicon_set("function_words", "stop_words")
+    for token in claim.tokens:
+        between = claim.plain[token.end : start] or claim.plain[end : token.start]
+        if token.stem in words and not {one.folded for one in tokenise(between)} - stop:
+            return not re.search(r"[^\w\s]", between)
+    return False
+
+
 def _of_finding(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edit, ...]:
+    from guardrail.verdict.checks.hours import certain_times
+
     statements = [evidence.indexed.statements[number] for number in finding.statements]
     if not statements or any(item.fact and not evidence.speaks_of(item) for item in statements):
         return ()  # a fact about another subject corrects nothing
@@ -141,14 +179,17 @@ def _of_finding(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edi
     span = finding.start - claim.stretch.start, finding.end - claim.stretch.start
     if statement.yes is not None:
         return _of_yes_no(claim, span, number, statement)
+    if finding.check == "hours" and finding.instead is None:
+        return _of_opening(claim, number, statement)
     claimed = next((item for item in claim.values if item.start == span[0]), None)
     if claimed is None:
         return ()
-    if statement.fact is None:
+    if statement.fact is None and not finding.decides:
         return _of_prose(claim, claimed, evidence)
+    values = certain_times(statement.values) if finding.check == "hours" else statement.values
     held = (
         item
-        for item in statement.values
+        for item in values
         if item.text == finding.instead and compare(claimed, item) is Agreement.CONFLICT
     )
     found = (value_edit(claim.text, claimed, item, number) for item in held)
@@ -180,6 +221,34 @@ def value_edit(text: str, claimed: TypedValue, held: TypedValue, number: int) ->
     return None
 
 
+def _of_opening(claim: Claim, number: int, statement: Statement) -> tuple[Edit, ...]:
+    """*Open from 10:00 to 16:00*, where the evidence says closed, or the other way round."""
+    from guardrail.verdict.checks.hours import VERB
+
+    text, verbs = claim.text, [*VERB.finditer(claim.plain)]
+    times = [item for item in claim.values if isinstance(item.value, ClockTime)]
+    be = lexicon_set("grammar", "be")
+    if len(verbs) != 1 or not {token.folded for token in claim.tokens if
+                               token.end + 1 == verbs[0].start()} & be:  # fmt: skip
+        return ()
+    start, end = verbs[0].span()
+    held = [item.text for item in statement.values if isinstance(item.value, ClockTime)]
+    if verbs[0][3] and not times and len(held) == 2:
+        return (Edit(start, end, f"open from {held[0]} to {held[1]}", number),)
+    if not verbs[0][4] or held:
+        return ()
+    rest = ""
+    if times:
+        before = claim.plain[: times[0].start].rstrip()
+        word = before.rpartition(" ")[2]
+        if word.lower() in lexicon_set("function_words", "stop_words"):
+            before = before.removesuffix(word).rstrip()
+        if len(before) < end:
+            return ()
+        rest, end = text[end : len(before)], times[-1].end
+    return (Edit(start, end, f"closed{rest}", number),)
+
+
 def _is_in_name(text: str, claimed: TypedValue) -> bool:
     """True for a bare number right behind a capitalised word: *Gubbio 1910*."""
     before = re.search(r"(?<!\w)(\w++)\s$", text[: claimed.start])
@@ -192,9 +261,13 @@ def _is_in_name(text: str, claimed: TypedValue) -> bool:
     )
 
 
-def _of_judge(claim: Claim, evidence: Premises, against: int) -> list[Edit]:
-    """The only value of a sentence that nothing supports, if the judge finds the contradiction."""
-    statement = evidence.indexed.statements[against]
+def _of_judge(claim: Claim, evidence: Premises, against: int | None) -> list[Edit]:
+    """The only value of a sentence that nothing supports, if the judge finds the contradiction.
+
+    It becomes the value of the fact whose property the sentence names best, which is ``against`` if
+    that is given; or of prose that is.
+    """
+    statements = evidence.indexed.statements
     known = [value for _, item in evidence.chosen for value in item.values]
     left = [
         value
@@ -203,31 +276,96 @@ def _of_judge(claim: Claim, evidence: Premises, against: int) -> list[Edit]:
     ]
     if len(left) != 1:
         return []
-    if statement.fact is None:
+    if against is not None and statements[against].fact is None:
+        alike = [item for item in known if item.kind == left[0].kind]
+        if any(_are_sums(left[0], *pair) for pair in combinations(alike, 2)):
+            return []
         return [*_of_prose(claim, left[0], evidence)]
-    if len(statement.values) != 1:
+    shares = {
+        number: named_share(claim, item.fact.property)
+        for number, item in evidence.indexed.facts_of(evidence.subjects)
+        if item.fact and any(_comparable(left[0], value) for value in item.values)
+    }
+    best = [number for number, share in shares.items() if share == max(shares.values())]
+    if against not in (None, *best) or len(best) != 1 or len(statements[best[0]].values) != 1:
         return []
-    edit = value_edit(claim.text, left[0], statement.values[0], against)
+    if against is None and shares[best[0]] < LIKELY:
+        return []
+    edit = value_edit(claim.text, left[0], statements[best[0]].values[0], best[0])
     return [] if edit is None else [edit]
 
 
+def _are_sums(claimed: TypedValue, first: TypedValue, second: TypedValue) -> bool:
+    """True for the sum or difference of two amounts, which contradicts neither of them."""
+    low, a, b = (item.value.ends[0] if isinstance(item.value, Quantity) else None
+                 for item in (claimed, first, second))  # fmt: skip
+    if low is None or a is None or b is None:
+        return False
+    return any(math.isclose(low, result) for result in (a + b, abs(a - b)))
+
+
 def _of_prose(claim: Claim, claimed: TypedValue, evidence: Premises) -> tuple[Edit, ...]:
-    """The value of the one sentence of prose that shares most words with the claim."""
+    """The value of the one part of prose that shares most words with the claim."""
+    from guardrail.verdict.checks.typed_values import parts_of
+
     words = claim.stems - content_stems(claimed.text)
     own = words - content_stems(" ".join(evidence.subjects))
     found = []
     for number, statement in evidence.chosen:
-        held = [item for item in statement.values if _comparable(claimed, item)]
+        held = [
+            item
+            for item in statement.values
+            if _comparable(claimed, item) and not (claimed.kind == "time" and
+                                                   _unit(item) != _unit(claimed))
+        ]  # fmt: skip
         if held:
             found.append((len(words & statement.stems), len(own & statement.stems), number, held))
     found.sort(key=lambda item: -item[0])
     if not found or [item[0] for item in found[:2]] == [found[0][0]] * 2:
         return ()
     shared, alone, number, held = found[0]
-    if shared < max(2, len(words) / 2) or len(held) > 1:
+    if shared < max(2, len(words) / 2):
         return ()
+    if len(held) > 1:
+        alike = [item for item in evidence.indexed.statements[number].values if
+                 item.kind == claimed.kind]  # fmt: skip
+        parts = parts_of(evidence.indexed.statements[number], alike)
+        ranked = sorted((len(own & content_stems(text)), n) for n, (text, _) in enumerate(parts))
+        held = [item for item in held if item in parts[ranked[-1][1]][1]]
+        if len(held) != 1 or ranked[-1][0] == ranked[-2][0]:
+            return ()
     edit = value_edit(claim.text, claimed, held[0], number)
     return () if edit is None or any(item[1] > alone for item in found) else (edit,)
+
+
+def _of_days(claim: Claim, evidence: Premises) -> list[Edit]:
+    """The days of the week of a sentence, if those of the only fact of its property are others."""
+    said, text = find_weekdays(claim.text), claim.text
+    found = [
+        (number, held)
+        for number, item in evidence.indexed.facts_of(evidence.subjects)
+        if item.fact and (held := days_of_cell(item.fact.value))
+        and named_share(claim, item.fact.property) >= LIKELY
+    ]  # fmt: skip
+    if len(said) != 1 or len(found) != 1 or said[0][0] <= found[0][1]:
+        return []
+    (_, start, end), ((number, held),) = said[0], found
+    end -= text[start:end].endswith(".")
+    new = evidence.indexed.statements[number].value_text.strip()
+    several, was = len(held) > 1, len(said[0][0]) > 1
+    ahead = re.search(r"\b(?:on|from) $", text[:start], flags=re.IGNORECASE)
+    if several is not was and ahead and through().search(new) is not None:
+        start, new = ahead.start(), f"{'From' if ahead[0][0].isupper() else 'from'} {new}"
+    elif several or was:
+        if several is not was:
+            return []
+    elif text[start:end].endswith("s") and not new.endswith("s"):
+        new = f"{new}s"
+    return [Edit(start, end, new, number)]
+
+
+def _unit(item: TypedValue) -> Unit | None:
+    return item.value.unit if isinstance(item.value, Quantity) else None
 
 
 def _comparable(claimed: TypedValue, held: TypedValue) -> bool:
@@ -256,19 +394,24 @@ def _written(text: str, claimed: TypedValue, held: TypedValue) -> Iterator[str]:
 
 
 def _quantities(text: str, mine: Quantity, held: Quantity, held_text: str) -> Iterator[str]:
-    """Between units only the decimal point may move: 0.75 m is 75 cm, six weeks are no months."""
+    """Between units the decimal point may move, or whole become whole: 0.75 m is 75 cm, 14 days are
+    two weeks, and six weeks no months.
+    """
     scale = held.unit.factor / mine.unit.factor if mine.unit and held.unit else 1.0
-    moved = math.log10(abs(scale))
+    moved, wholes = math.log10(abs(scale)), (max(scale, 1 / scale), held.low * scale)
+    whole = all(abs(one - round(one)) < 1e-9 for one in wholes)
     offset = mine.unit != held.unit and mine.unit and held.unit and mine.unit.offset
-    if (mine.per and held.per and mine.per != held.per) or abs(moved - round(moved)) > 1e-9:
+    rates = mine.per and held.per and mine.per != held.per
+    if rates or (abs(moved - round(moved)) > 1e-9 and not whole):
         return
     value = round(held.low * scale, 9)
     counts = (mine.high == 1) is not (value == 1)
     after = text[mine.number_end : mine.end] or text[mine.end :][:2]
     if offset or (value and abs(mine.low / value) > 1e4):
         return
-    if held.low != held.high or mine.low != mine.high or (counts and after[-1:].isalpha()):
-        if mine.unit == held.unit and mine.unit is not None:
+    ranges = held.low != held.high or mine.low != mine.high
+    if ranges or (counts and after[-1:].isalpha()):
+        if mine.unit == held.unit and (ranges or mine.unit is not None):
             yield held_text
         return
     written = text[mine.start : mine.number_end]
@@ -315,7 +458,7 @@ def _figures(value: float, written: str, held: str, mine: Quantity) -> str:
 def _dates(written: str, mine: Date, held: Date) -> Iterator[str]:
     """A date with as many parts as the sentence gives, if the evidence has them."""
     periods = max(mine.span, held.span, mine.months, held.months) > 1
-    if periods or held.year is None or held.year < 1:
+    if periods or ((held.year or 0) < 1 and (mine.year is not None or held.year is not None)):
         return
     if mine.month is None:
         yield str(held.year)
@@ -369,7 +512,7 @@ def _of_name(
     claim: Claim, evidence: Premises, against: int | None, *, conflicts: bool
 ) -> list[Edit]:
     """The only name of a sentence that nothing supports becomes the value of a fact."""
-    names = _unsupported_names(claim, evidence)
+    names = _unsupported_names(claim, evidence, conflicts=conflicts)
     if len(names) != 1:
         return []
     text, (start, end) = claim.text, names[0]
@@ -384,7 +527,9 @@ def _of_name(
     values = {item.fact.value for _, item in facts if item.fact and
               item.fact.property == fact.property}  # fmt: skip
     new = QUALIFIER.sub("", fact.value).strip()
-    if text[:start].lower().endswith("the "):
+    if start > 4 and text[:start].endswith("The "):
+        start -= 4  # *close to The Sorrento*
+    elif text[:start].lower().endswith("the "):
         new = new.removeprefix("The ").removeprefix("the ")
     rest, own = content_stems(f"{text[:start]} {text[end:]}"), content_stems(new)
     again = own <= rest or own & rest - content_stems(fact.subject)
@@ -396,34 +541,45 @@ def _of_name(
         return []
     if re.search(r"\b[A-Z]\w* (?:and|&) $", text[:start]):
         return []  # *Faber and Faber*
-    if "peoples" not in _nation(text[start:end]) and not _fills(name, fact.property):
+    nation = _nation(text[start:end]) and (number == against or "peoples" in _nation(new))
+    if not nation and not _fills(claim, name, fact.property):
         return []  # nor a part of a longer name: the *Brown* of *Brown sauce*
     start, new = _with_article(text, start, new)
     return [Edit(start, end, new, number)]
 
 
-def _fills(name: Words, label: str) -> bool:
+def _fills(claim: Claim, name: Words, label: str) -> bool:
     """Whether a name is what a sentence gives as a property: its complement, agent or modifier.
 
-    *The designer is X*, *X is the designer*, *designed by X*, *French food*; but not *the designer
-    lives in X*.
+    *The designer is X*, *X is the designer*, *designed by X*, *French food*, *is in X* of a
+    location; but not *the designer lives in X*.
     """
-    wanted = content_stems(property_words(label)) | cues(label)
-    word, head = name.root, name.root.head
+    wanted, words = (
+        content_stems(property_words(label)) | cues(label),
+        frozenset(lexicon("properties")["wording"].get(property_name(label), ())),
+    )
+    word, head, be = name.root, name.root.head, lexicon_set("grammar", "be")
 
     def says(tokens: Iterable[Token]) -> bool:
         return any(content_stems(token.text) & wanted for token in tokens)
 
-    if word.dep_ == "pobj":  # *near X*, *located in X*, *the capital of X*
-        governs = head.head.tag_.startswith("V") or head.lower_ == "of"
+    if says(one for one in word.children if one.dep_ in MODIFIERS and one.i < name.start):
+        return True  # *under commander X*
+    if word.dep_ == "pobj":  # *near X*, *located in X*, *close to X*, *the capital of X*
+        up = head.head
+        while any(value.start <= up.idx < value.end for value in claim.values):
+            up = up.head  # *born on 15 March in X*
+        governs = up.tag_[0] in "VJR" or head.lower_ == "of"
+        stands = head.lower_ in words and up.lower_ in be
         slots = lexicon_set("grammar", "slots")
-        return says([head]) or (governs and head.lower_ in slots and says([head.head]))
+        return says([head]) or stands or (governs and head.lower_ in slots and says([up]))
     if says([head]) or word.dep_ in MODIFIERS:
         return says([head])
-    siblings = [one for one in head.children if one.dep_ in ("nsubj", "attr") and one != word]
+    siblings = [one for one in head.children if one.dep_ in BESIDE and one != word]
     if word.dep_ == "dobj":  # *has X as its leader*
         siblings = [one for prep in head.children if prep.lower_ == "as" for one in prep.children]
-    return (head.lemma_ == "be" or word.dep_ == "dobj") and says(siblings)
+    joins = head.lower_ in be or word.dep_ in ("dobj", "oprd")  # *the leader is called X*
+    return joins and says(siblings)
 
 
 def _unstated(
@@ -485,21 +641,46 @@ def _is_name(statement: Statement) -> bool:
     return short and not statement.values and statement.yes is None
 
 
-def _unsupported_names(claim: Claim, evidence: Premises) -> list[Span]:
-    """The names of a sentence that are no subject, value or property of the evidence."""
+def _unsupported_names(claim: Claim, evidence: Premises, *, conflicts: bool) -> list[Span]:
+    """The names of a sentence that are no subject, value or property of the evidence.
+
+    If all are and the sentence is in conflict with its evidence, those that are only the value of a
+    property which it does not name, and a name that opens it.
+    """
+    found = _names_beyond(claim, evidence, claim.names, None)
+    if found or not conflicts:
+        return found
+    said = {
+        n for n, item in evidence.chosen if item.fact and named_share(claim, item.fact.property)
+    }
+    [doc] = parse([claim.text])
+    opening = [(item.idx, item.idx + len(item)) for item in doc[:1] if item.tag_ in PROPER]
+    opening = [(a, b) for a, b in opening if not re.match(r",| and | or ", claim.text[b:])]
+    names = [*(span for span in opening if not meets(span, claim.names)), *claim.names]
+    return _names_beyond(claim, evidence, names, said)
+
+
+def _names_beyond(
+    claim: Claim, evidence: Premises, names: Sequence[Span], said: Collection[int] | None
+) -> list[Span]:
+    """Names without those of the sentence's subjects and of some statements, or of all."""
     text = claim.plain
     known = [*claim.mentions, *((value.start, value.end) for value in claim.values)]
     properties = frozenset[str]()
     for label in evidence.subjects:
         known += part_of_name_in(claim.tokens, label)
-    for _, item in evidence.chosen:
-        if evidence.speaks_of(item):
+    for number, item in evidence.chosen:
+        if evidence.speaks_of(item) and (said is None or number in said):
             known += claim.where(item)
         if item.fact:
             properties |= content_stems(property_words(item.fact.property))
     found: list[Span] = []
-    for span in claim.names:
-        if meets(span, known) or content_stems(text[slice(*span)]) & properties:
+    light = properties | lexicon_set("function_words", "stop_words")
+    for start, end in names:
+        ahead = [token for token in claim.tokens if start <= token.start < end]
+        while ahead and {ahead[0].stem, ahead[0].folded} & light:
+            ahead = ahead[1:]  # *Near the Ranch*, *Architect Mirja Tamm*
+        if not ahead or meets(span := (ahead[0].start, end), known):
             continue
         if found and text[found[-1][1] : span[0]] in (", ", " of ", " of the ", " & "):
             found[-1] = (found[-1][0], span[1])

@@ -465,15 +465,15 @@ def _time_forms() -> tuple[re.Pattern[str], ...]:
         re.compile(form, re.IGNORECASE)
         for form in (
             stamp,
+            rf"\b(?P<shift>half|quarter) (?P<way>past|to) (?P<word>{words}|\d{{1,2}})(?:{half}|\b)",
             rf"(?<![\d.:])(?P<hour>[012]?\d)[:.]{minute}(?::[0-5]\d)?{half}{zone}",
             rf"(?<![\d.:])(?P<hour>[01]?\d){half}{zone}",
             rf"\b(?P<word>{words}){half}{zone}",
             rf"(?<![\d.:])(?P<hour>[012]?\d):{minute}(?::[0-5]\d)?(?:{hours})?{zone}(?![\d:])",
             rf"(?:{leads}|(?<![\d.,])(?=0\d)){full}[.h]?{minute}{hours}{zone}",
             rf"(?<=\bat ){full}(?P<bare>[.h]?){minute}(?!\d|[:.,]\d){zone}",
-            rf"\b(?P<shift>half|quarter) (?P<way>past|to) (?P<word>{words}|\d{{1,2}})\b",
             rf"\b(?P<word>{words}|\d{{1,2}}) o'clock",
-            rf"\b(?P<named>{named})\b",
+            rf"\b(?:(?P<shift>half|quarter) (?P<way>past|to) )?(?P<named>{named})\b",
         )
     )
 
@@ -486,11 +486,9 @@ def find_times(text: str) -> list[ClockTime]:
 def _read_time(match: re.Match[str]) -> ClockTime | None:
     parts = match.groupdict()
     start, end = match.span()
-    if parts.get("named"):
-        hours = lexicon("calendar")["times"][parts["named"].lower()]
-        return ClockTime(int(hours * 60), True, start, end)
-    word = parts.get("word") or parts["hour"]
-    hour = int(lexicon("numbers")["units"].get(word.lower(), word))
+    hours, named = lexicon("numbers")["units"] | lexicon("calendar")["times"], parts.get("named")
+    word = parts.get("word") or named or parts["hour"]
+    hour = int(hours.get(word.lower(), word))
     minutes = hour * 60 + int(parts.get("minute") or 0)
     if parts.get("shift"):
         size = 30 if parts["shift"].lower() == "half" else 15
@@ -504,10 +502,10 @@ def _read_time(match: re.Match[str]) -> ClockTime | None:
     behind = parts.get("bare") is not None and re.match(r"[ -]?([^\s.,;:!?)]+)", match.string[end:])
     light = lexicon_set("function_words", "stop_words")
     amount = behind and behind[1].lower() not in light and not names_weekday(behind[1])
-    if amount or not 0 <= minutes <= 1440:
+    if amount or not (named or 0 <= minutes <= 1440):
         return None
     stamp = match.group()[0] in "T "
-    certain = bool(half) or hour > 12 or stamp or (parts.get("hour") or "").startswith("0")
+    certain = bool(half or named) or hour > 12 or stamp or (parts.get("hour") or "").startswith("0")
     return ClockTime(minutes % 1440, certain, start + stamp, end, _zone(parts.get("zone")))
 
 

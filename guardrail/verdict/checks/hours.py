@@ -99,8 +99,7 @@ class OpeningHours:
             outside = outside or not (end or is_between(mine, *held.span))
         text = evidence.indexed.statements[number].text
         spots: list[tuple[Span, str, str | None]] = [
-            ((a.start, a.end), f"{a.text} is not {b.text}: {text}", _instead(a, b))
-            for a, b in different
+            ((a.start, a.end), f"{a.text} is not {b.text}: {text}", b.text) for a, b in different
         ]
         if outside or said.closed is not held.closed:
             spots = [((0, len(claim.text)), f"differs from {text}", None)]
@@ -109,12 +108,6 @@ class OpeningHours:
             finding(*against, span, because, (number,), instead=instead, decides=True)
             for span, because, instead in spots
         ]
-
-
-def _instead(mine: TypedValue, held: TypedValue) -> str | None:
-    """The replacement for a time; None if a sentence with *am* and *pm* would mix two notations."""
-    mixed = re.search("[ap]", mine.text) and re.fullmatch(r"(?:[1-9]|1[0-2]):\d\d", held.text)
-    return None if mixed else held.text
 
 
 def _is_clear(claim: Claim, evidence: Premises) -> bool:
@@ -158,7 +151,7 @@ def _hours_of(statement: Statement) -> tuple[list[_Hours] | None, frozenset[str]
         text = _blank(text, spans)
     elif not opening and (of_label or not named):
         return None, frozenset()  # *Sunday swim lessons*
-    values = _certain(statement.values)
+    values = certain_times(statement.values)
     own = of_label | _rest(text, values, cell=fact is not None)
     if len(named) > 1 or re.search(r"\b(?:clos|shut)", label, re.IGNORECASE):
         return [], own
@@ -176,7 +169,7 @@ def _is_whole(hours: _Hours) -> bool:
     return not hours.ends and certain and (rises or (hours.closed and not times))
 
 
-def _certain(values: Sequence[TypedValue]) -> list[TypedValue]:
+def certain_times(values: Sequence[TypedValue]) -> list[TypedValue]:
     """Times of a text; if one is in 24-hour notation, such as 18:00, so are the others."""
     written = {item for item in values if re.fullmatch(r"\d?\d:\d\d", item.text)}
     whole = any(isinstance(item.value, ClockTime) and item.value.half for item in written)

@@ -183,7 +183,7 @@ def _of_another_part(
     alike = [item for item in statement.values if item.kind == known.kind]
     if all(compare(claimed, item) is not Agreement.CONFLICT for item in alike):
         return False
-    parts = _parts(statement, alike)
+    parts = parts_of(statement, alike)
     own = content_stems(next(text for text, values in parts if known in values))
     others = content_stems(" ".join(text for text, values in parts if known not in values))
     figures = content_stems(" ".join(item.text for item in alike))
@@ -191,7 +191,9 @@ def _of_another_part(
     return 0 < len((others - own) & mine) >= len((own - others) & mine)
 
 
-def _parts(statement: Statement, alike: Sequence[TypedValue]) -> list[tuple[str, list[TypedValue]]]:
+def parts_of(
+    statement: Statement, alike: Sequence[TypedValue]
+) -> list[tuple[str, list[TypedValue]]]:
     """The parts of prose that give one of some values each, with all values in them."""
     text = plain(statement.text)
     starts = [0]
@@ -215,7 +217,7 @@ def _of_own_part(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Riva
         if statement.fact is not None or len(alike) < 2 or not agrees(claimed, alike):
             continue
         figures = content_stems(" ".join(item.text for item in statement.values))
-        parts = _parts(statement, alike)
+        parts = parts_of(statement, alike)
         meant: list[list[TypedValue]] = []
         for place, (text, values) in enumerate(parts):
             others = [part for n, part in enumerate(parts) if n != place]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from guardrail import STRICT_CORRECT, Action, Guardrail, GuardrailConfig, Passage, Triple
 from guardrail.core.text.values import find_values
 from guardrail.core.types import SpanKind
+from guardrail.core.types.answers import CheckRequest
 from guardrail.correction.edits import replaced, value_edit
 from guardrail.log.records import open_log
 
@@ -37,10 +41,15 @@ def written(sentence: str, held: str) -> str | None:
         ("It takes 3 hours.", "1 hour", "It takes 1 hour."),
         ("The cable is 90 cm long.", "0.75 m", "The cable is 75 cm long."),
         ("A 3-year warranty.", "5 years", "A 5-year warranty."),
+        ("You wait three weeks.", "14 days", "You wait two weeks."),
+        ("You wait 10 days.", "2 weeks", "You wait 14 days."),
+        ("Its ISSN is 1080-6077.", "1080-6377", "Its ISSN is 1080-6377."),
         ("It arrives within 7 days.", "3 to 5 days", "It arrives within 3 to 5 days."),
         ("It opened in 1989.", "12 March 1998", "It opened in 1998."),
         ("It opened on 12 March 1989.", "1998-03-14", "It opened on 14 March 1998."),
         ("It opened on March 12th, 1989.", "1998-03-22", "It opened on March 22, 1998."),
+        ("It ends on 12 May.", "14 May", "It ends on 14 May."),
+        ("It ends on May 12.", "2027-05-14", "It ends on May 14."),
         ("It is on Sunday, 1 March 1998.", "1998-03-14", "It is on Saturday, 14 March 1998."),
         ("It is on Sun 1 March 1998.", "Monday, 2 March 1998", "It is on Mon 2 March 1998."),
         ("It is on Fri, March 14, 1998.", "1998-03-14", "It is on Sat, March 14, 1998."),
@@ -61,6 +70,7 @@ def test_a_value_is_written_as_the_sentence_writes_it(sentence, held, expected):
         ("It has six gears.", "1"),  # what is counted would need another form
         ("The club is called Gubbio 1910.", "2014"),  # a piece of a name
         ("The notice period is 6 months.", "6 weeks"),
+        ("You wait three weeks.", "12 days"),  # no whole number of weeks
         ("It opened on 12 March 1989.", "April 1998"),  # the day is not known
         ("It was seen by 4.8 million people.", "3.8"),  # of a column that counts in millions
         ("It took more than 300 minutes.", "250 minutes"),  # 250 is not more than 250
@@ -239,6 +249,9 @@ LIBRARY = (
     ("said", "corrected"),
     [
         ("The head librarian of Alder Library is Bea Strand.", "Tove Lind"),
+        ("The head librarian of Alder Library is called Bea Strand.", "Tove Lind"),
+        ("Alder Library is run by head librarian Bea Strand.", "Tove Lind"),
+        ("In Odense, Alder Library lends books on behalf of the head librarian.", ""),
         # Another property than the fact's, two names, and a name in a clause of its own.
         ("The caretaker of Alder Library is Bea Strand.", ""),
         ("The head librarian of Alder Library is Bea Strand or Ole Falk.", ""),
@@ -255,3 +268,72 @@ def test_the_only_name_without_support_becomes_the_fact_that_it_is_meant_to_give
         answer = guard.check("", said, evidence=LIBRARY, policy=STRICT_CORRECT)
     mended = [item.text for item in answer.judged if item.correction]
     assert [corrected in text for text in mended] == [True] * bool(corrected)
+
+
+CLINIC = about(
+    "Varga Clinic", opening_hours_on_Monday="08:00 to 16:00", opening_hours_on_Saturday="closed",
+    opening_hours_on_Friday="08:00 to 12:00",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "corrected"),
+    [
+        ("Varga Clinic is open on Saturdays from 10:00 to 14:00.",
+         "Varga Clinic is closed on Saturdays."),
+        ("On Saturdays Varga Clinic is open.", "On Saturdays Varga Clinic is closed."),
+        ("On Mondays Varga Clinic is closed.",
+         "On Mondays Varga Clinic is open from 08:00 to 16:00."),
+        # In the notation of the sentence
+        ("On Mondays Varga Clinic is open from 9 am to 4 pm.",
+         "On Mondays Varga Clinic is open from 8 am to 4 pm."),
+        ("On Fridays Varga Clinic is open from 08:00 to 16:00.",
+         "On Fridays Varga Clinic is open from 08:00 to 12:00."),
+        # Only one of the two days differs
+        ("Varga Clinic is closed on Fridays and Saturdays.", ""),
+        ("On Mondays Varga Clinic is open from 8 am to 4 pm.", ""),
+    ],
+)  # fmt: skip
+def test_hours_become_those_of_the_day(said, corrected):
+    with Guardrail(GuardrailConfig(judge="none")) as guard:
+        answer = guard.check("", said, evidence=CLINIC, policy=STRICT_CORRECT)
+    assert [item.text for item in answer.judged if item.correction] == [corrected][: len(corrected)]
+
+
+TRAM = about("Line 7", runs_on="Monday to Saturday", market_day="Thursday", fare="2.80 euros")
+MEAL = about("Barny cakes", protein="1.8 g", carbohydrate="18 g")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said", "corrected"),
+    [
+        (TRAM, "Line 7 runs on Sundays.", "Line 7 runs from Monday to Saturday."),
+        (TRAM, "Line 7 runs from Monday to Sunday.", "Line 7 runs from Monday to Saturday."),
+        (TRAM, "The market day of Line 7 is Tuesday.", "The market day of Line 7 is Thursday."),
+        (TRAM, "Line 7 runs on Saturdays.", ""),
+        # Two values are against one fact; it is about the one at its word
+        (MEAL, "Barny cakes have 18 g of carbs and 1.4 g of protein.",
+         "Barny cakes have 18 g of carbs and 1.8 g of protein."),
+    ],
+)  # fmt: skip
+def test_the_one_that_differs_is_exchanged(evidence, said, corrected):
+    with Guardrail(GuardrailConfig(judge="onnx")) as guard:
+        answer = guard.check("", said, evidence=evidence, policy=STRICT_CORRECT)
+    assert [item.text for item in answer.judged if item.correction] == [corrected][: len(corrected)]
+
+
+TRUE = json.loads(Path(__file__).with_name("true_sentences.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("domain", TRUE, ids=lambda domain: domain["true"][0])
+def test_true_sentences_stay_as_they_are(domain):
+    """Roundings, bounds, computed and converted values, other names and days of a range."""
+    evidence = [Triple(*fact) for fact in domain["triples"]]
+    passages = [Passage(text, title=title) for title, text in domain["passages"]]
+    with Guardrail(GuardrailConfig(judge="onnx")) as guard:
+        answers = guard.check_batch(
+            [CheckRequest(question="", answer=said, evidence=(*evidence, *passages))
+             for said in domain["true"]],
+            policy=STRICT_CORRECT,
+        )  # fmt: skip
+    assert not [item.text for answer in answers for item in answer.judged if item.correction]
