@@ -50,7 +50,8 @@ _KINDS = (
 """Evaluators that take a model or folder after a colon, in addition to the judges."""
 _NOT_SUPPORTIVE = Category.IRRELEVANT
 """What stands for *not supportive* where an evaluator knows no more."""
-_REPLY_TOKENS = 24
+_REPLY_TOKENS = 256
+"""Room for a model that explains before it names a category; most end after a word."""
 _AT_ONCE = 4
 """Prompts sent to a chat model at the same time."""
 _EVIDENCE_CHARACTERS = 4_000
