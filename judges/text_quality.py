@@ -146,17 +146,19 @@ class OpenAIRater:
         model: Name the endpoint knows the model by.
         base_url: The endpoint; None takes ``OPENAI_BASE_URL`` or OpenAI's own.
         api_key: The key; None takes ``OPENAI_API_KEY``.
+        timeout_s: Maximum seconds per rating.
     """
 
     model: str
     base_url: str | None = None
     api_key: str | None = None
+    timeout_s: float = 60.0
 
     def __call__(self, prompts: Sequence[str]) -> list[RatingReply]:
         """Answer n prompts; raises ``JudgeError`` if the endpoint fails."""
         with (
             openai_errors(f"rating model {self.model!r}", JudgeError),
-            open_client(self.base_url, self.api_key) as client,
+            open_client(self.base_url, self.api_key, timeout_s=self.timeout_s) as client,
             ThreadPoolExecutor(4) as pool,
         ):
             return list(pool.map(lambda prompt: self._rate(client, prompt), prompts))

@@ -258,4 +258,4 @@ def _rated(rater: str, rows: Sequence[AnswerRow], questions: Mapping[str, str]) 
         )
         for row in rows
     ]
-    return quality_means(rate_quality(items, OpenAIRater(rater)))
+    return quality_means(rate_quality(items, OpenAIRater(rater, timeout_s=PATIENCE_S)))

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import math
+import time
 
 import pytest
 
 from benchmarks.biokalma.tables import quality_means
+from guardrail.core.errors import JudgeError
 from judges.text_quality import (
     OpenAIRater,
     Quality,
@@ -15,6 +17,7 @@ from judges.text_quality import (
     rate_quality,
 )
 from tests.guardrail.models.endpoint import serve
+from tests.judges.chat_server import endpoint as chat_endpoint
 
 ITEM = QualityItem(question="Who was Ann?", answer="A painter.", knowledge="Ann, job: painter.")
 
@@ -59,3 +62,15 @@ def test_an_endpoint_rates() -> None:
     )
     assert len(endpoint.requests) == 4
     assert endpoint.requests[0]["temperature"] == 0
+
+
+def test_a_slow_rater_has_the_time_that_it_is_given() -> None:
+    def reply(_: object) -> str:
+        time.sleep(0.5)
+        return "5"
+
+    with chat_endpoint(reply) as (url, _):
+        (rating,) = rate_quality([ITEM], OpenAIRater("m", url, "k"))
+        assert rating[Quality.FLUENCY].rating.value == 5
+        with pytest.raises(JudgeError, match="in time"):
+            rate_quality([ITEM], OpenAIRater("m", url, "k", timeout_s=0.1))
