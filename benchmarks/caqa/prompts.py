@@ -97,13 +97,15 @@ def demonstrations(rows: Sequence[CAQARow], per_category: int = 1) -> tuple[CAQA
 
 
 def read_category(reply: str) -> Category | None:
-    """The category that a reply names first; None where it names none.
+    """The category that a reply concludes or else names first; None where it names none.
 
+    A reply that explains itself concludes in the words of the prompt, *relationship category*.
     Reads the words of all forms: *Insufficient*, *Missing* and *Partially supportive* are one,
     *Attributable* is supportive, *Extrapolatory* irrelevant. ``not supportive`` names none.
     """
-    for match in _NAMED.finditer(reply):
-        if not match["negated"]:
+    concluded = [*_CONCLUDED.finditer(reply)][-1:]
+    for match in concluded or _NAMED.finditer(reply):
+        if concluded or not match["negated"]:
             word = match["name"].casefold()
             return next(category for start, category in _WORDS if word.startswith(start))
     number = re.match(r"\s*([1-4])\b", reply)
@@ -126,12 +128,12 @@ _WORDS = (
     ("support", Category.SUPPORTIVE),
     ("attributable", Category.SUPPORTIVE),
 )
-_NAMED = re.compile(
-    r"(?P<negated>\b(?:not|neither|isn't)\s+)?"
+_NAME = (
     r"\b(?P<name>partial(?:ly)?(?:[\s_-]+support\w*)?|insufficient|missing|contradict\w*|"
-    r"irrelevant|extrapolat\w*|support(?:ive|s|ed)\b|attributable)",
-    re.IGNORECASE,
+    r"irrelevant|extrapolat\w*|support(?:ive|s|ed)\b|attributable)"
 )
+_NAMED = re.compile(rf"(?P<negated>\b(?:not|neither|isn't)\s+)?{_NAME}", re.IGNORECASE)
+_CONCLUDED = re.compile(rf"relationship category\W+(?:is\b\W+)?{_NAME}", re.IGNORECASE)
 
 
 def _item(row: CAQARow) -> AttributionItem:

@@ -100,6 +100,10 @@ def test_the_fine_grained_measure_compares_with_the_known_share(unseen: list[CAQ
         ("Attributable", S),
         ("3", C),
         ("Well.", None),
+        ("It contradicts nothing. So the relationship category is **Supportive**.", S),
+        ("1. It may support it.\n**Relationship Category: Irrelevant**", I),
+        ("The relationship category is:\n**Insufficient** (it is not contradictory)", P),
+        ("Relationship category: Supportive? No, the relationship category is Irrelevant.", I),
     ],
 )
 def test_the_category_is_read_from_free_text(reply: str, category: Category | None) -> None:
