@@ -14,8 +14,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.text.names import NO_NAMES, by_words_alone, find_names, words_of_label
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
     from guardrail.core.text.values import TypedValue
 
 
-NEIGHBOUR = 0.4
-"""Share of its score that a sentence of a passage lends to the next one and to the one before."""
-
-
 class Window(NamedTuple):
     """What the judge encodes as one: the facts of one subject, or some sentences of a section.
 
@@ -41,11 +36,13 @@ class Window(NamedTuple):
         head: Title and heading of the section; empty for facts, which name their subject.
         places: Places of its statements in ``PreparedEvidence.statements``.
         chars: Length of its text.
+        section: Title and heading, or how a passage without any begins; empty for facts.
     """
 
     head: str
     places: tuple[int, ...]
     chars: int
+    section: str
 
 
 class Selection(NamedTuple):
@@ -316,14 +313,13 @@ class PreparedEvidence:
         chosen: set[int] = set()
         room, heads = chars, set[str]()
         for number in sorted(range(len(best)), key=best.__getitem__, reverse=True):
-            head, _, size = self.windows[number]
+            head, _, size, _ = self.windows[number]
             # What shares no word with the sentence is read with the rest of its section alone
             near = best[number] > 0.0 or (head and head in heads)
-            if chosen and (size > room or not near):
-                continue
-            chosen.add(number)
-            heads.add(head)
-            room -= size
+            if not chosen or (near and size <= room):
+                chosen.add(number)
+                heads.add(head)
+                room -= size
         order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
         pairs = [(w, place) for w in sorted(chosen) for place in self.windows[w].places]
         where = {place: number for number, (_, place) in enumerate(pairs)}
@@ -383,24 +379,33 @@ class PreparedEvidence:
         # Of a short sentence, such as *Half past five*, the question says what it is about
         wanted |= dict.fromkeys(content_stems(asked), max(0.3, min(1.0, 2 / max(1, len(own)))))
         wanted |= dict.fromkeys(own, 1.0)
-        total = len(self.statements)
-        scores = [0.0] * total
+        related = self._related(wanted)
+        scores = [0.0] * len(self.statements)
         for stem, weight in sorted(wanted.items()):  # sums are the same in every process
-            postings = self._postings.get(stem, ())
-            rarity = math.log(1 + (total - len(postings) + 0.5) / (len(postings) + 0.5))
+            postings = related.intersection(self._postings.get(stem, ()))
+            rarity = math.log(1 + (len(related) - len(postings) + 0.5) / (len(postings) + 0.5))
             for place in postings:
                 # BM25 with k1 = 1.2, of a word that stands once (Robertson and Zaragoza 2009)
                 scores[place] += weight * rarity / 2.2
-        near = list(scores)  # pronouns point to the sentences before and behind
-        for first, second in self._neighbours:
-            near[second] += NEIGHBOUR * scores[first]
-            near[first] += NEIGHBOUR * scores[second]
-        return near
+        return scores
+
+    def _related(self, wanted: Mapping[str, float]) -> set[int]:
+        """Places of facts, and of the sections that share over half the words that the best does.
+
+        What other sections say changes nothing: neither the choice nor how much a word weighs. A
+        single letter or figure counts for nothing: words may be spelled out.
+        """
+        shared = [0.0] * len(self.windows)
+        for stem, weight in sorted(wanted.items()):
+            for number in {self._window_of[place] for place in self._postings.get(stem, ())}:
+                shared[number] += weight if len(stem) > 1 else 0.0
+        least, both = max(shared, default=0.0) / 2, zip(self.windows, shared, strict=True)
+        near = {"", *(w.section for w, weight in both if weight > least or not least)}
+        return {place for w in self.windows if w.section in near for place in w.places}
 
     @cached_property
-    def _neighbours(self) -> tuple[tuple[int, int], ...]:
-        prose = [w for w in self.windows if self.statements[w.places[0]].triple is None]
-        return tuple([pair for window in prose for pair in pairwise(window.places)])
+    def _window_of(self) -> tuple[int, ...]:
+        return tuple([number for number, window in enumerate(self.windows) for _ in window.places])
 
 
 def prepare(
@@ -420,11 +425,11 @@ def prepare(
     windows = sorted(_windows(statements_of(evidence, names)))
     statements: list[Statement] = []
     found = []
-    for _, head, members in windows:
+    for _, head, members, section in windows:
         places = range(len(statements), len(statements) + len(members))
         statements += members
         chars = len(head) + len(members) + sum([len(item.text) for item in members])
-        found.append(Window(head, tuple(places), chars))
+        found.append(Window(head, tuple(places), chars, section))
     return PreparedEvidence(tuple(statements), tuple(found), names, wider, len(evidence))
 
 
@@ -455,6 +460,7 @@ class _Part(NamedTuple):
     key: tuple[object, ...]
     head: str
     members: list[Statement]
+    section: str
 
 
 def _windows(statements: Sequence[Statement]) -> list[_Part]:
@@ -473,11 +479,12 @@ def _windows(statements: Sequence[Statement]) -> list[_Part]:
         members = [by_key[key] for key in sorted(by_key)]
         for part in _cut(members):
             key = (0, subject, tuple([item.text for item in part]))
-            found[key] = _Part(key, "", part)
+            found[key] = _Part(key, "", part, "")
     for (_, head), members in sections.items():
         for part in _cut(members):
             content = (1, head, tuple((item.text, item.above, item.quoted) for item in part))
-            found.setdefault(content, _Part(content, head, part))
+            one = _Part(content, head, part, head or members[0].text)
+            found[content] = min(found.get(content, one), one, key=attrgetter("section"))
     return list(found.values())
 
 

@@ -167,26 +167,25 @@ class Premises:
             if item.fact and item.value_text != statement.value_text
         )
 
-    def concerns(self, number: int) -> bool:
+    def concerns(self, claim: Claim, number: int) -> bool:
         """True if a statement may support the sentence: no fact about an unrelated subject.
 
-        Prose may, and so do facts about what the facts about these subjects name, and facts that
-        name a subject of the sentence, unless the sentence has facts of the same property of its
-        own: *The tower of bell 101 is Penlow* has nothing of *bell 106, tower: Penlow*.
+        Prose may, and facts about what a relation that the sentence names leads to, or that name
+        its subject; but a property of its subject is not read from another subject that has it too.
         """
         statement = self.indexed.statements[number]
-        if statement.triple is None or self.speaks_of(statement):
-            return True
         own = self.indexed.facts_of(self.subjects)
-        if not own:
+        if statement.triple is None or self.speaks_of(statement) or not own:
             return True
         value, subject = fold(statement.value_text), fold(statement.subject)
-        if any(subject in fold(item.value_text) for _, item in own):
-            return True
         label = statement.triple.property
-        if any(item.fact and item.fact.property == label for _, item in own):
-            return False
-        return any(fold(name) in value for name in self.subjects)
+        same = content_stems(f"{statement.subject} {label}") | cues(label)
+        for _, item in own:
+            words = item.stems - content_stems(item.subject) - same
+            if subject in fold(item.value_text) and not words.isdisjoint(claim.stems):
+                return True
+        known = any(item.fact and item.fact.property == label for _, item in own)
+        return not known and any(fold(name) in value for name in self.subjects)
 
 
 def applies(claim: Claim, statement: Statement) -> bool:

@@ -44,11 +44,11 @@ class KnownSubject:
             if any(s.triple is None or s.value_text in others for s in indexed.statements):
                 return ()
             because = f"the evidence says nothing about {', '.join(sorted(others))}"
-        elif span is not None and not evidence.subjects and indexed.labels:
-            if not opens_unknown(claim, evidence):
+        elif not evidence.subjects and indexed.labels:
+            if span is None or not opens_unknown(claim, evidence):
                 return ()
             because = f"the evidence says nothing about {claim.text[slice(*span)]}"
-        elif span is not None and (borrowed := _borrowed(claim, evidence)):
+        elif borrowed := _borrowed(claim, evidence, opens=span is not None):
             because, span = f"a fact about another subject: {borrowed.text}", None
         elif found := _of_another(claim, evidence):
             because, span = f"only of another subject: {found[0].text}", found[1]
@@ -85,7 +85,7 @@ def _of_another(claim: Claim, evidence: Premises) -> tuple[Statement, Span] | No
         if item.fact is None or item.triple is None or item.yes is not None:
             continue
         mine = [s for s in own if s.fact and s.fact.property == item.fact.property]
-        if not mine or any(map(claim.where, mine)) or evidence.concerns(number):
+        if not mine or any(map(claim.where, mine)) or evidence.concerns(claim, number):
             continue
         alike = [(v.start, v.end) for v in claim.values if agrees(v, item.values)]
         for span in claim.where(item) or alike:
@@ -100,19 +100,22 @@ def _of_another(claim: Claim, evidence: Premises) -> tuple[Statement, Span] | No
     return None
 
 
-def _borrowed(claim: Claim, evidence: Premises) -> Statement | None:
+def _borrowed(claim: Claim, evidence: Premises, *, opens: bool) -> Statement | None:
     """The fact about another subject on which the judge's support of a sentence rests alone."""
     grounding, indexed = evidence.grounding, evidence.indexed
     if grounding is None or grounding.verdict_at(evidence.thresholds) is not Verdict.SUPPORTED:
         return None
-    if evidence.subjects.isdisjoint(claim.labels):
+    about = evidence.subjects.intersection(claim.labels)
+    first = min([a for name in about for a, _ in claim.spans_of(name)], default=None)
+    light = lexicon_set("function_words", "articles") | lexicon_set("grammar", "be") | {"of"}
+    if first is None or (not opens and {t.folded for t in claim.tokens if t.end <= first} - light):
         return None
     if any(isinstance(item.value, Quantity) and item.value.change for item in claim.values):
         return None  # *three times as much* as what the sentence before is about
     scores = {number: evidence.carries(number) for number, _ in evidence.chosen}
     least = min(LIKELY, max(scores.values(), default=0.0))
     carrying = [number for number, score in scores.items() if score >= least > 0.0]
-    others = [number for number in scores if not evidence.concerns(number)]
+    others = [number for number in scores if not evidence.concerns(claim, number)]
     own = [indexed.statements[number] for number in carrying if number not in others]
     # A row without other cells states its subject's name, which carries no more than that
     more = bool(claim.values) or any(not meets(name, claim.mentions) for name in claim.names)

@@ -169,6 +169,31 @@ def test_an_unrelated_document_changes_nothing_of_what_is_read() -> None:
     assert read[0][2] == ({"About us"}, set())
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        Passage("Old ships show at the museum.", title="Harbour museum"),
+        Passage("Visitors of the museum like the ship. It is old.\n\nIts garden is small."),
+    ],
+)
+def test_what_shares_few_words_with_a_sentence_is_not_read(other: Passage) -> None:
+    about = Passage(
+        "Our oldest ship is the Tordalk, built in 1987.\n\nThe ship carries 40 cars.", title="Fleet"
+    )
+    for sentence in ("The oldest ship is the Tordalk.", "The ship Tordalk was built in 1987."):
+        assert read(prepare([about, other]), sentence) == read(prepare([about]), sentence)
+
+
+@given(st.permutations(["Alba.", "Brio.", "Cora."]))
+def test_passages_with_a_window_in_common_are_read_in_any_order(ends: list[str]) -> None:
+    window = "The ferry to the island leaves at nine. " * 7
+    texts = {end: f"{window}\n\nThe café of the ferry is called {end}" for end in ends}
+    found = prepare([Passage(texts[end]) for end in ends])
+    expected = prepare([Passage(texts[end]) for end in sorted(ends)])
+    assert found.windows == expected.windows
+    assert read(found, "The café is Cora.") == read(expected, "The café is Cora.")
+
+
 def test_facts_about_one_subject_are_not_those_of_the_passage_beside_them() -> None:
     facts = Triple("Alder Library", "founded", "1901"), Triple("Alder Library", "seats", "80")
     passage = Passage("The museum was founded in 1950 by the city.", title="Birch Museum")
