@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import threading
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import ValidationError
 
 from guardrail.core.errors import ConfigError, JudgeError
 from guardrail.core.http_clients import open_client, openai_errors
@@ -27,8 +30,11 @@ from judges.base import AttributionItem, GroundingItem, NLITraits, Pair
 from judges.batching import distinct
 from judges.chat_prompts import (
     CategoryReply,
+    Choice,
+    Completion,
     DetailReply,
     Read,
+    TokenUsage,
     attribution_prompt,
     evidence_of,
     messages,
@@ -39,9 +45,8 @@ from judges.chat_prompts import (
 from judges.settings import Calibration, ChatSettings
 
 if TYPE_CHECKING:
+    import openai
     from openai import OpenAI
-    from openai.types import CompletionUsage
-    from openai.types.chat.chat_completion import Choice
 
 DETAIL_TOKENS = 240
 """Room for the JSON of one sentence, or for a category with a short explanation."""
@@ -244,7 +249,8 @@ class ChatJudge:
     ) -> Choice:
         """The first choice of a completion.
 
-        An option that the endpoint refuses is left out from then on.
+        An option that the endpoint refuses is left out from then on; the bound of the reply gets
+        its other name.
 
         Raises:
             JudgeError: The endpoint failed, or time or budget have run out.
@@ -256,7 +262,7 @@ class ChatJudge:
             raise JudgeError(f"{self.name}: {NO_TIME}")
         options: dict[str, object] = {
             "temperature": 0,
-            "max_tokens": max_tokens,
+            "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens": max_tokens,
             "logprobs": True,
             "top_logprobs": 5,  # the most that every endpoint allows
         }
@@ -267,7 +273,7 @@ class ChatJudge:
         self._reserve(Cost(1, _tokens(chat, max_tokens)))
         with within(seconds), openai_errors(self.name, JudgeError):
             try:
-                completion = client.chat.completions.create(  # type: ignore[call-overload]
+                sent = client.chat.completions.with_raw_response.create(  # type: ignore[call-overload]
                     model=self._model,
                     messages=[{"role": role, "content": text} for role, text in chat.items()],
                     timeout=seconds,
@@ -282,20 +288,19 @@ class ChatJudge:
                     )
                 raise JudgeError(late) from error
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                refused = {name for name in options if name in error.message}
+                refused = _refused(error, options)
                 if not refused:
                     raise
-                if "logprobs" in error.message:
-                    refused |= {"logprobs", "top_logprobs"}
                 self._refused |= refused
-                completion = None
-        if completion is None:
+                sent = None
+        if sent is None:
             return self._complete(chat, max_tokens, until, schema)
-        self._count(completion.usage)
-        if not completion.choices:
-            raise JudgeError(f"{self.name} gave no reply")
-        choice: Choice = completion.choices[0]
-        return choice
+        try:
+            completion = Completion.model_validate_json(sent.content)
+        except ValidationError as error:
+            raise JudgeError(f"{self.name} gave a malformed reply") from error
+        self._count(completion.usage or TokenUsage())
+        return completion.choices[0]
 
     def _reserve(self, cost: Cost) -> None:
         """Count a call against the budget of this minute.
@@ -312,13 +317,32 @@ class ChatJudge:
                 raise JudgeError(f"{self.name}: the budget of this minute is spent")
             self._spent.append((now, cost))
 
-    def _count(self, usage: CompletionUsage | None) -> None:
-        details = getattr(usage, "prompt_tokens_details", None)
+    def _count(self, usage: TokenUsage) -> None:
         with self._lock:
             self._counts["calls"] += 1
-            self._counts["prompt_tokens"] += getattr(usage, "prompt_tokens", None) or 0
-            self._counts["reply_tokens"] += getattr(usage, "completion_tokens", None) or 0
-            self._counts["cached_tokens"] += getattr(details, "cached_tokens", None) or 0
+            self._counts["prompt_tokens"] += usage.prompt_tokens or 0
+            self._counts["reply_tokens"] += usage.completion_tokens or 0
+            details = usage.prompt_tokens_details
+            self._counts["cached_tokens"] += (details and details.cached_tokens) or 0
+
+
+def _refused(error: openai.APIStatusError, options: Collection[str]) -> set[str]:
+    """The options that an endpoint says it does not take; none if the prompt is too long.
+
+    The bound of the reply counts only if the message says that the option itself is not known.
+    """
+    message = error.message
+    if re.search(r"(?i)context.{0,3}(?:length|size|window)", message):
+        return set()
+    named = {name for name in options if re.search(rf"(?<!\w){name}(?!\w)", message)}
+    for bound in named & {"max_tokens", "max_completion_tokens"}:
+        no = r"(?:un|not )(?:supported|permitted|known|expected|recogni[sz]ed)"
+        near = rf"(?i){no}[^.]{{0,40}}\b{bound}\b|\b{bound}\b[^.]{{0,60}}{no}"
+        if bound != "max_tokens" or not re.search(near, message):
+            named.discard(bound)
+    if named & {"logprobs", "top_logprobs"}:
+        named |= {"logprobs", "top_logprobs"}
+    return named
 
 
 def _tokens(chat: Mapping[str, str], reply: int) -> int:

@@ -11,17 +11,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import Category
 from judges.base import AttributionItem, GroundingItem
-
-if TYPE_CHECKING:
-    from openai.types.chat.chat_completion import ChoiceLogprobs
-    from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenLogprob
 
 INSTRUCTIONS = """\
 You check sentences of an answer against numbered evidence. Judge by the evidence alone, not by \
@@ -34,6 +30,59 @@ D: the sentence claims nothing: a greeting, a question, an offer."""
 
 Probabilities = tuple[float, float, float, float]
 """Of supported, unsupported, contradicted and no claim."""
+
+
+class Likelihood(BaseModel):
+    """A token with the logarithm of its probability; None where the endpoint has no number."""
+
+    token: str
+    logprob: float | None = None
+
+
+class Token(Likelihood):
+    """A token of a reply, and the likeliest in its place."""
+
+    top_logprobs: list[Likelihood] | None = None
+
+
+class Tokens(BaseModel):
+    """The tokens of a reply."""
+
+    content: list[Token] | None = None
+
+
+class Message(BaseModel):
+    """The text of a reply; None for a refusal."""
+
+    content: str | None = None
+
+
+class Choice(BaseModel):
+    """A reply, and its tokens if the endpoint reports them."""
+
+    message: Message
+    logprobs: Tokens | None = None
+
+
+class CachedTokens(BaseModel):
+    """Prompt tokens that the endpoint had cached."""
+
+    cached_tokens: int | None = None
+
+
+class TokenUsage(BaseModel):
+    """Tokens of a call, as far as the endpoint reports them."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: CachedTokens | None = None
+
+
+class Completion(BaseModel):
+    """What is read of an endpoint's answer, which the client does not validate."""
+
+    choices: list[Choice] = Field(min_length=1)
+    usage: TokenUsage | None = None
 
 
 class _Reply(BaseModel):
@@ -114,10 +163,16 @@ def _data(text: str) -> str:
     return re.sub(r"(?i)<(?=\s*/?\s*(?:evidence|context|sentences?)\b)", "‹", text)
 
 
-def read_label(text: str, likelihoods: ChoiceLogprobs | None) -> Read | None:
-    """Read the letter of a sentence and its probability; None if it names none, or several."""
+def read_label(text: str, likelihoods: Tokens | None) -> Read | None:
+    """Read the letter of a sentence and its probability.
+
+    None unless the reply is the letter, or starts with it and a sign that closes it, as in "(C)",
+    "C: every detail follows" and "Answer: C"; and None if it names several.
+    """
+    start = r"(?i:(?:the\s+)?(?:answer|label)(?:\s+is)?\b)?[\s:\"'“(\[*`_]*"
+    end = r"(?:$|\s*\n|\s*[.:,;)\]}*`_\"'”–—-]+(?=\s|$))"
     letters = set(re.findall(r"(?<![A-Za-z])[A-D](?![A-Za-z])", text))
-    if len(letters) != 1:
+    if len(letters) != 1 or not re.match(rf"[\s\"'“(\[*`_]*{start}[A-D]\s*{end}", text):
         return None
     letter = letters.pop()
     tokens = (likelihoods and likelihoods.content) or ()
@@ -126,7 +181,7 @@ def read_label(text: str, likelihoods: ChoiceLogprobs | None) -> Read | None:
     )
 
 
-def read_detail(text: str, likelihoods: ChoiceLogprobs | None) -> Read | None:
+def read_detail(text: str, likelihoods: Tokens | None) -> Read | None:
     """Read the JSON reply on a sentence; None if it is malformed."""
     start, end = text.find("{"), text.rfind("}")
     try:
@@ -144,7 +199,7 @@ def read_detail(text: str, likelihoods: ChoiceLogprobs | None) -> Read | None:
     )
 
 
-def _label_token(likelihoods: ChoiceLogprobs | None) -> ChatCompletionTokenLogprob | None:
+def _label_token(likelihoods: Tokens | None) -> Token | None:
     """The token of the label in a JSON reply; None if the reply has several labels, or none."""
     tokens = (likelihoods and likelihoods.content) or []
     text = "".join(token.token for token in tokens)
@@ -159,11 +214,11 @@ def _letter(token: str) -> str:
     return token.strip(" \n\t\"'*():.").upper()
 
 
-def _probabilities(letter: str, token: ChatCompletionTokenLogprob | None) -> Probabilities:
+def _probabilities(letter: str, token: Token | None) -> Probabilities:
     """Of the labels: those of the token's alternatives; without them the letter's is 0.9."""
     found = dict.fromkeys("ABCD", 0.0)
     for other in (token and token.top_logprobs) or ():
-        if _letter(other.token) in found:
+        if _letter(other.token) in found and other.logprob is not None:
             found[_letter(other.token)] += math.exp(min(0.0, other.logprob))
     if not found[letter]:
         found = dict.fromkeys("ABCD", (1.0 - 0.9) / 3) | {letter: 0.9}

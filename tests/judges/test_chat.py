@@ -15,9 +15,9 @@ from guardrail.core.types import Category, Grounding
 from guardrail.core.workers import within
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.chat import ChatJudge
-from judges.chat_prompts import attribution_prompt, read_category
+from judges.chat_prompts import attribution_prompt, read_category, read_label
 from judges.settings import Calibration, ChatSettings, Spending
-from tests.judges.chat_server import TOKEN, endpoint, labels, sentence_of
+from tests.judges.chat_server import TOKEN, ChatServer, endpoint, labels, sentence_of
 from tests.servers import Reply, answering
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -115,7 +115,110 @@ def test_options_that_an_endpoint_refuses_are_left_out_from_then_on() -> None:
         assert judge.ground(ITEMS[:1])[0].supported > 0.8
         judge.ground(ITEMS[1:2])
     assert len(served.requests) == 2
-    assert set(served.requests[1]) == {"model", "messages"}
+    assert set(served.requests[1]) == {"model", "messages", "max_completion_tokens"}
+
+
+LONG = (
+    "This model's maximum context length is 4096 tokens. However, you requested 4100 tokens (4092 "
+    "in the messages, 8 in max_tokens)."
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "answered"),
+    [
+        (LONG, False),
+        ("'max_tokens' or 'max_completion_tokens' is too large: 8.", False),
+        ("max_tokens must be at least 16", False),
+        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", True),
+    ],
+)
+def test_a_reply_is_bounded_whatever_the_endpoint_refuses(message: str, answered: bool) -> None:
+    seen: list[dict[str, Any]] = []
+    served = ChatServer(lambda _: "B")
+
+    def answer(_: str, sent: bytes) -> Reply:
+        body = json.loads(sent)
+        seen.append(body)
+        status, found = served.answer(body)
+        if sentence_of(body) == SENTENCES[0] and "max_tokens" in body:
+            status, found = 400, {"error": {"message": message}}
+        return Reply(json.dumps(found).encode(), status)
+
+    with answering(answer) as url:
+        judge = judge_at(f"{url}/v1", concurrency=1)
+        found = judge.answers(ITEMS[:2])
+    assert [isinstance(one, Grounding) for one in found] == [answered, True]
+    assert all(body.keys() & {"max_tokens", "max_completion_tokens"} for body in seen)
+    assert len(seen) == 2 + answered
+
+
+def test_an_endpoint_that_takes_no_bound_is_not_asked_without_one() -> None:
+    with endpoint("C", refused=("max_tokens", "max_completion_tokens")) as (url, served):
+        [failure] = judge_at(url).answers(ITEMS[:1])
+    assert "max_completion_tokens is not supported" in str(failure)
+    assert not served.requests
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'"hello"',
+        b"<html>Sign in.</html>",
+        b"{}",
+        b'{"choices": []}',
+        b'{"choices": [{"message": null}]}',
+        b'{"choices": [{"message": {"content": null}}]}',
+        b'{"choices": [{"message": {"content": [{"type": "text", "text": "C"}]}}]}',
+        b'{"choices": [{"message": {"content": "C"}, "logprobs": {"content": [{"token": null}]}}]}',
+    ],
+)
+def test_a_malformed_reply_costs_one_sentence(body: bytes) -> None:
+    served = ChatServer(lambda _: "B")
+
+    def answer(_: str, sent: bytes) -> Reply:
+        asked = json.loads(sent)
+        if sentence_of(asked) == SENTENCES[1]:
+            return Reply(body)
+        return Reply(json.dumps(served.answer(asked)[1]).encode())
+
+    with answering(answer) as url:
+        found = judge_at(f"{url}/v1").answers(ITEMS[:3])
+    assert [type(one) for one in found] == [Grounding, JudgeError, Grounding]
+
+
+def test_a_likelihood_without_a_number_is_left_out() -> None:
+    token = {"token": "C", "top_logprobs": [{"token": "C", "logprob": None}]}
+    choice = {"message": {"content": "C"}, "logprobs": {"content": [token]}}
+    body = json.dumps({"choices": [choice]}).encode()
+    with answering(lambda *_: Reply(body)) as url:
+        [found] = judge_at(f"{url}/v1").ground(ITEMS[:1])
+    assert found.supported == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "C'est faux.", "D'après le texte", "A detail is wrong", "I'd say vitamin C", "Not C",
+        "not C.", "C?", "Cannot say; C is", "C is wrong", "≠ C", "C: not A",
+    ],
+)  # fmt: skip
+def test_a_letter_that_is_not_the_label_is_not_read(text: str) -> None:
+    assert read_label(text, None) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "C", "C.", "(C)", "**C**", "`C`", "'C'", " C ", "C\n", "C: every detail follows",
+        "C. It does", "C) follows", "C - it follows", "C\nIt follows", "Answer: C", "**Answer:** C",
+        "The label is C",
+    ],
+)  # fmt: skip
+def test_a_letter_that_is_the_label_is_read(text: str) -> None:
+    read = read_label(text, None)
+    assert read is not None
+    assert read.probabilities[0] == pytest.approx(0.9)
 
 
 def test_an_answer_is_within_the_time_left_and_the_rest_is_an_error() -> None:
