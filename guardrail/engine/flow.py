@@ -140,7 +140,7 @@ class Engine:
         if self.parts.second_judge is not None:
             self.parts.second_judge.warm_up()
         _ = self.parts.grounder  # a missing check is an error before the first answer
-        if self._reads_files:
+        if self.source == "files":
             _ = self.parts.own_evidence
         for scorer in self.parts.scorers:
             if callable(load := getattr(scorer, "warm_up", None)):
@@ -156,13 +156,15 @@ class Engine:
         self.recorder.close()
 
     @property
-    def reads_answers(self) -> bool:
-        """Whether evidence is found by the names of an answer too: in the graph alone."""
-        return self._retriever is None and not self.config.evidence
+    def source(self) -> str:
+        """Where evidence comes from that no request brings: ``retriever``, ``files``, ``graph``."""
+        files = "files" if self.config.evidence else "graph"
+        return files if self._retriever is None else "retriever"
 
     @property
-    def _reads_files(self) -> bool:
-        return self._retriever is None and bool(self.config.evidence)
+    def reads_answers(self) -> bool:
+        """Whether evidence is found by the names of an answer too: in the graph alone."""
+        return self.source == "graph"
 
     def row(self, request: CheckRequest, place: int = 0) -> Row:
         """A caller's answer as a row, with an id."""
@@ -343,8 +345,7 @@ class Engine:
         policy: Policy,
         spent: float,
     ) -> GuardedAnswer:
-        unread = Knowledge(source="files" if self._reads_files else "graph")
-        known = checked.knowledge if checked else row.knowledge or unread
+        known = checked.knowledge if checked else row.knowledge or Knowledge(source=self.source)
         notes = notices(row, checked, known, failed=bool(problems))
         names = self.parts.versions()
         made = self.parts.all
@@ -397,9 +398,9 @@ class Engine:
                 recall.update(zip(new, found, strict=True))
             except KnowledgeGraphError as error:
                 problems = [Problem(part="kg", message=str(error))]
-        none = Knowledge()
+        unread = Knowledge(source=self.source)
         return [
-            row._replace(knowledge=row.knowledge or recall.get(row.request.question, none))
+            row._replace(knowledge=row.knowledge or recall.get(row.request.question, unread))
             for row in rows
         ], problems
 
@@ -488,8 +489,7 @@ class Engine:
         except KnowledgeGraphError as error:
             failed.append(Problem(part="kg", message=str(error)))
         try:
-            linked = [entity for some in known for entity in some.entities]
-            graph = self.parts.graph if linked else None
+            graph = self.parts.graph if [one for some in known for one in some.entities] else None
             if graph is not None:
                 known = with_wider(graph, [answer.clean for answer in answers], known)
         except KnowledgeGraphError as error:

@@ -51,6 +51,15 @@ def test_what_a_call_brings_stands_in_their_place(folder: Path) -> None:
         assert guard.check(QUESTION, WRONG).evidence_from == ("retriever",)
 
 
+def test_a_retriever_that_fails_is_named_as_the_source() -> None:
+    def fails(question: str) -> list[str]:
+        raise OSError("the index is gone")
+
+    with Guardrail(GuardrailConfig(judge="none"), retriever=fails) as guard:
+        answer = guard.check(QUESTION, RIGHT)
+    assert (answer.action, answer.evidence_from) == ("unverified", ("retriever",))
+
+
 async def test_a_growing_answer_and_a_ranking_are_judged_by_them(folder: Path) -> None:
     with Guardrail(settings(folder)) as guard:
         session = guard.session(question=QUESTION)

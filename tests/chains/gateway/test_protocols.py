@@ -117,10 +117,11 @@ async def test_the_mode_selects_the_evidence(judged, name, mode):
 @pytest.mark.parametrize("odd", [None, 3, "text", [], {}, {"json": []}])
 async def test_the_model_of_a_call_is_found(name, odd):
     protocol = PROTOCOLS[name]()
+    field = protocol.model[-1]
     for body in HOSTS[name]:
         written, model = json.dumps(body), await protocol.model_of(body, "")
-        assert f'"model": {json.dumps(model)}' in written or '"model"' not in written
-        without = {key: odd for key in body if key != "model"}
+        assert f'"{field}": {json.dumps(model)}' in written or f'"{field}"' not in written
+        without = {key: odd for key in body if key != field}
         assert await protocol.model_of(without, "") is None
 
 
