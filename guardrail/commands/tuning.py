@@ -217,7 +217,11 @@ def _second(
     else:
         _show_second(found)
     if not found.helps:
-        typer.echo(f"{name} does not improve on the first judge; it is not switched on.")
+        reason = f"{name} does not improve on the first judge"
+        if found.lower > 0.0 and found.groups < found.least_groups:
+            needed = f"at least {found.least_groups} different texts of evidence are needed"
+            reason = f"{needed}, and these are {found.groups}"
+        typer.echo(f"{reason}; it is not switched on.")
         raise typer.Exit(1)
     if target is None:
         typer.echo(NOT_WRITTEN, err=True)

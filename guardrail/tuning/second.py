@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,9 @@ class SecondTuning(Value):
         usage: Resources that the model used, by name.
     """
 
+    least_groups: ClassVar[int] = 10
+    """Least number of groups: the bound between fewer is too near the gain itself."""
+
     judge: str
     rows: int
     groups: int
@@ -69,8 +73,8 @@ class SecondTuning(Value):
 
     @property
     def helps(self) -> bool:
-        """True if the gain is significant."""
-        return self.lower > 0.0
+        """True if the gain is significant, and measured on enough groups."""
+        return self.lower > 0.0 and self.groups >= self.least_groups
 
 
 def tune_second(

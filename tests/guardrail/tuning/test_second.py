@@ -78,6 +78,24 @@ def test_a_model_that_always_says_the_same_is_refused(labelled, letter, monkeypa
     assert not config.exists()
 
 
+def test_a_gain_on_few_texts_is_refused(tmp_path, monkeypatch):
+    path, config = tmp_path / "one.csv", tmp_path / "guardrail.toml"
+    rows = [(answer, " ".join(HUTS), label) for answer, _, label in ROWS]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("answer", "evidence", "label"), *rows])
+
+    def reply(body):
+        said = sentence_of(body)
+        known = said in TRUE or prompt_of(body).count(said) > 1
+        return "C" if known and "There is none." not in prompt_of(body) else "B"
+
+    done, _ = tune(path, reply, monkeypatch, "--write", "--config", config)
+    assert "at least +0.367" in done.output
+    assert "at least 10 different texts of evidence are needed, and these are 1" in done.output
+    assert done.exit_code == 1
+    assert not config.exists()
+
+
 def test_both_are_printed_as_json(labelled, monkeypatch):
     done, served = tune(labelled, knows, monkeypatch, "--json")
     found = json.loads(done.stdout.splitlines()[0])
