@@ -129,7 +129,7 @@ class ChatJudge:
                     self._base_url,
                     os.environ.get(self.settings.api_key_env),
                     timeout_s=self._timeout_s,
-                    max_retries=self._max_retries,
+                    max_retries=0,  # each attempt is charged
                 )
                 self._pool = ThreadPoolExecutor(self.settings.concurrency, "chat-judge")
 
@@ -246,6 +246,7 @@ class ChatJudge:
         max_tokens: int,
         until: float,
         schema: tuple[str, Mapping[str, object]] | None = None,
+        attempt: int = 0,
     ) -> Choice:
         """The first choice of a completion.
 
@@ -257,7 +258,8 @@ class ChatJudge:
         """
         import openai
 
-        client, seconds = self._client, min(self._timeout_s, until - time.monotonic())
+        began = time.monotonic()
+        client, seconds = self._client, min(self._timeout_s, until - began)
         if client is None or seconds <= 0:
             raise JudgeError(f"{self.name}: {NO_TIME}")
         options: dict[str, object] = {
@@ -293,8 +295,15 @@ class ChatJudge:
                     raise
                 self._refused |= refused
                 sent = None
+            except (openai.APIConnectionError, openai.APIStatusError) as error:
+                pause = _pause(error, attempt)
+                if attempt == self._max_retries or pause is None or pause >= seconds:
+                    raise
+                time.sleep(pause)
+                attempt, sent = attempt + 1, None
+                until = min(until, began + self._timeout_s)
         if sent is None:
-            return self._complete(chat, max_tokens, until, schema)
+            return self._complete(chat, max_tokens, until, schema, attempt)
         try:
             completion = Completion.model_validate_json(sent.content)
         except ValidationError as error:
@@ -324,6 +333,16 @@ class ChatJudge:
             self._counts["reply_tokens"] += usage.completion_tokens or 0
             details = usage.prompt_tokens_details
             self._counts["cached_tokens"] += (details and details.cached_tokens) or 0
+
+
+def _pause(error: openai.APIError, attempt: int) -> float | None:
+    """Seconds before a further attempt; None if it would fail again."""
+    status = getattr(error, "status_code", 500)
+    if status not in {408, 409, 429} and status < 500:
+        return None
+    response = getattr(error, "response", None)
+    told = response.headers.get("retry-after", "") if response is not None else ""
+    return float(told) if told.isdecimal() else float(0.5 * 2**attempt)
 
 
 def _refused(error: openai.APIStatusError, options: Collection[str]) -> set[str]:

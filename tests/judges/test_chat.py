@@ -281,6 +281,21 @@ def test_the_budget_of_a_minute_bounds_calls_and_tokens() -> None:
     assert len(served.requests) == 4
 
 
+def test_a_further_attempt_is_charged_to_the_minute() -> None:
+    asked: list[str] = []
+
+    def broken(path: str, _: bytes) -> Reply:
+        asked.append(path)
+        return Reply(b'{"error": {"message": "broken"}}', 500)
+
+    with answering(broken) as url:
+        settings = ChatSettings(per_minute=Spending(calls=2))
+        judge = ChatJudge("m", base_url=f"{url}/v1", settings=settings, detail=False)
+        [failure] = judge.answers(ITEMS[:1])
+    assert len(asked) == 2
+    assert "the budget of this minute is spent" in str(failure)
+
+
 def test_an_estimate_is_near_what_the_calls_take() -> None:
     with endpoint(labels(lambda _: "B")) as (url, _):
         for detail in (False, True):
