@@ -137,24 +137,21 @@ class Claim:
 
     @cached_property
     def parts(self) -> list[tuple[str, str, Span]]:
-        """Cells of a table's row and members of a JSON object: name, value and the value's span."""
-        cells = [
-            (item[1].rstrip(), item.start(1))
-            for item in re.finditer(r"(?:^|\|) *([^|]+)", self.text)
-        ]
+        """Cells of a row whose subject comes first, or members of a flat JSON object."""
+        written = re.finditer(r"(?:^|\|) *([^|]+)", self.text)
+        cells = [(item[1].rstrip(), item.start(1)) for item in written]
+        label = cells[0][0] if cells else ""
+        named, words = self.named_in(label), {*fold(" ".join(self.columns[1:])).split()}
         if cells and len(cells) == len(self.columns):
-            label, named = cells[0][0], self.named_in(cells[0][0])
-            found = [
-                (
-                    label
-                    if len(cells) == 2 and not named
-                    else f"{label} - {column.lower() if named else column}",
-                    cell,
-                )
-                for column, cell in zip(self.columns[1:], cells[1:], strict=True)
-            ]
+            if not named and any(self.named_in(cell) for cell, _ in cells[1:]):
+                return []
+            heads = [f"{label} - {item.lower() if named else item}" for item in self.columns[1:]]
+            if len(cells) == 2 and not (named or words & lexicon_set("grammar", "denying")):
+                heads = [label]
+            found = list(zip(heads, cells[1:], strict=True))
         else:
-            members = MEMBER.finditer(self.text)
+            flat = self.text.count("{") <= 1 and "[" not in self.text
+            members = MEMBER.finditer(self.text) if flat else ()
             found = [(property_words(m[1]), (m[2], m.start(2))) for m in members]
         return [
             (f"{name}: ", value.strip('"'), (start, start + len(value)))
@@ -173,7 +170,7 @@ class Claim:
     @property
     def is_data(self) -> bool:
         """True for a table's row, a JSON object and a line of settings, which surely claim."""
-        return bool(self.parts) or SETTING.match(self.stretch.text) is not None
+        return bool(self.columns or MEMBER.search(self.text) or SETTING.match(self.stretch.text))
 
     @cached_property
     def plain(self) -> str:
@@ -300,7 +297,8 @@ def _read(
     written = SETTING.sub(lambda match: f"{match[1]}:{' ' * (len(match[2]) - 1)}", written)
     written = written if written.isascii() else plain_letters(written)
     own = earlier[-1] if earlier and earlier[-1].endswith("?") else ""
-    asked = proposition_of(written, own or question, evidence.all_names) if prose else None
+    clear = prose and lexicon_set("function_words", "negations").isdisjoint(fold(own).split())
+    asked = proposition_of(written, own or question, evidence.all_names) if clear else None
     asks = _asks(written) if prose and written.rstrip().endswith("?") else ""
     prose, head = prose and asks != "polar", head or asks == "open"
     behind = " ".join(read.split())
@@ -451,6 +449,7 @@ def _denies(answer: str) -> bool | None:
     first, *rest = words or [""]
     light = lexicon_set("function_words", "third_persons") | lexicon_set("grammar", "echoes")
     negations = lexicon_set("function_words", "negations")
+    light |= frozenset(answers["yes"] if first in answers["yes"] else answers["no"])
     if not negations.union(light).issuperset(rest):
         return None
     if first in answers["no"] or first in negations or rest == ["not"]:

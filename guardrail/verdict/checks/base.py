@@ -80,6 +80,11 @@ def of_parts(check: Check, claim: Claim, evidence: Premises, context: Context) -
     found: list[Finding] = []
     settled = 0
     for name, value, span in claim.parts:
+        bare = fold(value).strip(" \ufe0f")
+        if not any(map(str.isalnum, bare)):  # a sign for yes or no, or for a missing value
+            value = next((w for w in ("yes", "no") if bare in lexicon_set("function_words", w)), "")
+        if not value or bare in lexicon_set("cells", "missing"):
+            continue
         part = claim.part(name + value)
         about = part.about or evidence.subjects
         if not about.isdisjoint(claim.named_in(value)):
@@ -87,12 +92,8 @@ def of_parts(check: Check, claim: Claim, evidence: Premises, context: Context) -
             continue
         for item in check.apply(part, replace(evidence, subjects=about), context):
             settled += item.effect is Effect.CARRIES
-            found.append(
-                finding(
-                    check.name, item.effect, claim, span, item.because, item.statements,
-                    instead=item.instead, decides=item.decides,
-                )
-            )  # fmt: skip
+            start, end = (claim.stretch.start + at for at in span)
+            found.append(item.model_copy(update={"start": start, "end": end}))
     against = [item for item in found if item.effect is not Effect.CARRIES]
     return against[:1] or (found if settled == len(claim.parts) else [])
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.text.dates import ClockTime, Date
+from guardrail.core.text.dates import Date
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.units import Bound, property_name
@@ -35,16 +35,10 @@ class Comparison(NamedTuple):
 
 
 def compared(claim: Claim, facts: Facts, named: dict[str, list[Span]]) -> Comparison | None:
-    """The comparison that a sentence makes; None where it makes none that the facts decide.
-
-    Args:
-        claim: The sentence.
-        facts: Facts about its subjects.
-        named: Where it names each of them.
-    """
+    """The comparison that a sentence makes; None where it makes none that the facts decide."""
     tokens, light = claim.tokens, lexicon_set("function_words", "stop_words")
     marks = [place for place, token in enumerate(tokens[:-1]) if token.folded == "than"]
-    if len(marks) != 1:
+    if len(marks) != 1 or {token.folded for token in tokens} & lexicon_set("grammar", "unsettled"):
         return None
     than = marks[0]
     starts = {tokens[than + 1].start}
@@ -68,7 +62,8 @@ def compared(claim: Claim, facts: Facts, named: dict[str, list[Span]]) -> Compar
         ]
         if len(found) == 1:
             number, up, mine, theirs = found[0]
-            if not mine or len(mine) != len(theirs):
+            amount = any(0 <= tokens[place].start - v.end < 2 for v in claim.values)  # *9 kg less*
+            if amount or not mine or len(mine) != len(theirs):
                 return None
             holds = mine > theirs if up else mine < theirs
             return Comparison(number, left[0], other, holds, (tokens[place].start, end))
@@ -84,7 +79,10 @@ def _claims_more(claim: Claim, words: Sequence[str], item: Statement) -> bool | 
     if (more or less) and rest and content_stems(" ".join(rest)) == name:
         return more
     for entry in grammar["comparatives"]:
-        named = not {*entry["of"]}.isdisjoint(property_words(label).split())
+        # *Cheaper* speaks of a *ticket price*, and of a *parking fee* only if the sentence names it
+        plain = content_stems(" ".join([*entry["of"], *grammar["measures"]])) | claim.stems
+        named = name <= plain and not {*entry["of"]}.isdisjoint(property_words(label).split())
+        named = named and ("born" in entry["of"]) is (item.values[0].kind == "date")
         if named or (item.values[0].kind in entry["kinds"] and name <= claim.stems):
             if not rest and first in (*entry["up"], *entry["down"]):
                 return first in entry["up"]
@@ -97,8 +95,8 @@ def _only(facts: Facts, item: Statement, subject: str) -> Statement | None:
     """The only fact of a subject with the property and kind of value of another fact."""
     if item.fact is None or not item.is_typed:
         return None
-    label = item.fact.property
-    found = [s for _, s in facts if s.subject == subject and s.fact and s.fact.property == label]
+    own = [s for _, s in facts if s.subject == subject and s.fact]
+    found = [s for s in own if s.fact and s.fact.property == item.fact.property]
     alike = len(found) == 1 and len(found[0].values) == len(item.values) == 1
     return found[0] if alike and found[0].values[0].kind == item.values[0].kind else None
 
@@ -106,11 +104,9 @@ def _only(facts: Facts, item: Statement, subject: str) -> Statement | None:
 def _size(item: TypedValue) -> tuple[float, ...]:
     """What is compared of a value; empty for a range, a bound or a date without a year."""
     value = item.value
-    if isinstance(value, Quantity):
-        exact = value.bound is Bound.EXACT and value.ends[0] == value.ends[1]
-        return (value.ends[0],) if exact else ()
-    if isinstance(value, ClockTime):
-        return (float(value.minutes),)
-    if isinstance(value, Date) and value.year is not None:
+    if isinstance(value, Quantity) and value.bound is Bound.EXACT:
+        return value.ends[:1] if value.ends[0] == value.ends[1] else ()
+    plain = isinstance(value, Date) and value.bound is Bound.EXACT and value.span == 1
+    if isinstance(value, Date) and value.year is not None and plain and not item.start:
         return tuple([float(part) for part in (value.year, value.month, value.day) if part])
     return ()

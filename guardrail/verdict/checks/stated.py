@@ -406,11 +406,7 @@ class _Reading:
 
     def _yes_or_no(self) -> Iterator[_Fact]:
         """The facts whose value is yes or no, and whose property the sentence says or denies."""
-        negated = not self.folded.isdisjoint(lexicon_set("function_words", "negations") - {"none"})
-        if negated and not self.folded.isdisjoint(
-            _denials() - lexicon_set("function_words", "negations")
-        ):
-            return  # *No, it is forbidden* and *it is not forbidden*
+        negations = lexicon_set("function_words", "negations")
         for number, statement in self.about:
             known = statement.yes
             if known is None and not self.values:
@@ -421,16 +417,20 @@ class _Reading:
             words -= content_stems(statement.subject)
             if not words or not words <= self.stems:
                 continue
+            no = self.folded & _denials(statement)
+            if no & negations - {"none"} and no - negations:
+                continue  # *No, it is forbidden* and *it is not forbidden*
             spans = [(t.start, t.end) for t in self.words if t.stem in words]
             if spans:
                 span = min(a for a, _ in spans), max(b for _, b in spans)
-                yield _Fact(number, statement, known is not self.denied, span, statement.value_text)
+                yield _Fact(number, statement, known is not bool(no), span, statement.value_text)
 
 
-def _denials() -> frozenset[str]:
-    """Words that deny a yes or no, in prose or as programs write it."""
+def _denials(of: Statement | None = None) -> frozenset[str]:
+    """Words that deny a yes or no, without those of its property: *smoking forbidden*."""
     words = lexicon("function_words")
-    return frozenset([*words["negations"], *words["no"], *words["modal"]["no"]])
+    own = [token.folded for token in tokenise(of.fact.property)] if of and of.fact else ()
+    return frozenset([*words["negations"], *words["no"], *words["modal"]["no"]]).difference(own)
 
 
 def _alike(values: Iterable[str]) -> frozenset[str]:
@@ -474,6 +474,9 @@ class YesNo:
         self, claim: Claim, evidence: Premises, number: int, statement: Statement, *, known: bool
     ) -> Iterator[Finding]:
         assert statement.fact is not None
+        plainly = lexicon_set("function_words", "yes") | lexicon_set("function_words", "no")
+        if fold(statement.fact.value).strip(" .") not in plainly:
+            return  # *required* and *no (except in May)* say more
         wanted = content_stems(property_words(statement.fact.property))
         wanted -= content_stems(statement.subject)
         said = (c for c in _clauses(claim) if wanted and wanted <= {token.stem for token in c})
@@ -492,7 +495,7 @@ class YesNo:
         negating = lexicon_set("function_words", "negations")
         negating |= lexicon_set("function_words", "negating_prefixes")
         stated = negating.isdisjoint(words)
-        if not words.isdisjoint(_denials() - negating):
+        if not words.isdisjoint(_denials(statement) - negating):
             stated = not stated
         span = tokens[0].start, tokens[-1].end
         if stated is known and evidence.is_ambiguous(claim, statement):
