@@ -504,7 +504,7 @@ class YesNo:
             because = f"agrees with {statement.text}"
             yield finding(self.name, Effect.CARRIES, claim, span, because, (number,))
         elif about == {statement.subject}:
-            because = f"tells the opposite of {statement.text}"
+            because = f"states the opposite of {statement.text}"
             instead = statement.fact.value
             yield finding(
                 self.name, Effect.CONTRADICTS, claim, span, because, (number,), instead=instead

@@ -114,7 +114,7 @@ class TypedValues:
                 because = f"{claimed.text} is the other end: {text}"
                 found.append(finding(self.name, Effect.MISSING, claim, span, because))
             elif not other and not _idle(claimed, evidence):
-                because = f"no evidence tells {claimed.text}"
+                because = f"no evidence states {claimed.text}"
                 found.append(finding(self.name, Effect.MISSING, claim, span, because))
         if left := claim.values[COMPARED:]:
             because = f"{len(left)} values of the sentence were not compared, beyond {COMPARED}"
