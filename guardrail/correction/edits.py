@@ -49,8 +49,6 @@ QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 """What distinguishes namesakes in labels; prose omits it."""
 
 MODIFIERS = frozenset({"amod", "compound", "nmod"})
-BESIDE = frozenset({"attr", "nsubj", "nsubjpass"})
-PROPER = frozenset({"NNP", "NNPS"})
 NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
 RELATIVE = frozenset({"WDT", "WP", "WP$", "WRB"})
 
@@ -575,7 +573,8 @@ def _fills(claim: Claim, name: Words, label: str) -> bool:
         return says([head]) or stands or (governs and head.lower_ in slots and says([up]))
     if says([head]) or word.dep_ in MODIFIERS:
         return says([head])
-    siblings = [one for one in head.children if one.dep_ in BESIDE and one != word]
+    beside = ("attr", "nsubj", "nsubjpass")
+    siblings = [one for one in head.children if one.dep_ in beside and one != word]
     if word.dep_ == "dobj":  # *has X as its leader*
         siblings = [one for prep in head.children if prep.lower_ == "as" for one in prep.children]
     joins = head.lower_ in be or word.dep_ in ("dobj", "oprd")  # *the leader is called X*
@@ -654,7 +653,8 @@ def _unsupported_names(claim: Claim, evidence: Premises, *, conflicts: bool) -> 
         n for n, item in evidence.chosen if item.fact and named_share(claim, item.fact.property)
     }
     [doc] = parse([claim.text])
-    opening = [(item.idx, item.idx + len(item)) for item in doc[:1] if item.tag_ in PROPER]
+    first = [word for word in doc[:1] if word.tag_ in ("NNP", "NNPS")]
+    opening = [(word.idx, word.idx + len(word)) for word in first]
     opening = [(a, b) for a, b in opening if not re.match(r",| and | or ", claim.text[b:])]
     names = [*(span for span in opening if not meets(span, claim.names)), *claim.names]
     return _names_beyond(claim, evidence, names, said)

@@ -341,8 +341,6 @@ CLAUSE_SUBJECTS = frozenset({"expl", "nsubj", "nsubjpass"})
 SETTING = re.compile(r"^(\w[\w .-]{0,40}?)(\s?=\s?)(?=[^\s=])")
 """The name of a value and its sign, as a file of settings has them."""
 
-PLAINLY_ASKED = 10
-"""Most words of a question that states nothing."""
 ASKING = frozenset({"WDT", "WP", "WP$", "WRB"})
 
 
@@ -364,10 +362,6 @@ def _is_bare(text: str) -> bool:
     return few and not (hides_letters(text) or any(map(str.isdigit, text)))
 
 
-EMBEDDED = frozenset({"acl", "advcl", "appos", "ccomp", "csubj", "neg", "relcl", "parataxis"})
-"""Parts of a question that state something besides."""
-
-
 def _asks(question: str) -> Literal["polar", "open", ""]:
     """How a question asks if it states nothing besides: *Does it need a chimney?*, *Overdraft?*.
 
@@ -375,9 +369,10 @@ def _asks(question: str) -> Literal["polar", "open", ""]:
     """
     [doc] = parse([question.strip()])
     words = [token for token in doc if token.is_alpha or token.is_digit]
-    if not words or len(words) > PLAINLY_ASKED:
+    if not words or len(words) > 10:  # a longer one states something
         return ""
-    if any(token.dep_ in EMBEDDED or token.tag_ == "POS" for token in doc):
+    embedded = {"acl", "advcl", "appos", "ccomp", "csubj", "neg", "relcl", "parataxis"}
+    if any(token.dep_ in embedded or token.tag_ == "POS" for token in doc):
         return ""
     first = next((word for word in words if word.dep_ != "cc"), words[0])
     vague = lexicon_set("grammar", "vague")

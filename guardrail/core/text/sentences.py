@@ -210,7 +210,6 @@ UNDER_HEADER = re.compile(
 
 MARKDOWN = "*_#` \t"
 LAST = re.compile(r"[*_#` \t]*+$", re.MULTILINE)
-LINK = re.compile(r"(!?)\[([^\[\]\n]+)\]\(([^()\s]*)\)")
 MEMBER = re.compile(r'"([^"\n]{1,60})"\s*:\s*("[^"\n]*"|[\w.+-]+)')
 """A member of a JSON object that has a simple value."""
 LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦]|\(?\d{1,3}[.)])[ \t]")
@@ -345,7 +344,7 @@ def without_links(text: str) -> str:
         address = match[3] if told else " " * len(match[3])
         return f"{' ' * len(match[1])} {match[2]}  {address} "
 
-    return LINK.sub(blank, text)
+    return re.sub(r"(!?)\[([^\[\]\n]+)\]\(([^()\s]*)\)", blank, text)
 
 
 def cells_of(line: str) -> list[str]:
