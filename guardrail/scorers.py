@@ -307,8 +307,8 @@ def conner_input(request: ScoringRequest, reference: str | None = None) -> Conne
 def sck_scorer() -> BatchScorer:
     """Structure, content and knowledge of an answer (SCK eq. 5) with the shipped encoder.
 
-    The guardrail's own verdicts serve as KG-AttrScore. ``sck`` names the intent, by which reports
-    group answers.
+    The guardrail's own verdicts serve as KG-AttrScore. ``sck`` names the intent, and reports
+    group answers by it.
     """
     from judges.encoder import create_encoder
     from judges.sck import SCKScorer

@@ -573,8 +573,8 @@ def _fills(claim: Claim, name: Words, label: str) -> bool:
         return says([head]) or stands or (governs and head.lower_ in slots and says([up]))
     if says([head]) or word.dep_ in MODIFIERS:
         return says([head])
-    beside = ("attr", "nsubj", "nsubjpass")
-    siblings = [one for one in head.children if one.dep_ in beside and one != word]
+    subjects = ("attr", "nsubj", "nsubjpass")
+    siblings = [one for one in head.children if one.dep_ in subjects and one != word]
     if word.dep_ == "dobj":  # *has X as its leader*
         siblings = [one for prep in head.children if prep.lower_ == "as" for one in prep.children]
     joins = head.lower_ in be or word.dep_ in ("dobj", "oprd")  # *the leader is called X*

@@ -336,12 +336,12 @@ def _role(
 def without_links(text: str) -> str:
     """Blank what Markdown writes around the text of links and pictures; offsets stay.
 
-    The address of a page stays, as it is told; a picture's file is not.
+    The address of a page stays, since readers see it; the file of a picture does not.
     """
 
     def blank(match: re.Match[str]) -> str:
-        told = not match[1] and match[3].startswith(("http:", "https:"))
-        address = match[3] if told else " " * len(match[3])
+        shown = not match[1] and match[3].startswith(("http:", "https:"))
+        address = match[3] if shown else " " * len(match[3])
         return f"{' ' * len(match[1])} {match[2]}  {address} "
 
     return re.sub(r"(!?)\[([^\[\]\n]+)\]\(([^()\s]*)\)", blank, text)

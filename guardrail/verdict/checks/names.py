@@ -69,7 +69,7 @@ def opens_unknown(claim: Claim, evidence: Premises) -> bool:
 def _of_another(claim: Claim, evidence: Premises) -> tuple[Statement, Span] | None:
     """The fact of another subject that has a value of the sentence, where its own has another.
 
-    *The Tarn is built of beech*, of which the Fjell is built, and the Tarn of maple.
+    Such as *The Tarn is built of beech*, where the Fjell is, and the Tarn is built of maple.
     """
     words = {token.folded for token in claim.tokens}
     apart = lexicon_set("grammar", "setting_apart") | lexicon_set("function_words", "negations")
