@@ -341,8 +341,8 @@ def _pause(error: openai.APIError, attempt: int) -> float | None:
     if status not in {408, 409, 429} and status < 500:
         return None
     response = getattr(error, "response", None)
-    told = response.headers.get("retry-after", "") if response is not None else ""
-    return float(told) if told.isdecimal() else float(0.5 * 2**attempt)
+    seconds = response.headers.get("retry-after", "") if response is not None else ""
+    return float(seconds) if seconds.isdecimal() else float(0.5 * 2**attempt)
 
 
 def _refused(error: openai.APIStatusError, options: Collection[str]) -> set[str]:

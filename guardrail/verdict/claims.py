@@ -387,8 +387,8 @@ def _asks(question: str) -> Literal["polar", "open", ""]:
         if any(c.dep_ == "amod" for c in word.children) or any(c.like_num for c in word.subtree)
     ]
     if first.tag_ in ASKING:
-        told = first.lower_ == "why" or find_values(question)
-        return "" if told or {"dobj", "pobj"}.intersection(described) else "open"
+        presupposes = first.lower_ == "why" or find_values(question)
+        return "" if presupposes or {"dobj", "pobj"}.intersection(described) else "open"
     verbs = any(token.tag_.startswith(("MD", "VB")) for token in words)
     asked = first.lower_ in lexicon_set("grammar", "auxiliaries") or not verbs or len(words) < 3
     return "polar" if asked and not described else ""
