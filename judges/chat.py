@@ -8,14 +8,14 @@ import re
 import threading
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from guardrail.core.errors import ConfigError, JudgeError
-from guardrail.core.http_clients import open_client, openai_errors
+from guardrail.core.http_clients import attempting, open_client, openai_errors
 from guardrail.core.types import (
     Category,
     Grounding,
@@ -42,7 +42,7 @@ from judges.chat_prompts import (
     read_detail,
     read_label,
 )
-from judges.settings import Calibration, ChatSettings
+from judges.settings import Account, Calibration, ChatSettings, Cost
 
 if TYPE_CHECKING:
     import openai
@@ -55,13 +55,6 @@ NAMED_SCORE = 0.9
 """Score of a statement, or of a word, that the reply names."""
 
 NO_TIME = "it gave no answer in time"
-
-
-class Cost(NamedTuple):
-    """Cost of calls: their number, and the tokens of prompts and replies."""
-
-    calls: float
-    tokens: float
 
 
 class ChatJudge:
@@ -129,7 +122,7 @@ class ChatJudge:
                     self._base_url,
                     os.environ.get(self.settings.api_key_env),
                     timeout_s=self._timeout_s,
-                    max_retries=0,  # each attempt is charged
+                    max_retries=self._max_retries,
                 )
                 self._pool = ThreadPoolExecutor(self.settings.concurrency, "chat-judge")
 
@@ -175,27 +168,37 @@ class ChatJudge:
         judgements = list(self._pool.map(self._attribution, wanted))
         return [judgements[i] for i in inverse]
 
-    def estimate(self, items: Sequence[GroundingItem]) -> Cost:
-        """Estimated cost of judging the sentences of one answer."""
+    def estimate(self, item: GroundingItem) -> Cost:
+        """Estimated cost of one call on a sentence."""
         reply = DETAIL_TOKENS // 4 if self._detail else 1
-        chats = [messages(item, detail=self._detail) for item in items]
-        return Cost(len(items), sum(_tokens(chat, reply) for chat in chats))
+        return Cost(1, _tokens(messages(item, detail=self._detail), reply))
 
     def answers(
-        self, items: Sequence[GroundingItem], *, detail: bool | None = None
+        self,
+        items: Sequence[GroundingItem],
+        accounts: Sequence[Account] = (),
+        *,
+        detail: bool | None = None,
     ) -> list[Grounding | JudgeError]:
-        """Judge n sentences within the time left; an error for each that has no answer."""
+        """Judge n sentences within the time left; an error for each that has no answer.
+
+        Args:
+            items: The sentences.
+            accounts: Who pays for further calls on each, [n]; the first one is paid for.
+            detail: In place of that of the judge.
+        """
         self.warm_up()
         detail = self._detail if detail is None else detail
         pool, until = self._pool, time.monotonic() + time_left()
         assert pool is not None
         found: dict[GroundingItem, Grounding | JudgeError] = {}
         tasks: dict[Future[Grounding | JudgeError], GroundingItem] = {}
+        payers = dict(zip(items, accounts, strict=True)) if accounts else {}
         for item in dict.fromkeys(items):
             if (known := self._cache.get((detail, item))) is not None:
                 found[item] = known
             else:
-                tasks[pool.submit(self._ask, item, detail, until)] = item
+                tasks[pool.submit(self._ask, item, detail, until, payers.get(item))] = item
         left = time_left()
         done, _ = wait(tasks, None if math.isinf(left) else left)
         for task, item in tasks.items():
@@ -214,14 +217,17 @@ class ChatJudge:
             for one in map(found.__getitem__, items)
         ]
 
-    def _ask(self, item: GroundingItem, detail: bool, until: float) -> Grounding | JudgeError:
+    def _ask(
+        self, item: GroundingItem, detail: bool, until: float, account: Account | None
+    ) -> Grounding | JudgeError:
         """One call, and a second one if the reply cannot be read."""
         schema = ("verdicts", DetailReply.model_json_schema()) if detail else None
         # A letter, with the quotes or the word that some models put before it.
-        room = DETAIL_TOKENS if detail else 8
+        chat, room = messages(item, detail=detail), DETAIL_TOKENS if detail else 8
+        charge = self._charging(Cost(1, _tokens(chat, room)), account)
         for _ in range(2):
             try:
-                choice = self._complete(messages(item, detail=detail), room, until, schema)
+                choice = self._complete(chat, room, until, charge, schema)
             except (JudgeError, ConfigError) as error:
                 return JudgeError(str(error))
             read = (read_detail if detail else read_label)(
@@ -234,7 +240,8 @@ class ChatJudge:
     def _attribution(self, item: AttributionItem) -> Judgement:
         chat = {"user": attribution_prompt(item, examples=self._examples)}
         schema = ("category", CategoryReply.model_json_schema())
-        choice = self._complete(chat, DETAIL_TOKENS, math.inf, schema)
+        charge = self._charging(Cost(1, _tokens(chat, DETAIL_TOKENS)))
+        choice = self._complete(chat, DETAIL_TOKENS, math.inf, charge, schema)
         reply = choice.message.content or ""
         category = read_category(reply)
         scores = {other: float(other is category) for other in Category}
@@ -245,8 +252,8 @@ class ChatJudge:
         chat: Mapping[str, str],
         max_tokens: int,
         until: float,
-        schema: tuple[str, Mapping[str, object]] | None = None,
-        attempt: int = 0,
+        charge: Callable[[], None],
+        schema: tuple[str, Mapping[str, object]] | None,
     ) -> Choice:
         """The first choice of a completion.
 
@@ -258,8 +265,7 @@ class ChatJudge:
         """
         import openai
 
-        began = time.monotonic()
-        client, seconds = self._client, min(self._timeout_s, until - began)
+        client, seconds = self._client, min(self._timeout_s, until - time.monotonic())
         if client is None or seconds <= 0:
             raise JudgeError(f"{self.name}: {NO_TIME}")
         options: dict[str, object] = {
@@ -272,8 +278,7 @@ class ChatJudge:
             form = {"name": schema[0], "schema": schema[1], "strict": True}
             options["response_format"] = {"type": "json_schema", "json_schema": form}
         options = {name: value for name, value in options.items() if name not in self._refused}
-        self._reserve(Cost(1, _tokens(chat, max_tokens)))
-        with within(seconds), openai_errors(self.name, JudgeError):
+        with within(seconds), attempting(charge), openai_errors(self.name, JudgeError):
             try:
                 sent = client.chat.completions.with_raw_response.create(  # type: ignore[call-overload]
                     model=self._model,
@@ -295,15 +300,8 @@ class ChatJudge:
                     raise
                 self._refused |= refused
                 sent = None
-            except (openai.APIConnectionError, openai.APIStatusError) as error:
-                pause = _pause(error, attempt)
-                if attempt == self._max_retries or pause is None or pause >= seconds:
-                    raise
-                time.sleep(pause)
-                attempt, sent = attempt + 1, None
-                until = min(until, began + self._timeout_s)
         if sent is None:
-            return self._complete(chat, max_tokens, until, schema, attempt)
+            return self._complete(chat, max_tokens, until, charge, schema)
         try:
             completion = Completion.model_validate_json(sent.content)
         except ValidationError as error:
@@ -311,20 +309,30 @@ class ChatJudge:
         self._count(completion.usage or TokenUsage())
         return completion.choices[0]
 
-    def _reserve(self, cost: Cost) -> None:
-        """Count a call against the budget of this minute.
+    def _charging(self, cost: Cost, account: Account | None = None) -> Callable[[], None]:
+        """Charge each attempt to the minute, and each after the first to an account.
 
         Raises:
-            JudgeError: It is spent.
+            OpenAIError: By what is returned; a budget is spent.
         """
-        now = time.monotonic()
-        with self._lock:
-            while self._spent and now - self._spent[0][0] > 60.0:
-                self._spent.popleft()
-            costs = [cost, *(spent for _, spent in self._spent)]
-            if not self.settings.per_minute.allows(*map(sum, zip(*costs, strict=True))):
-                raise JudgeError(f"{self.name}: the budget of this minute is spent")
-            self._spent.append((now, cost))
+        import openai
+
+        first = True
+
+        def charge() -> None:
+            nonlocal first
+            if account and not first and not account.pays({object(): cost}):
+                raise openai.OpenAIError("the budget of this answer is spent")
+            first = False
+            now = time.monotonic()
+            with self._lock:
+                while self._spent and now - self._spent[0][0] > 60.0:
+                    self._spent.popleft()
+                if not self.settings.per_minute.allows([cost, *(one for _, one in self._spent)]):
+                    raise openai.OpenAIError("the budget of this minute is spent")
+                self._spent.append((now, cost))
+
+        return charge
 
     def _count(self, usage: TokenUsage) -> None:
         with self._lock:
@@ -333,16 +341,6 @@ class ChatJudge:
             self._counts["reply_tokens"] += usage.completion_tokens or 0
             details = usage.prompt_tokens_details
             self._counts["cached_tokens"] += (details and details.cached_tokens) or 0
-
-
-def _pause(error: openai.APIError, attempt: int) -> float | None:
-    """Seconds before a further attempt; None if it would fail again."""
-    status = getattr(error, "status_code", 500)
-    if status not in {408, 409, 429} and status < 500:
-        return None
-    response = getattr(error, "response", None)
-    seconds = response.headers.get("retry-after", "") if response is not None else ""
-    return float(seconds) if seconds.isdecimal() else float(0.5 * 2**attempt)
 
 
 def _refused(error: openai.APIStatusError, options: Collection[str]) -> set[str]:

@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from guardrail.core.errors import DeadlineExceededError, GuardrailError, JudgeError
 from guardrail.core.types import (
@@ -32,14 +32,14 @@ from guardrail.core.workers import time_left, within
 from judges.base import GroundingItem, GroundingJudge, NLIJudge, traits_of
 from judges.grounding import as_grounding
 from judges.service import MicroBatcher
-from judges.settings import SecondJudgeSettings, Spending
+from judges.settings import Account, Cost, SecondJudgeSettings, Spending
 
 CACHED = 4_096
 """Default number of cached verdicts; some 20 MB. Corrected answers are judged again."""
 
-K = TypeVar("K")
-
 LABELS = ("supported", "unsupported", "contradicted")
+
+SPENT = "the budget of this answer is spent"
 
 MADE_UP = "The blue lighthouse at Hallam Point was registered under number 48213 in 1907."
 """A sentence that no evidence supports or contradicts."""
@@ -49,12 +49,19 @@ MADE_UP = "The blue lighthouse at Hallam Point was registered under number 48213
 class AnswersEach(Protocol):
     """A judge that may answer some of n sentences and fail on others, within the time left."""
 
-    def answers(self, items: Sequence[GroundingItem]) -> list[Grounding | JudgeError]:
-        """Judge n sentences; an error for each without an answer."""
+    def answers(
+        self, items: Sequence[GroundingItem], accounts: Sequence[Account] = ()
+    ) -> list[Grounding | JudgeError]:
+        """Judge n sentences; an error for each without an answer.
+
+        Args:
+            items: The sentences.
+            accounts: Who pays for each, [n]; the first call on a sentence is paid for.
+        """
         ...
 
-    def estimate(self, items: Sequence[GroundingItem]) -> tuple[float, float]:
-        """Estimated calls and tokens for the sentences of one answer."""
+    def estimate(self, item: GroundingItem) -> Cost:
+        """Estimated cost of one call on a sentence."""
         ...
 
 
@@ -63,6 +70,7 @@ class Doubt(NamedTuple):
 
     Attributes:
         answer: Number of its answer.
+        account: Pays for the calls of that answer; None for one of its own.
         item: Input of the first judge.
         grounding: Output of the first judge.
         weighed: The probabilities of the verdict; None where there is no claim.
@@ -70,6 +78,7 @@ class Doubt(NamedTuple):
     """
 
     answer: int
+    account: Account | None
     item: GroundingItem
     grounding: Grounding
     weighed: Weighed | None
@@ -200,33 +209,43 @@ class SecondJudge:
         inner = [self._judge.in_use()] if isinstance(self._judge, Used) else []
         return Usage.together([self._batcher.in_use(), *inner])
 
-    def estimate(self, items: Sequence[GroundingItem]) -> tuple[float, float]:
-        """Estimated calls and tokens for sentences of one answer; a local judge uses no tokens."""
+    def estimate(self, item: GroundingItem) -> Cost:
+        """Estimated cost of a call on a sentence; a local judge uses no tokens."""
         judge = self._judge
-        return judge.estimate(items) if isinstance(judge, AnswersEach) else (len(items), 0.0)
+        return judge.estimate(item) if isinstance(judge, AnswersEach) else Cost(1, 0)
 
-    def ground(self, items: Sequence[GroundingItem], seconds: float) -> list[Grounding | str]:
-        """Judge n sentences within a time limit; the reason for each without an answer."""
+    def ground(
+        self, payers: Mapping[GroundingItem, Account], seconds: float
+    ) -> dict[GroundingItem, Grounding | str]:
+        """Judge sentences within a time limit; the reason for each without an answer.
+
+        Args:
+            payers: The account that pays for further calls, by sentence.
+            seconds: The limit.
+        """
         now = time.monotonic()
         # Failures count for a minute, which is longer than one answer takes.
         recent = {key: at for key, at in self._failed.items() if now - at[0] < 60.0}
         found: dict[GroundingItem, Grounding | str] = {
-            item: recent[item][1] for item in items if item in recent
+            item: recent[item][1] for item in payers if item in recent
         }
-        new = [item for item in dict.fromkeys(items) if item not in found]
+        new = {item: payer for item, payer in payers.items() if item not in found}
         if new:
             found.update(zip(new, self._answers(new, max(0.0, seconds)), strict=True))
         failed = {item: (now, why) for item in new if isinstance(why := found[item], str)}
         self._failed = recent | failed  # replaced, not changed: other threads read it
-        return [found[item] for item in items]
+        return found
 
-    def _answers(self, items: list[GroundingItem], seconds: float) -> list[Grounding | str]:
+    def _answers(
+        self, payers: Mapping[GroundingItem, Account], seconds: float
+    ) -> list[Grounding | str]:
+        items = [*payers]
         try:
             judge = self.grounding
             if not isinstance(judge, AnswersEach):
                 return [*self._batcher.call(items, timeout_s=seconds)]
             with within(seconds):
-                answers = judge.answers(items)
+                answers = judge.answers(items, [*payers.values()])
             return [str(one) if isinstance(one, JudgeError) else one for one in answers]
         except DeadlineExceededError:
             return [f"it gave no answer in {seconds:.1f} s"] * len(items)
@@ -320,7 +339,6 @@ class SecondOpinions:
         self.judge = judge
         self._bounds = bounds
         self._growing = growing
-        self._paid: list[GroundingItem] = []
         self._decided: dict[GroundingItem, Grounding | str | None] = {}
 
     def on(self, doubts: Sequence[Doubt]) -> list[Opinion | None]:
@@ -341,32 +359,40 @@ class SecondOpinions:
         self, doubts: Sequence[Doubt], chosen: Sequence[int]
     ) -> dict[int, Grounding | str]:
         """Answers or reasons for the chosen sentences, within the budget."""
-        not_afforded = "the budget of this answer is spent"
-        found: dict[int, Grounding | str] = dict.fromkeys(chosen, not_afforded)
-        paid: dict[int, list[GroundingItem]] = {}
-        items = {
-            place: doubts[place].item
-            for place in chosen
-            if self._affords(
-                paid,
-                doubts[place].answer,
-                [doubts[place].item, *self.judge.shared_controls(doubts[place].item)],
-            )
-        }
-        answers = len({doubts[place].answer for place in items})
+        budget = self._bounds.per_answer
+        accounts: dict[int, Account] = {}
+        found: dict[int, Grounding | str] = {}
+        payers: dict[GroundingItem, Account] = {}
+        for place in chosen:
+            doubt = doubts[place]
+            account = accounts.setdefault(doubt.answer, doubt.account or Account(budget))
+            costs = self._costs([doubt.item, *self.judge.shared_controls(doubt.item)])
+            if account.pays(costs):
+                payers.setdefault(doubt.item, account)
+            elif budget.allows([*costs.values()]):
+                found[place] = SPENT
+            else:
+                found[place] = (
+                    f"the budget of an answer is too small: a sentence takes {len(costs)} calls, "
+                    f"some {sum(cost.tokens for cost in costs.values()):,.0f} tokens"
+                )
         # A fifth of the time is left for what follows: scores, corrections, the decision.
-        until = time.monotonic() + min(self._bounds.timeout_s * answers, 0.8 * time_left())
-        found.update(self._ground(items, until))
+        seconds = min(self._bounds.timeout_s * len({*payers.values()}), 0.8 * time_left())
+        until = time.monotonic() + seconds
+        replies = self.judge.ground(payers, seconds)
         controls: dict[int, list[Control]] = {}
-        for place, second in found.items():
+        controlled: dict[GroundingItem, Account] = {}
+        for place in [place for place in chosen if place not in found]:
+            second = found[place] = replies[doubts[place].item]
             if isinstance(second, Grounding):
                 own = self.judge.controls(doubts[place], second)
-                if self._affords(paid, doubts[place].answer, [control.item for control in own]):
+                items, account = [control.item for control in own], accounts[doubts[place].answer]
+                if account.pays(self._costs(items)):
                     controls[place] = own
+                    controlled = dict.fromkeys(items, account) | controlled
                 else:
-                    found[place] = not_afforded
-        asked = dict.fromkeys(control.item for own in controls.values() for control in own)
-        replies = self._ground({item: item for item in asked}, until)
+                    found[place] = SPENT
+        replies = self.judge.ground(controlled, until - time.monotonic())
         for place, own in controls.items():
             for control in own:
                 reply = replies[control.item]
@@ -374,29 +400,13 @@ class SecondOpinions:
                     found[place] = f"its opinion could not be verified: {reply}"
                 elif control.fails(reply):
                     found[place] = control.failure
-        if self._growing:
-            self._paid = [item for some in paid.values() for item in some] or self._paid
         return found
 
-    def _ground(self, items: Mapping[K, GroundingItem], until: float) -> dict[K, Grounding | str]:
-        """Answers or reasons by key, until a time of the monotonic clock."""
-        answers = self.judge.ground(list(items.values()), until - time.monotonic())
-        return dict(zip(items, answers, strict=True))
-
-    def _affords(
-        self,
-        paid: dict[int, list[GroundingItem]],
-        answer: int,
-        items: Sequence[GroundingItem],
-    ) -> bool:
-        """Charge sentences to the budget of an answer; False if it does not allow them."""
-        before = paid.setdefault(answer, list(self._paid))
-        after = list(dict.fromkeys([*before, *items]))
-        limit = self._bounds.per_answer
-        if limit != Spending() and not limit.allows(*self.judge.estimate(after)):
-            return False
-        paid[answer] = after
-        return True
+    def _costs(self, items: Sequence[GroundingItem]) -> dict[object, Cost]:
+        """Estimated cost of a call on each of n sentences; nothing where no budget is set."""
+        if self._bounds.per_answer == Spending():
+            return {}
+        return {item: self.judge.estimate(item) for item in items}
 
     def _opinion(self, doubt: Doubt, second: Grounding | str) -> Opinion | None:
         if doubt.weighed is None:

@@ -1,9 +1,11 @@
-"""Settings and calibration of judges; separate, so that a configuration loads no judge."""
+"""Settings, calibration and budgets of judges; separate, so that a configuration loads no judge."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import Field, FiniteFloat
 
@@ -34,6 +36,13 @@ class Calibration(Value):
         return a / (a + b + c), b / (a + b + c), c / (a + b + c)
 
 
+class Cost(NamedTuple):
+    """Cost of calls: their number, and the tokens of prompts and replies."""
+
+    calls: float
+    tokens: float
+
+
 class Spending(Value):
     """Spending limits; None for no limit.
 
@@ -45,10 +54,35 @@ class Spending(Value):
     calls: int | None = Field(default=None, ge=0)
     tokens: int | None = Field(default=None, ge=0)
 
-    def allows(self, calls: float, tokens: float) -> bool:
-        """True if a sum of calls and tokens is within the limits."""
-        spent = ((calls, self.calls), (tokens, self.tokens))
+    def allows(self, costs: Sequence[Cost]) -> bool:
+        """True if a sum of costs is within the limits."""
+        spent = (
+            (sum(cost.calls for cost in costs), self.calls),
+            (sum(cost.tokens for cost in costs), self.tokens),
+        )
         return all(limit is None or amount <= limit for amount, limit in spent)
+
+
+class Account:
+    """Calls that one answer has paid for, its corrections included; for several threads.
+
+    Args:
+        limit: What they may cost together.
+    """
+
+    def __init__(self, limit: Spending) -> None:
+        self._limit = limit
+        self._paid: dict[object, Cost] = {}
+        self._lock = threading.Lock()
+
+    def pays(self, costs: Mapping[object, Cost]) -> bool:
+        """Charge calls, each key once; False, and none is charged, if the limit is too low."""
+        with self._lock:
+            after = self._paid | dict(costs)
+            if self._limit.allows([*after.values()]):
+                self._paid = after
+                return True
+            return False
 
 
 class ChatSettings(Value):

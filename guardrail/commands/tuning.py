@@ -201,7 +201,7 @@ def _second(
         raise ConfigError(f"--second takes a chat model, as in chat:MODEL, not {name!r}")
     rows = read_labelled(path)
     chat = settings.chat.model_copy(update={"calibration": Calibration()})
-    second = ChatJudge(name.removeprefix("chat:"), settings=chat, detail=False, timeout_s=600.0)
+    second = ChatJudge(name.removeprefix("chat:"), settings=chat, detail=False)
     with telling() as tell:
         found = tune_second(
             rows,

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -114,7 +115,7 @@ def open_client(
                 timeout=timeout_s,
                 max_retries=max_retries,
                 http_client=openai.DefaultHttpxClient(
-                    event_hooks={"request": [_in_time], "response": [_only_in_time]}
+                    event_hooks={"request": [_begin_attempt], "response": [_only_in_time]}
                 ),
             )
     except openai.OpenAIError as error:
@@ -123,16 +124,36 @@ def open_client(
     return client
 
 
-def _in_time(request: Any) -> None:
+_BEFORE: ContextVar[Callable[[], None] | None] = ContextVar("guardrail_attempt", default=None)
+
+
+@contextmanager
+def attempting(before: Callable[[], None]) -> Iterator[None]:
+    """Call a function before each attempt of a client's requests inside the block.
+
+    Args:
+        before: An ``OpenAIError`` from it ends the request without a further attempt.
+    """
+    token = _BEFORE.set(before)
+    try:
+        yield
+    finally:
+        _BEFORE.reset(token)
+
+
+def _begin_attempt(request: Any) -> None:
     """Called before each attempt.
 
     Raises:
         APITimeoutError: Nobody waits for the reply any more; the client does not retry this.
+        OpenAIError: By the function of ``attempting``.
     """
     import openai
 
     if time_left() <= 0:
         raise openai.APITimeoutError(request=request)
+    if (before := _BEFORE.get()) is not None:
+        before()
 
 
 def _only_in_time(response: Any) -> None:

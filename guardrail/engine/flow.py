@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.grounder import Grounder
+    from judges.settings import Account
 
 
 class Row(NamedTuple):
@@ -72,6 +73,7 @@ class Row(NamedTuple):
         since: Offset in the clean answer; what ends before it is context, and gets no verdict.
         most: Most sentences that are judged; None for the configured bound.
         known: Claims of earlier states of the answer, in a session.
+        account: Pays for the second judge's calls on the answer and its corrections.
     """
 
     request: CheckRequest
@@ -80,6 +82,7 @@ class Row(NamedTuple):
     since: int = 0
     most: int | None = None
     known: dict[object, Claim] | None = None
+    account: Account | None = None
 
     def answering(self, text: str) -> Row:
         """The row with another answer."""
@@ -175,7 +178,7 @@ class Engine:
             question=clean_text(request.question),
             answer=clean_text(request.answer),
         )
-        return Row(clean, known, place)
+        return Row(clean, known, place, account=self.parts.account())
 
     async def guard(
         self,
@@ -434,22 +437,15 @@ class Engine:
     ) -> list[Checked]:
         """Check n rows together, in a worker thread; a part that fails is one of their problems."""
         thresholds = (strictness or self.config.strictness).thresholds
-        ground = partial(
-            self._ground,
-            grounder() if grounder else self.parts.grounder,
-            thresholds,
-            tagged,
-            correct,
-        )
+        grounds = grounder() if grounder else self.parts.grounder
+        ground = partial(self._ground, grounds, thresholds, tagged, correct)
         checked = ground(rows)
         if len(rows) < 2 or not any(item.problems for item in checked):
             return checked
         alone: list[Checked] = []
         for row in rows:
             alone += ground([row])
-            # Rows that fail alone, none having come through, before a part is taken to be down:
-            # enough to tell a bad row from a dead part, few enough not to keep callers of a dead
-            # one waiting
+            # Three rows tell a bad row from a dead part, whose callers are not kept waiting
             if len(alone) == 3 and all(item.problems for item in alone):
                 return checked
         return alone
@@ -511,6 +507,7 @@ class Engine:
                     self.config.limits.sentences if row.most is None else row.most,
                     correct,
                     row.known,
+                    row.account,
                 )
                 for row, answer, some in zip(rows, answers, known, strict=True)
             ]

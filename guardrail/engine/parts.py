@@ -11,6 +11,7 @@ from guardrail.config import GuardrailConfig
 from guardrail.core.errors import ConfigError, InputError
 from guardrail.core.types import Usage, Used
 from guardrail.evidence.retrieval import Knowledge, given
+from judges.settings import Account
 
 if TYPE_CHECKING:
     from guardrail.core.types.judging import Weighing
@@ -169,6 +170,11 @@ class Parts:
         judge = create_nli(name, **self._options(name, detail=False))
         return SecondJudge(judge, name, cache_size=size)
 
+    def account(self) -> Account | None:
+        """Pays for the second judge's calls on one answer; None where there is no second judge."""
+        second = self._config.second_judge
+        return Account(second.per_answer) if second else None
+
     @_Part
     def grounder(self) -> Grounder:
         """Grounds answers."""
@@ -190,9 +196,8 @@ class Parts:
         from judges.second_opinion import SecondOpinions
 
         second, settings = self.second_judge, self._config.second_judge
-        if second is None or settings is None:
-            return self.grounder_of(judge)
-        return self.grounder_of(judge, SecondOpinions(second, settings, growing=growing))
+        both = SecondOpinions(second, settings, growing=growing) if second and settings else None
+        return self.grounder_of(judge, both)
 
     def grounder_of(
         self, judge: GroundingJudge | None, second: SecondOpinions | None = None
@@ -212,10 +217,8 @@ class Parts:
     @property
     def weighing(self) -> Weighing | None:
         """How much the first judge's word and the findings weigh; None where nothing was fitted."""
-        found: Weighing | None = getattr(
-            self._given.get("grounding") or self._nli, "weighing", None
-        )
-        return found
+        judge = self._given.get("grounding") or self._nli
+        return cast("Weighing | None", getattr(judge, "weighing", None))
 
     @_Part
     def checks(self) -> tuple[Check, ...]:

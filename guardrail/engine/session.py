@@ -82,6 +82,7 @@ class CheckSession:
         self._left = engine.config.limits.sentences
         self._recall: dict[str, Knowledge] = {}
         self._known: dict[object, Claim] = {}
+        self._account = engine.parts.account()
         self._grounder = cache(engine.parts.remembering_grounder)
 
     async def aadd(self, text: str) -> GuardedAnswer | None:
@@ -203,7 +204,7 @@ class CheckSession:
         self, raw: str, policy: Policy, *, scored: bool, since: int = 0, most: int | None = None
     ) -> GuardedAnswer:
         request = CheckRequest(id=self._id, question=self._question, answer=clean_text(raw))
-        row = Row(request, self._knowledge, 0, since, most, self._known)
+        row = Row(request, self._knowledge, 0, since, most, self._known, self._account)
         if self._too_long:
             problem = overlong("answer", self._engine.config.limits.answer_chars)
             return self._engine.unavailable(row, [problem], policy, 0.0)

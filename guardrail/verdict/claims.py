@@ -44,6 +44,7 @@ from guardrail.evidence.prepared import PreparedEvidence
 from guardrail.evidence.statements import Statement
 from guardrail.markers.grammar import Marker, ParsedText, without_references, without_ruins
 from judges.letters import plain_letters
+from judges.settings import Account
 
 BEFORE_CHARS = 400
 """Characters of earlier sentences that are read with a sentence: pronouns point no further."""
@@ -66,6 +67,7 @@ class GroundingRequest(NamedTuple):
         correct: True to propose corrections of contradicted sentences.
         known: Claims of earlier states of an answer that grows, added to: what was judged of them
             stands while context, evidence and thresholds are the same.
+        account: Pays for the second judge's calls; None for one of its own.
     """
 
     question: str
@@ -77,6 +79,7 @@ class GroundingRequest(NamedTuple):
     most: int | None = None
     correct: bool = False
     known: dict[object, Claim] | None = None
+    account: Account | None = None
 
 
 @dataclass(eq=False)

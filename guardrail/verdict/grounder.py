@@ -38,6 +38,7 @@ from judges.base import GroundingItem, GroundingJudge, NLITraits, traits_of
 from judges.grounding import grounded_by
 from judges.notation import Notation, notation_of, restored, with_notation
 from judges.second_opinion import Doubt, SecondOpinions
+from judges.settings import Account
 
 SENTENCES_AT_ONCE = 64
 """Sentences that go to the judge together; between two lots abandoned work stops."""
@@ -52,6 +53,7 @@ class _Draft(NamedTuple):
     evidence: Premises | None = None
     notation: tuple[Notation, ...] = ()
     found: Sentence | None = None
+    account: Account | None = None
 
     def item(self, chars: int = 0) -> GroundingItem | None:
         """What the judge is asked of the sentence; None where it is not asked.
@@ -203,7 +205,7 @@ class Grounder:
             (it, item.fact.property if item.fact else "") for item in read for it in item.values
         ]
         notation = notation_of(claim.values[:COMPARED], held)
-        return draft._replace(evidence=evidence, notation=notation)
+        return draft._replace(evidence=evidence, notation=notation, account=request.account)
 
     def _ask(self, drafts: Sequence[_Draft], problems: list[Problem]) -> list[Grounding | None]:
         """The judge's word on every sentence; None without a judge, or where it fails."""
@@ -232,7 +234,8 @@ class Grounder:
             item = draft.item(self._second.judge.evidence_chars) if self._second else None
             if item and looked and grounding:
                 weighed, thresholds = looked.outcome.weighed, looked.evidence.thresholds
-                doubts[len(found)] = Doubt(draft.request, item, grounding, weighed, thresholds)
+                answer = draft.request, draft.account
+                doubts[len(found)] = Doubt(*answer, item, grounding, weighed, thresholds)
             found.append(looked)
         if self._second is not None:
             opinions = self._second.on(list(doubts.values()))

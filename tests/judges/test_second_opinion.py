@@ -8,6 +8,7 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import Grounding, NLIScores, StatementScore
 from judges.base import GroundingItem, NLITraits
 from judges.second_opinion import Control, SecondJudge, nearest
+from judges.settings import Account, Spending
 from tests.clock import PATIENCE_S
 from tests.guardrail.scripted import Ready
 
@@ -19,6 +20,11 @@ FIRST = Grounding(
 
 def item(sentence):
     return GroundingItem(("The mill has three floors.",), sentence)
+
+
+def asked(judge, *sentences, seconds=PATIENCE_S):
+    account = Account(Spending())
+    return [*judge.ground({item(sentence): account for sentence in sentences}, seconds).values()]
 
 
 class Counting(Ready):
@@ -65,14 +71,14 @@ def test_the_nearest_come_first_within_the_band():
 def test_a_pair_judge_gets_one_pair_per_sentence_and_keeps_the_first_judges_statements(
     counting, second
 ):
-    [said] = second.ground([item("It has a wheel.")], PATIENCE_S)
+    [said] = asked(second, "It has a wheel.")
     assert counting.asked == ["It has a wheel."]
     assert second.merged(FIRST, said).statements == FIRST.statements
 
 
 def test_contradiction_comes_from_the_first_judge_if_the_second_judges_support_only():
     judge = SecondJudge(Counting(0.2, tells_contradiction=False), "support")
-    [said] = judge.ground([item("It has a wheel.")], PATIENCE_S)
+    [said] = asked(judge, "It has a wheel.")
     both = judge.merged(FIRST, said)
     judge.close()
     assert both.supported == pytest.approx(0.2)
@@ -82,10 +88,10 @@ def test_contradiction_comes_from_the_first_judge_if_the_second_judges_support_o
 
 def test_a_judge_that_hangs_keeps_nobody(counting, second):
     counting.go.clear()
-    assert second.ground([item("One.")], 0.2) == ["it gave no answer in 0.2 s"]
+    assert asked(second, "One.", seconds=0.2) == ["it gave no answer in 0.2 s"]
     counting.go.set()
     # The same is not asked again at once, another is.
-    failure, other = second.ground([item("One."), item("Two.")], PATIENCE_S)
+    failure, other = asked(second, "One.", "Two.")
     assert failure == "it gave no answer in 0.2 s"
     assert isinstance(other, Grounding)
 
@@ -93,7 +99,7 @@ def test_a_judge_that_hangs_keeps_nobody(counting, second):
 def test_closing_leaves_a_judge_that_hangs(counting):
     judge = SecondJudge(counting, "counting")
     counting.go.clear()
-    judge.ground([item("One.")], 0.1)
+    asked(judge, "One.", seconds=0.1)
     closed = threading.Thread(target=judge.close)
     closed.start()
     closed.join(PATIENCE_S / 2)
@@ -104,8 +110,8 @@ def test_closing_leaves_a_judge_that_hangs(counting):
 @pytest.mark.parametrize("error", [JudgeError("no model"), ZeroDivisionError("division by zero")])
 def test_what_fails_is_a_reason(counting, second, error):
     counting.error = error
-    assert second.ground([item("One.")], PATIENCE_S) == [str(error)]
-    assert second.ground([item("One.")], PATIENCE_S) == [str(error)]
+    assert asked(second, "One.") == [str(error)]
+    assert asked(second, "One.") == [str(error)]
     assert counting.asked == ["One."]
 
 

@@ -192,6 +192,55 @@ def test_what_the_budget_does_not_pay_for_keeps_the_first_verdict(monkeypatch):
     assert used["calls"] == len(served.requests) == 4  # two of them for controls
 
 
+@pytest.mark.parametrize(("calls", "asked_about"), [(2, 0), (3, 1)])
+def test_a_budget_that_is_too_small_for_one_sentence_says_so(monkeypatch, calls, asked_about):
+    with endpoint(opposing) as (url, served):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        settings = {"judge": "chat:m", "share": 1, "per_answer": {"calls": calls}}
+        with guarding(settings) as guard:
+            answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+    why = [one.second_opinion.missing for one in answer.judged if one.second_opinion]
+    too_small = [reason for reason in why if reason and "too small: a sentence takes 3" in reason]
+    assert why.count(None) == asked_about
+    assert len(too_small) == (0 if asked_about else len(BY_DISTANCE))
+    assert len(served.requests) == 3 * asked_about
+
+
+def test_a_question_that_is_put_again_is_charged_to_the_answer(monkeypatch):
+    replies = []
+
+    def unreadable_at_first(body):
+        replies.append(sentence_of(body))
+        return opposing(body) if replies.count(replies[-1]) > 1 else "Hm."
+
+    with endpoint(unreadable_at_first) as (url, _):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        settings = {"judge": "chat:m", "share": 1, "per_answer": {"calls": 7}}
+        with guarding(settings) as guard:
+            guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+    assert len(replies) == 7
+
+
+def test_a_corrected_answer_has_the_budget_of_one(monkeypatch):
+    wrong, right = "The Fjell 3 costs 2,190 euros.", "The Fjell 3 costs 2,490 euros."
+    first = Scripted(dict.fromkeys((wrong, right), stated(0.5)))
+    price = Triple(subject="Fjell 3", property="price", value="2,490 euros")
+
+    def reply(body):
+        return "C" if sentence_of(body) in (right, "Fjell 3: price: 2,490 euros.") else "A"
+
+    calls = []
+    for limit in (None, 3):
+        with endpoint(reply) as (url, served):
+            monkeypatch.setenv("OPENAI_BASE_URL", url)
+            settings = {"judge": "chat:m", "share": 1, "band": 1, "per_answer": {"calls": limit}}
+            config = {"graph": "none", "second_judge": settings, "policy": "strict-correct"}
+            with Guardrail(GuardrailConfig.model_validate(config), grounding=first) as guard:
+                guard.check(QUESTION, wrong, evidence=[price])
+            calls.append(len(served.requests))
+    assert calls[0] > 3 >= calls[1]
+
+
 CAREFUL = {"The pool is lovely.": "C", "The pool is deep.": "C"}
 
 
