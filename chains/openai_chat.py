@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from chains.evidence.openai import text_of
 from chains.openai_fields import clean_choice, clean_completion, clean_message
@@ -48,11 +49,15 @@ class CompletionCandidates:
         self._answers: list[JSON] = []
         self._others: list[JSON] = []
 
-    def add(self, bodies: Sequence[JSON]) -> list[str]:
-        """Take the completions of one attempt; return the texts of their answers."""
+    def add(self, bodies: Sequence[JSON], most: int) -> list[str]:
+        """Take the completions of one attempt; return the texts of their answers.
+
+        More choices than ``most``, which were asked for, are not judged and not returned.
+        """
         self._bodies += bodies
         texts = []
-        for choice in (choice for body in bodies for choice in _choices(body, self._request)):
+        found = (choice for body in bodies for choice in _choices(body, self._request))
+        for choice in islice(found, most):
             text = choice["message"]["content"] or ""
             if self._request.is_answer(text):
                 self._answers.append(choice)

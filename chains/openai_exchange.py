@@ -98,7 +98,7 @@ class Exchange(GuardedRequest):
             first.extend(replies[: 1 - len(first)])
             long = sum(len(reply.body) for reply in replies) >= LONG_BYTES
             bodies = await asyncio.to_thread(_read, replies) if long else _read(replies)
-            return candidates.add(bodies)
+            return candidates.add(bodies, attempt.samples)
 
         async def check(texts: Sequence[str], policy: Policy) -> list[GuardedAnswer]:
             return await (await self.case()).rank(guard, texts, policy, record=False)

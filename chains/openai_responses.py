@@ -57,10 +57,10 @@ class ResponseCandidates:
         self._bodies: list[JSON] = []
         self._answers: list[JSON] = []
 
-    def add(self, bodies: Sequence[JSON]) -> list[str]:
-        """Take the responses of one attempt; return the texts of their answers."""
+    def add(self, bodies: Sequence[JSON], most: int) -> list[str]:
+        """Take ``most`` responses of one attempt; return the texts of their answers."""
         texts = []
-        for body in bodies:
+        for body in bodies[:most]:
             if not isinstance(body.get("output"), list):
                 raise UnreadableReplyError("the model's server did not answer with a response")
             response = _clean_reply(body, self._request)
@@ -238,7 +238,7 @@ class ResponseStream(ReplyStream):
         self._calls: dict[int, str] = {}
         self._other_calls: set[int] = set()
         self._number = 0
-        self._sentences = 0
+        self._judged = 0  # sentences of messages that were not streamed
 
     def _event(self, data: JSON) -> Event:
         data["sequence_number"] = self._number
@@ -278,6 +278,7 @@ class ResponseStream(ReplyStream):
         """An event of a message's part, which begins with its first text; others are dropped."""
         if kind == "response.output_text.delta":
             part = self._part(place, data)
+            self._few_enough_judged()
             piece = (await part.gate.feed(text(data.get("delta")) or "")).text
             self.released = self.released or bool(piece)
             return part.events(piece)
@@ -317,8 +318,8 @@ class ResponseStream(ReplyStream):
             elif item["type"] == "message":
                 alone, answers = await _guard(self._request, {"output": [item]})
                 self.answers += answers
-                self._sentences += _sentences(answers)
-                _few_enough_sentences(self._sentences, self._request)
+                self._judged += sum(len(answer.judged) for answer in answers)
+                self._few_enough_judged()
                 names = alone.get("guardrail", {}).get("unjudged", ())
                 documents += [name.replace("output 0", f"output {index}", 1) for name in names]
         if unjudged := named_unjudged([*documents, *self._calls.values()]):
@@ -341,25 +342,27 @@ class ResponseStream(ReplyStream):
         if (refusal := "".join(part.refusal)).strip():
             refusal = await self._request.refusal(refusal)
             return part.events(refusal, _part_of("refusal", refusal))
+        self._few_enough_judged()
         last, _, answer = await part.gate.finish()
         self.released = self.released or bool(last)
         done = _part_of("output_text", "".join((*part.shown, last)))
         done["annotations"] = [annotation(one, self._request) for one in part.gate.citations]
         if answer is not None:
             done["guardrail"] = await self._report(answer)
-            self._sentences += _sentences([answer])
         return part.events(last, done)
 
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
             _few_enough_parts(len(self._parts) + 1)
-            _few_enough_sentences(self._sentences, self._request)
+            self._few_enough_judged()
             self._parts[place] = _StreamedPart(self._request, unspaced(data.get("item_id")), place)
         return self._parts[place]
 
-
-def _sentences(answers: Sequence[GuardedAnswer]) -> int:
-    return sum(len(answer.judged) for answer in answers)
+    def _few_enough_judged(self) -> None:
+        """Bound all parts together; of one alone, what is beyond the bound is not judged."""
+        most = self._request.options.guard.config.limits.sentences
+        parts = sum(min(most, part.gate.judged) for part in self._parts.values())
+        _few_enough_sentences(self._judged + parts, self._request)
 
 
 def _index(data: JSON, name: str) -> int:

@@ -59,6 +59,9 @@ class SentenceGate:
         style: Style of markers.
         is_data: True for a whole text that is released unjudged; only without ``sentence`` mode.
             Then ``ended_as_data`` is set.
+
+    Attributes:
+        judged: Number of sentences judged so far.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class SentenceGate:
         self._is_data = is_data
         self.citations: list[PlacedCitation] = []
         self.ended_as_data = False
+        self.judged = 0
         self._ended = False
         self._reasoning = ReasoningFilter()
         self._held: list[str] = []
@@ -115,6 +119,7 @@ class SentenceGate:
         judged = await (await self._get_session()).aadd(piece) if piece else None
         if judged is None:
             return Release("")
+        self.judged += len(judged.sentences)
         case = await self._get_case()
         return await asyncio.to_thread(self._release, case.with_problems(judged))
 
@@ -125,6 +130,7 @@ class SentenceGate:
         """
         before, last = await self._feed(self._reasoning.finish()), await self._finish()
         self._ended = True  # not before: after a timeout it is still to be judged
+        self.judged = len(last.answer.judged) if last.answer else 0
         self.citations += before.citations + last.citations
         return Release(before.text + last.text, before.citations + last.citations, last.answer)
 

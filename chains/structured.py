@@ -181,9 +181,11 @@ def _leaves(
                 names = " ".join((named, *words)).strip() if len(words) > 1 else named
                 if long := len(below) > longest_label:
                     below, names = name_in_words(key)[:longest_label], ""
-                # A key of several words may be the model's text: the pointer has its number.
+                # A key of several words may be the model's text: the pointer has its number. So may
+                # an identifier of more words than the names of fields have.
                 token = key.replace("~", "~0").replace("/", "~1")
-                place = f"{path}/{f'#{number}' if len(words) > 1 else token}"
+                said = len(words) > 1 or len(name_in_words(key).split()) > 5
+                place = f"{path}/{f'#{number}' if said else token}"
                 alone = long or len(words) >= 3
                 for found in _leaves(item, place, below, names):
                     alone = long

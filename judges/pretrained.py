@@ -10,6 +10,7 @@ from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, TypedDict
 
 from guardrail.core.errors import ConfigError, JudgeError, MissingExtraError
+from guardrail.core.workers import usable_cpus
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,7 +29,7 @@ class _ModelConfig(TypedDict, total=False):
 
 
 def libraries() -> tuple[ModuleType, ModuleType]:
-    """The packages torch and transformers.
+    """The packages torch and transformers; torch takes no more threads than a container may use.
 
     Raises:
         MissingExtraError: One of them is not installed.
@@ -38,6 +39,7 @@ def libraries() -> tuple[ModuleType, ModuleType]:
         import transformers
     except ImportError as error:
         raise MissingExtraError(error.name or "transformers", "gpu") from error
+    torch.set_num_threads(min(torch.get_num_threads(), usable_cpus()))
     return torch, transformers
 
 

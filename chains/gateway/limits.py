@@ -134,8 +134,11 @@ def _busy() -> RejectedError:
 
 def gunzip(body: bytes, most_bytes: int) -> bytes:
     """Unpack gzip, never more than the bound; raises RejectedError (413) or ``zlib.error``."""
-    found = bytearray()
-    while body:  # gzip members may follow one another
+    found, members = bytearray(), 0
+    while body:  # members may follow one another, and each costs a copy of what is left
+        members += 1
+        if members > 32:
+            raise zlib.error("too many members")
         member = zlib.decompressobj(zlib.MAX_WBITS | 16)
         found += member.decompress(body, most_bytes + 1 - len(found))
         if len(found) > most_bytes:

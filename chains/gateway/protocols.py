@@ -70,7 +70,9 @@ async def _judge_exchange(
     """
     responses = "output" in reply and "choices" not in reply
     choices = reply.get("choices")
-    count = min(max(1, len(choices)), MOST_CANDIDATES) if isinstance(choices, list) else 1
+    count = max(1, len(choices)) if isinstance(choices, list) else 1
+    if count > MOST_CANDIDATES:  # those beyond would not be judged, and the host has them
+        raise InputError(f"a reply has at most {MOST_CANDIDATES} choices, not {count}")
     exchange = await in_reader_thread(
         Exchange,
         options,

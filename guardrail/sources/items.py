@@ -244,8 +244,8 @@ def _plain(item: object) -> tuple[Evidence, ...] | None:
         return item.triples
     if isinstance(item, str):
         return (Passage(text=item),)
-    if isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], int | float):
-        item = item[0]  # a document with its score, as returned by vector stores
+    if isinstance(item, tuple | list) and len(item) == 2 and passage_of_document(item[1]) is None:
+        item = item[0]  # a document with its score, which some vector stores give as a NumPy number
     document = passage_of_document(item)
     return None if document is None else (document,)
 

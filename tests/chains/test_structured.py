@@ -14,6 +14,7 @@ from tests.chains.exchanges import (
     as_reply,
     completed,
     completion,
+    delta,
     exchange,
     guarded,
     message,
@@ -55,6 +56,9 @@ def called(document, **fields):
         # Keys of several words may be claims.
         ({"occupation": "writer", "She was a writer": True}, False),
         ({SAID: True}, True),
+        ({SAID.replace(" ", "_"): True}, True),
+        ({SAID.replace(" ", "-"): True}, True),
+        ({"date-of-birth": "1797-08-30", "Mary-Shelley's-occupation": "writer"}, False),
         ({SAID: None}, True),
         ({SAID: {"checked": []}}, True),
         ({SAID: {"occupation": "writer"}}, True),
@@ -160,3 +164,24 @@ async def test_the_parts_of_one_reply_share_a_bound(few, judge, body):
     assert await judge(few, RESPONSES, {}, body(*parts[:4]))
     with pytest.raises(UnreadableReplyError):
         await judge(few, RESPONSES, {}, body(*parts))
+
+
+@pytest.mark.parametrize(("parts", "refused"), [(4, False), (9, True)])
+async def test_open_parts_of_a_stream_share_the_bound(few, parts, refused):
+    """None of them has ended, so that no verdict on one is there yet."""
+    said = "She was a writer. She wrote. "
+    begun = [delta(said) | {"content_index": number} for number in range(parts)]
+    events = [*begun, completed(message(*[said] * parts))]
+    if not refused:
+        assert await streamed(few, RESPONSES, {}, *events)
+        return
+    with pytest.raises(UnreadableReplyError, match="more than 8 sentences"):
+        await streamed(few, RESPONSES, {}, *events)
+
+
+@pytest.mark.parametrize(("asked", "choices"), [({}, 1), ({"n": 2}, 2), ({"n": 4}, 3)])
+async def test_no_more_choices_are_judged_than_were_asked_for(few, asked, choices):
+    """A server that sends 128 choices for one held the judge for minutes."""
+    said = [f"Mary Shelley was a writer of {number} books." for number in range(3)]
+    body, answers = await guarded(few, CHAT, asked, completion(*said))
+    assert len(answers) == len(body["choices"]) == choices

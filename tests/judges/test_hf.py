@@ -325,6 +325,18 @@ def test_probabilities_take_a_temperature_of_ones_own(models):
     assert abs(soft.entailment - 0.5) < abs(sharp.entailment - 0.5)
 
 
+@pytest.mark.parametrize(("quota", "threads"), [(1, 1), (64, 2)])
+def test_torch_has_no_more_threads_than_a_container_may_use(models, monkeypatch, quota, threads):
+    monkeypatch.setattr("judges.pretrained.usable_cpus", lambda: quota)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        judge_of(models, "MiniCheck-RoBERTa-Large").judge(PAIRS)
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_a_name_is_known_in_any_capitals_and_by_its_folder():
     for name in ("lytang/minicheck-roberta-large", "/srv/models/MiniCheck-RoBERTa-Large/"):
         assert not open_hf(name).traits.tells_contradiction

@@ -211,8 +211,9 @@ Evidence = Triple | Passage
 
 def name_in_words(name: str) -> str:
     """The name of a property or a key in words: *battery_life* is *battery life*."""
-    # Where an identifier's words meet: battery_life, releaseDate
-    return re.sub(r"_+|(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    # Where an identifier's words meet: battery_life, releaseDate, hours-of-work; an e-mail is one.
+    hyphens = r"|(?<=[A-Za-z])-(?=\w)|(?<=\w)-(?=[A-Za-z])" if name.count("-") > 1 else ""
+    return re.sub(r"_+|(?<=[a-z0-9])(?=[A-Z])" + ("" if " " in name else hyphens), " ", name)
 
 
 def passage_of_document(document: object) -> Passage | None:

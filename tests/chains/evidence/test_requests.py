@@ -5,6 +5,7 @@ Payloads of single hosts are tested in ``tests/chains/hosts``.
 
 import json
 
+import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
@@ -90,12 +91,20 @@ def test_marked_text_is_evidence_and_no_part_of_the_question(role):
         ("context", {"input": "?"}, {"context": [ROOMS], "answer": "42."}),
         ("context", {"context": ROOMS}, None),
         ("context", {"context": [(ROOMS, 0.83)]}, None),  # of similarity_search_with_score
+        ("context", {"context": [(ROOMS, np.float32(0.83))]}, None),  # of FAISS
+        ("context", {"context": [(ROOMS, None)]}, None),
         (lambda value: [ROOMS], {"question": "?"}, None),
     ],
 )
 def test_a_chain_that_names_its_documents(place, value, output):
     found = chain_evidence(place, value, output, NONE, SETTINGS)
     assert (found.evidence, found.sources) == ((ROOMS_READ,), (Source.CALLER,))
+
+
+def test_a_list_of_documents_is_no_document_with_a_score():
+    """Its second document would be lost."""
+    with pytest.raises(InputError):
+        chain_evidence("context", {"context": [(ROOMS, ROOMS)]}, None, NONE, SETTINGS)
 
 
 def test_messages_of_an_agent():

@@ -326,6 +326,16 @@ async def test_portkeys_replies_are_judged_however_many_choices_were_requested(h
     assert "97" not in second["message"]["content"]
 
 
+@pytest.mark.parametrize(("choices", "status"), [(64, 200), (65, 400)])
+async def test_no_choice_of_portkeys_replies_stays_unjudged(host, choices, status):
+    one = {"message": {"content": "It has 42 rooms."}}
+    body = {"eventType": "afterRequestHook", "request": {"json": {"messages": MESSAGES}}}
+    body |= {"response": {"json": {"id": "1", "choices": [one] * choices}}}
+    reply = await host.post(PORTKEY, json=body)
+    assert reply.status_code == status
+    assert (len(reply.json().get("data", {}).get("answers", ())) == choices) is (status == 200)
+
+
 def truefoundry(text=SAID, **changes):
     body = recorded("truefoundry") | changes
     if "responseBody" not in changes:
