@@ -19,7 +19,7 @@ from pyoxigraph import RdfFormat
 
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.fields import in_short
-from guardrail.core.rows import TABLE_FILES, unpacked
+from guardrail.core.rows import TABLE_FILES, encoding_of, unpacked
 from guardrail.core.types import Value
 
 Progress = Callable[[int, int], None]
@@ -84,7 +84,8 @@ def reading(source: Path, progress: Progress | None) -> Iterator[BinaryIO]:
     except SyntaxError as error:
         number = error.lineno or ((m := re.search(r"\bline (\d+)", str(error))) and int(m.group(1)))
         line = f", line {number}" if number else ""
-        message = f"{error.msg or error}{_quoted(source, error)}"
+        said = str(error.msg or error)
+        message = said + ("; save it as UTF-8" if "UTF-8" in said else _quoted(source, error))
         format_ = format_of(source)
         name = "a table or JSON lines" if format_ is None else format_.name
         raise KnowledgeGraphError(f"{source}{line}: not {name}: {message}") from error
@@ -146,9 +147,13 @@ def _counted(file: BinaryIO, total: int, progress: Progress | None) -> Iterator[
 
 
 def _checked(source: Path, stream: io.BufferedReader) -> io.BufferedReader:
-    """The stream without its byte order mark; XML is checked as it is read."""
-    if format_of(source) is RdfFormat.RDF_XML:
+    """The stream in UTF-8, without its byte order mark; XML is checked as it is read."""
+    encoding = encoding_of(stream.peek(_BLOCK))
+    if format_of(source) is RdfFormat.RDF_XML:  # which declares its encoding
         stream = chunks(_bounded_xml(stream, source))
+    elif encoding.startswith(("utf-16", "utf-32")):
+        texts = codecs.iterdecode(_blocks(stream), encoding)
+        stream = chunks(text.encode() for text in texts if text)
     if stream.peek(3).startswith(codecs.BOM_UTF8):
         stream.read(3)
     return stream

@@ -131,7 +131,7 @@ def read_rows(stream: BinaryIO, kind: str, source: str) -> Rows:
     """
     size = 1 << 18  # bytes in which the encoding is looked for
     buffered = io.BufferedReader(cast(io.RawIOBase, stream), size)
-    encoding = _encoding(buffered.peek(size))
+    encoding = encoding_of(buffered.peek(size))
     text = io.TextIOWrapper(buffered, encoding=encoding, newline="")
     try:
         yield from (_json_rows if kind == "jsonl" else _csv_rows)(text, kind, source)
@@ -185,7 +185,8 @@ def _duration(value: timedelta) -> str:
     return f"{value.total_seconds():g} seconds"
 
 
-def _encoding(sample: bytes) -> str:
+def encoding_of(sample: bytes) -> str:
+    """The encoding of a text that begins with these bytes: UTF-8, 16 or 32, or Windows-1252."""
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8-sig"),
         (codecs.BOM_UTF32_LE, "utf-32"),
@@ -214,15 +215,26 @@ def _encoding(sample: bytes) -> str:
 
 def _csv_rows(text: TextIO, kind: str, source: str) -> Rows:
     above, lines = 0, iter(text)
-    first = next(lines, "")
-    while first and not first.strip(' \t,;|"\r\n'):
-        above, first = above + 1, next(lines, "")
-    if named := re.fullmatch(r"""["']?sep=(.)["']?\s*""", first, flags=re.IGNORECASE):
-        above, first = above + 1, next(lines, "")
+
+    def next_line() -> str:
+        nonlocal above
+        line = next(lines, "")
+        while line and not line.strip(' \t,;|"\r\n'):
+            above, line = above + 1, next(lines, "")
+        return line
+
+    first = next_line()
+    if named := re.fullmatch(r"""["']?sep=(.)["']?\s*""", first.strip(), flags=re.IGNORECASE):
+        above, first = above + 1, next_line()
     sample = [first, *islice(lines, 50)] if first else []
     if not sample:
         return
-    mark = named[1] if named else _separator(sample, kind, source)
+    mark = named[1] if named else ""
+    if "|" in "".join(sample[1:2]) and re.fullmatch(r"[\s|:-]*-[\s|:-]*", sample[1]):  # Markdown
+        above, mark = above + 1, "|"
+        lines = (line.strip().strip("|") for line in chain([first], sample[2:], lines))
+        sample = [*islice(lines, 51)]
+    mark = mark or _separator(sample, kind, source)
     reader = csv.reader(chain(sample, lines), delimiter=mark, strict=True)
     try:
         columns = [name.strip() for name in next(reader, [])]
@@ -235,12 +247,13 @@ def _csv_rows(text: TextIO, kind: str, source: str) -> Rows:
         empty = [place for place, name in enumerate(columns) if not name]
         for row in reader:
             line = reader.line_num + above
+            title = "; if the line above is a title, delete it" if reader.line_num == 2 else ""
             if len(row) > len(columns):
-                raise InputError(f"{source}, line {line}: more values than columns")
+                raise InputError(f"{source}, line {line}: more values than columns{title}")
             if len(empty) > 1 and any(row[place].strip() for place in empty if place < len(row)):
                 raise InputError(
                     f"{source}, line {line}: a value of several columns without a name; give each "
-                    "a name of its own"
+                    f"a name of its own{title}"
                 )
             if row:
                 yield line, dict(zip_longest(columns, row))
@@ -250,10 +263,12 @@ def _csv_rows(text: TextIO, kind: str, source: str) -> Rows:
 
 def _separator(sample: Sequence[str], kind: str, source: str) -> str:
     """The separator that gives most lines as many cells as the first, at least two."""
-    scores = {}
+    scores, title = {}, ""
     separators = {"csv": ",;\t|", "tsv": "\t,;|"}[kind]  # the likeliest first
     for mark in separators:
         widths = _widths(sample, mark)
+        if widths and widths[0] == 1 and widths.count(widths[-1]) > 1 < widths[-1]:
+            title = "; if the first line is a title, delete what is above the names of the columns"
         if widths and widths[0] > 1:
             scores[mark] = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
     if scores:
@@ -265,7 +280,8 @@ def _separator(sample: Sequence[str], kind: str, source: str) -> str:
     likely = next((s for s in signs if len({line.count(s) for line in lines}) == 1), None)
     hint = f"; if {likely!r} separates them, write sep={likely} above" if likely else ""
     raise InputError(
-        f"{source} has one column; separate columns with a comma, semicolon, tab or bar{hint}"
+        f"{source} has one column; separate columns with a comma, semicolon, tab or bar"
+        f"{title or hint}"
     )
 
 

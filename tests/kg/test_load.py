@@ -272,6 +272,22 @@ def test_an_invalid_iri_is_named_and_can_be_skipped(tmp_path: Path, ending: str)
     assert [[entity.id for entity in entities] for entities in found] == [["urn:f"], [], ["urn:g"]]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
+@pytest.mark.parametrize("ending", [".nt", ".ttl"])
+def test_a_file_in_utf_16_is_read(tmp_path: Path, ending: str, encoding: str) -> None:
+    source = tmp_path / f"a{ending}"
+    source.write_bytes(f'<urn:f> {LABEL} "Fjäll" .\n'.encode(encoding))
+    assert load_graph(source, tmp_path / "g").triples == 1
+    assert open_graph(tmp_path / "g").find(["Fjäll"])[0]
+
+
+def test_another_encoding_is_named_and_nothing_is_offered_to_be_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_bytes(f'<urn:f> {LABEL} "Fjäll" .\n'.encode("latin-1"))
+    with pytest.raises(KnowledgeGraphError, match="save it as UTF-8") as error:
+        load_graph(tmp_path / "a.ttl", tmp_path / "g")
+    assert "skip" not in str(error.value)
+
+
 DUMP = f"""\
 <{WD}Q1> {LABEL} "Ada Lovelace"@en .
 <{WD}Q1> {LABEL} "Ada Lovelace"@de-CH .

@@ -39,6 +39,42 @@ def test_the_separator_is_the_one_by_which_all_lines_have_as_many_cells() -> Non
 def test_a_first_line_names_the_separator() -> None:
     assert rows("sep=:\n" + TEXT.replace(",", ":")) == ROWS
     assert rows('"sep=;"\r\n' + TEXT.replace(",", ";")) == ROWS
+    assert rows("\nsep=;\n\n" + TEXT.replace(",", ";")) == ROWS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| name | price |\n|---|---|\n| Fjell | 2,490 |\n| Tarn |  |\n",
+        "| name | price |\n|:--- | ---:|\n| Fjell | 2,490 |\n| Tarn | |\n\n",
+        "name | price\n--- | ---\nFjell | 2,490\nTarn | \n",
+    ],
+)
+def test_a_markdown_table_is_read(text: str) -> None:
+    cells = [{name.strip(): cell_text(cell) for name, cell in row.items()} for row in rows(text)]
+    assert cells == [{"name": "Fjell", "price": "2,490"}, {"name": "Tarn", "price": None}]
+
+
+def test_a_row_of_dashes_is_no_rule_of_a_markdown_table() -> None:
+    assert rows("name,price\n-,-\n") == [{"name": "-", "price": "-"}]
+    assert len(rows("name|price\n-|5\n")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Price list 2026\nname,price\nFjell,2490\nTarn,1990\n", True),
+        ("Price list 2026\n\nname;price\nFjell;2490\nTarn;1990\n", True),
+        ("Price list, 2026\nname,price,weight\nFjell,2490,17\n", True),
+        ("Price list 2026,,\nname,price,weight\nFjell,2490,17\n", True),
+        ("name\nFjell\nTarn\n", False),
+        ("name,price\nFjell,2490\nTarn,1990,5\n", False),
+    ],
+)
+def test_an_error_names_a_title_above_the_columns(text: str, title: bool) -> None:
+    with pytest.raises(InputError) as error:
+        rows(text)
+    assert ("title" in str(error.value)) is title
 
 
 @pytest.mark.parametrize(
