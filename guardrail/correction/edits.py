@@ -181,7 +181,8 @@ def _of_finding(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edi
         return _of_opening(claim, number, statement)
     claimed = next((item for item in claim.values if item.start == span[0]), None)
     if claimed is None:
-        return ()
+        text = _of_cell(claim, span, finding, statement)
+        return (Edit(*span, text, number),) if text else ()
     if statement.fact is None and not finding.decides:
         return _of_prose(claim, claimed, evidence)
     values = certain_times(statement.values) if finding.check == "hours" else statement.values
@@ -192,6 +193,17 @@ def _of_finding(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edi
     )
     found = (value_edit(claim.text, claimed, item, number) for item in held)
     return tuple(edit for edit in found if edit is not None)[:1]
+
+
+def _of_cell(claim: Claim, span: Span, finding: Finding, statement: Statement) -> str | None:
+    """The text of a cell that a sentence gives the text of another row."""
+    text = finding.instead
+    if not text or not finding.decides or statement.is_typed or days_of_cell(text):
+        return None
+    text = QUALIFIER.sub("", text).strip()
+    if claim.text[: span[0]].lower().endswith("the "):
+        text = text.removeprefix("The ").removeprefix("the ")
+    return text[:1].upper() + text[1:] if span[0] == 0 else text
 
 
 # --- values ------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guardrail import STRICT_CORRECT, Action, Guardrail, GuardrailConfig, Passage, Triple
+from guardrail import STRICT_CORRECT, Action, Guardrail, GuardrailConfig, Passage, Table, Triple
 from guardrail.core.text.values import find_values
 from guardrail.core.types import SpanKind
 from guardrail.core.types.answers import CheckRequest
@@ -268,6 +268,37 @@ def test_the_only_name_without_support_becomes_the_fact_that_it_is_meant_to_give
         answer = guard.check("", said, evidence=LIBRARY, policy=STRICT_CORRECT)
     mended = [item.text for item in answer.judged if item.correction]
     assert [corrected in text for text in mended] == [True] * bool(corrected)
+
+
+BIKES = Table(
+    [
+        {"name": "Fjell 3", "maker": "Nordwerk", "colour": "green", "town": "The Hague"},
+        {"name": "Tarn City", "maker": "Alpora", "colour": "red", "town": "Bergen"},
+    ],
+    name="bikes",
+)
+
+
+@pytest.mark.parametrize("rows", [True, False])
+@pytest.mark.parametrize(
+    ("said", "corrected"),
+    [
+        ("The maker of the Fjell 3 is Alpora.", "The maker of the Fjell 3 is Nordwerk."),
+        ("Alpora is the maker of the Fjell 3.", "Nordwerk is the maker of the Fjell 3."),
+        ("The colour of the Fjell 3 is red.", "The colour of the Fjell 3 is green."),
+        ("Red is the colour of the Fjell 3.", "Green is the colour of the Fjell 3."),
+        ("The maker of the Tarn City is Alpora.", ""),
+        # The name of another column, of two rows, and a denial.
+        ("The maker of the Fjell 3 is in Bergen.", ""),
+        ("The Fjell 3 and the Tarn City have the maker Alpora.", ""),
+        ("The maker of the Fjell 3 is not Alpora.", ""),
+    ],
+)
+def test_the_text_of_another_row_becomes_that_of_the_own(said, corrected, rows):
+    evidence = [one if rows else Triple(one.subject, one.property, one.value) for one in BIKES]
+    with Guardrail(GuardrailConfig(judge="none")) as guard:
+        answer = guard.check("", said, evidence=evidence, policy=STRICT_CORRECT)
+    assert [item.text for item in answer.judged if item.correction] == [corrected][: len(corrected)]
 
 
 CLINIC = about(
