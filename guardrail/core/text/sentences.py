@@ -144,7 +144,7 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
     if following is None or match.group()[0] in "。！？｡":
         return True
     word = following.group(1)
-    plain = word.strip(".,;:!?\"'”’)*_").lower()
+    plain = re.split(r"\.?[-–]", word.strip(".,;:!?\"'”’)*_").lower())[0]
     opener = plain in lexicon_set("abbreviations", "openers") and word[0].isupper()
     if not (text[match.end()].isspace() or match.group().endswith(">")):
         return opener
@@ -169,7 +169,7 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
         return not word[0].isdigit()
     if last in lexicon_set("abbreviations", "finals"):
         # A day, a month or a time zone goes on with a time of day.
-        times = calendar_words() | lexicon_set("abbreviations", "zones")
+        times = calendar_words() | lexicon_set("abbreviations", "behind_times")
         return opener or not (plain in times or word[0] in "-–—0123456789" or word[:2].isupper())
     closer = last in lexicon_set("abbreviations", "closers") or re.fullmatch(r"(?:\w\.)+\w", last)
     if closer or (len(last) == 1 and last.isalpha()):

@@ -61,6 +61,8 @@ def test_prose_is_split_where_a_reader_would(sentences: list[str]) -> None:
         ["A first thought.</think>", "It costs 60 euros.<br>", "It is green."],
         ["It costs 60 euros.<sup>1</sup>", "It is green.†", "It is new."],
         ["Open 9 a.m. — 5 p.m.", "The shop is closed on Sunday."],
+        ["We open at 9 a.m. Mon-Fri.", "It is closed at 2 p.m. Sat."],
+        ["Open 9 a.m.-5 p.m. Mon.-Fri.", "Ask for keys before 9 a.m.", "Well-known guests wait."],
         ["See fig. [2] and the area of approx.[3] 12 m²."],
         ["Use `list.<T>` here, as on page p.[4]"],
     ],
