@@ -173,21 +173,14 @@ class PreparedEvidence:
         return {label: tuple(values) for label, values in found.items()}
 
     @cached_property
-    def totals(self) -> dict[str, list[float]]:
-        """By kind, sums of all amounts of that kind that a property has, in its first unit."""
-        columns: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for statement in self.statements:
-            if statement.fact is None or not statement.is_typed:
-                continue
-            for item in statement.values:
-                if isinstance(item.value, Quantity):
-                    amount = item.value.ends[0]
-                    columns[statement.fact.property, item.kind].append(amount)
-        found: dict[str, list[float]] = defaultdict(list)
-        for (_, kind), amounts in columns.items():
-            if len(amounts) > 2:
-                found[kind].append(sum(amounts))
-        return found
+    def columns(self) -> dict[tuple[str, str], list[tuple[int, Quantity]]]:
+        """By property and kind, the amounts that the property has, each with its fact."""
+        columns: dict[tuple[str, str], list[tuple[int, Quantity]]] = defaultdict(list)
+        for number, statement in enumerate(self.statements):
+            for item in statement.values if statement.is_typed else ():
+                if statement.fact and isinstance(item.value, Quantity):
+                    columns[statement.fact.property, item.kind].append((number, item.value))
+        return columns
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

@@ -49,9 +49,6 @@ from judges.settings import Account
 BEFORE_CHARS = 400
 """Characters of earlier sentences that are read with a sentence: pronouns point no further."""
 
-PLAIN_WORDS = re.compile(r"(?<![\w'’-])['’-]*+\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
-"""Four or more words with only spaces and commas between them, as in prose but not in code."""
-
 
 class GroundingRequest(NamedTuple):
     """One answer to ground.
@@ -294,7 +291,9 @@ def _read(
     else:
         short = bool(place.role) and _is_bare(text)
     bare = short or (head and not _measures(text))
-    code = code and not hides_letters(text) and PLAIN_WORDS.search(read) is None
+    # Four or more words with only spaces and commas between them, as in prose but not in code
+    words = re.search(r"(?<![\w'’-])['’-]*+\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}", read)
+    code = code and not hides_letters(text) and words is None
     prose = not bare and not code and not read.isspace()
     written = re.sub(r"\s", " ", without_links(read))
     written = SETTING.sub(lambda match: f"{match[1]}:{' ' * (len(match[2]) - 1)}", written)
@@ -337,10 +336,6 @@ def _is_within(spans: Sequence[Span], offset: int) -> bool:
 BARE_WORDS = 3
 """Most words of a heading, of a label above a list or of a column's name that only names."""
 
-FINITE = frozenset({"MD", "VBD", "VBP", "VBZ"})
-"""Tags of verbs that make a sentence of its words."""
-
-CLAUSE_SUBJECTS = frozenset({"expl", "nsubj", "nsubjpass"})
 SETTING = re.compile(r"^(\w[\w .-]{0,40}?)(\s?=\s?)(?=[^\s=])")
 """The name of a value and its sign, as a file of settings has them."""
 
@@ -402,17 +397,15 @@ def _asserts(cells: list[str]) -> bool:
     for doc in parse([cell for cell in cells if not cell.endswith("?")]):
         for root in (token for token in doc if token.head.i == token.i):
             said = [root, *(child for child in root.children if child.dep_.startswith("aux"))]
-            subject = any(child.dep_ in CLAUSE_SUBJECTS for child in root.children)
+            subject = any(child.dep_ in {"expl", "nsubj", "nsubjpass"} for child in root.children)
             asks = doc[0].tag_ in ASKING
-            if subject and not asks and any(token.tag_ in FINITE for token in said):
+            finite = any(token.tag_ in {"MD", "VBD", "VBP", "VBZ"} for token in said)
+            if subject and not asks and finite:
                 return True
     return False
 
 
 SUBJECTS = frozenset({"nsubj", "nsubjpass", "expl", "csubj"})
-TO_JUDGE = re.compile(r"\s*(?:true or false|yes or no|is it true that)\b[\s:,]*", re.IGNORECASE)
-"""What opens a question whose proposition is already a sentence."""
-
 MOST_WORDS = 6
 """Most words of a bare answer: *No, it does not.*."""
 
@@ -429,7 +422,8 @@ def proposition_of(
     if denied is None or not question.strip():
         return None
     question = plain(question)
-    if opener := TO_JUDGE.match(question):
+    said = r"\s*(?:true or false|yes or no|is it true that)\b[\s:,]*"  # before a proposition
+    if opener := re.match(said, question, re.IGNORECASE):
         stated: str | None = question[opener.end() :].rstrip(" ?.")
     else:
         asked = [item.text for item in split_sentences(question)]

@@ -26,7 +26,6 @@ VERDICTS = {
     Effect.MISSING: Verdict.UNSUPPORTED,
     Effect.CONTRADICTS: Verdict.CONTRADICTED,
 }
-EFFECTS = {verdict: effect for effect, verdict in VERDICTS.items()}
 
 
 class Outcome(NamedTuple):
@@ -110,7 +109,7 @@ def combine(
     named = settled is not None or claim.head or claim.labels
     if verdict is Verdict.CONTRADICTED and not named and opens_unknown(claim, evidence):
         verdict = Verdict.UNSUPPORTED  # what the evidence says is about others
-    spoke = settled or by_effect.get(EFFECTS[verdict])
+    spoke = settled or next((by_effect.get(e) for e, v in VERDICTS.items() if v is verdict), None)
     statements = evidence.indexed.statements
     touched = tuple([
         number  # the sentence has a value or a content word of this statement

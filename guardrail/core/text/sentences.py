@@ -44,8 +44,6 @@ PIECE = 2_000
 """Most characters of a sentence; what is longer comes apart at a space."""
 WRAPPED = 160
 """Most characters of a line that an editor wrapped."""
-LAST_WORD = re.compile(r"[^\s(\[\"'“‘*_]+$")
-NEXT_WORD = re.compile(r"[\s\"'“‘(\[*_]*(\S+)")
 
 
 class Stretch(NamedTuple):
@@ -140,7 +138,7 @@ def _boundaries(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> bool:
-    following = NEXT_WORD.match(text, match.end(), min(end, match.end() + 80))
+    following = re.match(r"[\s\"'“‘(\[*_]*(\S+)", text[match.end() : min(end, match.end() + 80)])
     if following is None or match.group()[0] in "。！？｡":
         return True
     word = following.group(1)
@@ -152,7 +150,8 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
         return False
     if not match.group().startswith(".") or match.group().startswith(".."):
         return True
-    before = LAST_WORD.search(text, max(first, match.start() - 24), match.start())
+    near = text[max(first, match.start() - 24) : match.start()]
+    before = re.search(r"[^\s(\[\"'“‘*_]+$", near)
     word_before = before.group() if before else ""
     last = word_before.lower()
     initial = len(last) == 1 and word_before.isupper()

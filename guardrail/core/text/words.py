@@ -149,10 +149,6 @@ PLAIN_SIGNS = str.maketrans(
 )
 """Typographic signs and the plain ones they stand for, each of one character."""
 
-EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
-"""Marks before and behind emphasised words."""
-
-
 MIN_STEM = 4
 
 
@@ -164,7 +160,8 @@ def plain(text: str) -> str:
 
 def without_emphasis(text: str) -> str:
     """Write spaces for marks of emphasis, as in ``**bold**``; offsets stay."""
-    return EMPHASIS.sub(lambda match: " " * len(match.group()), text)
+    marks = r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)"
+    return re.sub(marks, lambda match: " " * len(match.group()), text)
 
 
 class Token(NamedTuple):

@@ -12,6 +12,7 @@ from guardrail.core.errors import ConfigError
 from guardrail.core.plugins import NOWHERE, made_part, named_part
 from guardrail.verdict.checks.base import Check
 from guardrail.verdict.checks.base import Context as Context
+from guardrail.verdict.checks.computed import Average
 from guardrail.verdict.checks.copied import Copied
 from guardrail.verdict.checks.hours import OpeningHours
 from guardrail.verdict.checks.names import KnownSubject, Mentions, UnknownNames, ValidInTime
@@ -26,7 +27,7 @@ def all_checks() -> tuple[Check, ...]:
 
 def guarantees() -> tuple[Check, ...]:
     """The checks whose findings may settle a verdict; they cannot be switched off."""
-    return (Copied(), Stated(), OpeningHours(), KnownSubject(), ValidInTime())
+    return (Copied(), Stated(), Average(), OpeningHours(), KnownSubject(), ValidInTime())
 
 
 def create_check(name: str) -> Check:

@@ -6,18 +6,54 @@ computed from: *Two singles come to €34.40* where one costs €17.20.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations, islice, product
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from guardrail.core.text.dates import ClockTime
+from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.quantities import Quantity
-from guardrail.core.text.units import Bound
-from guardrail.core.text.values import TypedValue
+from guardrail.core.text.units import Bound, property_name
+from guardrail.core.text.values import Agreement, TypedValue, compare
+from guardrail.core.text.words import content_stems
+from guardrail.core.types import Effect
+from guardrail.verdict.checks.base import finding
 
 if TYPE_CHECKING:
-    from guardrail.verdict.checks.base import Premises
+    from guardrail.core.types import Finding
+    from guardrail.verdict.checks.base import Context, Premises
     from guardrail.verdict.claims import Claim
+
+
+class Average:
+    """Holds *The average price is 1,995 euros* against the mean of a table's column."""
+
+    name = "average"
+
+    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
+        """Find the mean that the sentence gives, or that it gives another."""
+        means, indexed = content_stems("average mean"), evidence.indexed
+        denying = lexicon_set("grammar", "denying").intersection([t.folded for t in claim.tokens])
+        if len(claim.values) != 1 or denying:
+            return ()
+        claimed, span = claim.values[0], (claim.values[0].start, claim.values[0].end)
+        said = content_stems(f"{claim.plain[: span[0]]} {claim.plain[span[1] :]}")
+        for (column, _), amounts in indexed.columns.items() if said & means else ():
+            rows = [t.row for n, _ in amounts if (t := indexed.statements[n].triple) and t.row]
+            numbers = [item.low for _, item in amounts if item.low == item.high]
+            words = content_stems(property_name(column))
+            names = content_stems(rows[0].table) - words if rows else means
+            if said - means - names == words and len({*rows}) == len(numbers) == len(amounts) > 1:
+                mean = amounts[0][1]._replace(low=fmean(numbers), high=fmean(numbers), step=0.0)
+                known = indexed.statements[amounts[0][0]].values[0]._replace(value=mean)
+                facts = tuple([number for number, _ in amounts])
+                told = claim, span, f"the mean is {mean.low:g}"
+                if compare(claimed, known) is Agreement.SAME:
+                    return (finding(self.name, Effect.CARRIES, *told, facts, decides=True),)
+                if means.isdisjoint(indexed.stems):  # else a mean may be stated
+                    return (finding(self.name, Effect.MISSING, *told, decides=True),)
+        return ()
 
 
 def is_computed(claimed: TypedValue, claim: Claim, evidence: Premises) -> bool:
@@ -37,8 +73,9 @@ def is_computed(claimed: TypedValue, claim: Claim, evidence: Premises) -> bool:
     first = [value for value in (*stated, *known) if _amount(value) is not None][:24]
     pairs = chain(combinations(first, 2), product(stated[:6], known))
     return is_result(claimed, pairs) or any(
-        abs(number - total) <= _slack(claimed)
-        for total in evidence.indexed.totals.get(claimed.kind, ())
+        abs(number - sum(amount.ends[0] for _, amount in amounts)) <= _slack(claimed)
+        for (_, kind), amounts in evidence.indexed.columns.items()
+        if kind == claimed.kind and len(amounts) > 2
     )
 
 

@@ -107,14 +107,10 @@ def _same_subject(claim: Claim, evidence: Premises, number: int) -> bool:
     return not head or not content_stems(around).isdisjoint(head)
 
 
-_REPLY = re.compile(
-    r"\W*(?:(?:sorry|unfortunately),? )?(?:no|nope)\b\W*[,:;.–—-]\s*", re.IGNORECASE
-)
-
-
 def _reply_in(text: str) -> int:
     """Where a sentence begins behind a *No* that only answers: *No, it closes at 5*."""
-    match = _REPLY.match(text)
+    reply = r"\W*(?:(?:sorry|unfortunately),? )?(?:no|nope)\b\W*[,:;.–—-]\s*"
+    match = re.match(reply, text, re.IGNORECASE)
     return match.end() if match else 0
 
 

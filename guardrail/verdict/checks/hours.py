@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 VERB = re.compile(r"\b(?:(opens)|(closes)|(closed|shut)|(open))\b", re.IGNORECASE)
 FROM = re.compile(r"\b(?:(from)|(until|till|to))\s$", re.IGNORECASE)
-JOINED = re.compile(r"(?:[\s,/&]|\band\b|\bon\b)*", re.IGNORECASE)
-"""Text between days that share their hours."""
 
 
 class _Hours(NamedTuple):
@@ -233,7 +231,7 @@ def _read(
                 units.append((None, []))
             units[-1][1].append(mark)
         elif last is not None and last[0] is not None:
-            if not JOINED.fullmatch(gap):
+            if not re.fullmatch(r"(?:[\s,/&]|\band\b|\bon\b)*", gap, re.IGNORECASE):
                 return []
             units[-1] = (last[0] | mark, [])
         elif (word := FROM.search(gap)) and (len(mark) == 1 or word[2]):

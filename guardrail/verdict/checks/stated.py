@@ -449,9 +449,6 @@ def _surely(value: TypedValue, statement: Statement) -> bool:
     return any(isinstance(v.value, Quantity) and v.value.unit is not None for v in held)
 
 
-CLAUSE = re.compile(r"[,;:()|]|\s-\s")
-
-
 class YesNo:
     """Says whether a sentence agrees with the yes or no of a property that it speaks of.
 
@@ -518,7 +515,7 @@ def _clauses(claim: Claim) -> Iterator[list[Token]]:
     clause: list[Token] = []
     for token in claim.tokens:
         between = text[clause[-1].end : token.start] if clause else ""
-        if CLAUSE.search(between) or token.folded in contrasts:
+        if re.search(r"[,;:()|]|\s-\s", between) or token.folded in contrasts:
             if clause:
                 yield clause
             clause = []
