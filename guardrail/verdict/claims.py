@@ -48,6 +48,8 @@ from judges.settings import Account
 
 BEFORE_CHARS = 400
 """Characters of earlier sentences that are read with a sentence: pronouns point no further."""
+PLAIN_WORDS = re.compile(r"(?<![\w'’-])['’-]*+\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
+"""Four or more words with only spaces and commas between them, as in prose but not in code."""
 
 
 class GroundingRequest(NamedTuple):
@@ -291,9 +293,7 @@ def _read(
     else:
         short = bool(place.role) and _is_bare(text)
     bare = short or (head and not _measures(text))
-    # Four or more words with only spaces and commas between them, as in prose but not in code
-    words = re.search(r"(?<![\w'’-])['’-]*+\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}", read)
-    code = code and not hides_letters(text) and words is None
+    code = code and not hides_letters(text) and PLAIN_WORDS.search(read) is None
     prose = not bare and not code and not read.isspace()
     written = re.sub(r"\s", " ", without_links(read))
     written = SETTING.sub(lambda match: f"{match[1]}:{' ' * (len(match[2]) - 1)}", written)
