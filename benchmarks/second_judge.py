@@ -2,17 +2,21 @@
 
     python -m benchmarks.second_judge --second chat:MODEL [--base-url URL] [--data DIR]
         [--sets alder,valid,…] [--limit N] [--judge onnx] [--scores FILE] [--band B] [--seed N]
+    python -m benchmarks.second_judge --labelled FILE.jsonl --sets valid --limit N --data DIR
 
 The statements about one piece of evidence stand for the sentences of one answer. Each is judged by
 the first judge alone and again with the second one; a share takes the second result of as many of
 an answer's sentences as the engine would ask about. Brackets hold 95 % intervals, by bootstrap over
 the pieces of evidence. A line gives the second judge's own AUC and the expected calibration error
 of its support, before and after calibration on the other half.
+
+The second form judges nothing: it writes the sentences as a file for ``guardrail tune --labelled``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import random
 import sys
@@ -34,7 +38,7 @@ from benchmarks.verdicts.judging import judge_cases
 from benchmarks.verdicts.measure import Judged
 from benchmarks.verdicts.scores import KeptScores
 from benchmarks.verdicts.sets import statement_case
-from guardrail.core.types import Category, Verdict
+from guardrail.core.types import Category, Triple, Verdict
 from guardrail.core.types.judging import Weighing
 from guardrail.verdict.grounder import Grounder
 from judges.base import GroundingJudge, NLIJudge
@@ -363,7 +367,9 @@ def _print(name: str, judged: Both) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description="What a second judge is worth, by its share.")
-    parser.add_argument("--second", required=True, help="the second judge, by name")
+    todo = parser.add_mutually_exclusive_group(required=True)
+    todo.add_argument("--second", help="the second judge, by name")
+    todo.add_argument("--labelled", type=Path, help="write the sentences here for `tune`")
     parser.add_argument("--base-url", help="endpoint of a chat model")
     parser.add_argument("--detail", action="store_true", help="ask a chat model for words, too")
     parser.add_argument("--concurrency", type=int, default=8, help="calls of a chat model at once")
@@ -375,6 +381,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--band", type=float, default=1.0, help="distance from another verdict")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
+    sets = (options.sets or ",".join((*COMPANIES, *(STATEMENTS if options.data else ())))).split(
+        ","
+    )
+    chosen = {
+        name: cases_of(name, options.data or Path(), options.limit, seed=options.seed)
+        for name in sets
+    }
+    if options.labelled:
+        lines = [labelled_line(case) for cases in chosen.values() for case in cases]
+        options.labelled.write_text("".join(lines), encoding="utf-8")
+        return 0
     judge = create_nli(options.judge)
     second = create_nli(options.second, **_chat_options(options))
     judge.warm_up()
@@ -388,17 +405,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     weighing = getattr(judge, "weighing", None)
     print(provenance(judge=options.judge, model=options.second, seed=options.seed))
     print(f"{judge.name}, then {second.name} within {options.band:g}, --limit {options.limit}")
-    sets = (options.sets or ",".join((*COMPANIES, *(STATEMENTS if options.data else ())))).split(
-        ","
-    )
-    for name in sets:
-        cases = cases_of(name, options.data or Path(), options.limit, seed=options.seed)
+    for name, cases in chosen.items():
         _print(name, judged_by_both(cases, first, second, options.second, options.band, weighing))
     if isinstance(second, ChatJudge):
         counts = second.in_use().counts
         print("\n" + ", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
         second.close()
     return 0
+
+
+def labelled_line(case: Case) -> str:
+    """A case as a line of JSON that ``guardrail tune --labelled`` reads."""
+    row = {
+        "question": case.question,
+        "answer": case.text,
+        "evidence": [
+            {"triple": [item.subject, item.property, item.value]}
+            if isinstance(item, Triple)
+            else item.model_dump(mode="json")
+            for item in case.evidence
+        ],
+        "label": case.label,
+    }
+    return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def _chat_options(options: argparse.Namespace) -> dict[str, object]:

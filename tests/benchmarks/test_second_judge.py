@@ -4,8 +4,12 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
+
 from benchmarks.second_judge import main
-from guardrail.core.types import NLIScores
+from guardrail import Passage
+from guardrail.core.types import NLIScores, Verdict
+from guardrail.evaluation.rows import read_labelled
 from judges.base import NLITraits
 from tests.guardrail.scripted import Ready
 
@@ -42,7 +46,8 @@ class Right(Unsure):
         return [NLIScores(entailment=it, neutral=1 - it, contradiction=0.0) for it in true]
 
 
-def test_the_command_prints_the_curve_of_any_judge(tmp_path: Path, capsys):
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
     (tmp_path / "statements").mkdir()
     with gzip.open(tmp_path / "statements" / "valid.jsonl.gz", "wt") as file:
         for text in CHANCES:
@@ -50,8 +55,21 @@ def test_the_command_prints_the_curve_of_any_judge(tmp_path: Path, capsys):
             row = {"set": evidence, "evidence": [{"passage": evidence}], "sentence": text}
             others = {"question": "", "context": "", "span": "", "cites": []}
             print(json.dumps(row | others | {"label": label or "unsupported"}), file=file)
+    return tmp_path
+
+
+def test_the_command_prints_the_curve_of_any_judge(data: Path, capsys):
     judges = ["--judge", f"{__name__}:Unsure", "--second", f"{__name__}:Right"]
-    assert main(["--data", str(tmp_path), "--sets", "valid", *judges, "--band", "0.3"]) == 0
+    assert main(["--data", str(data), "--sets", "valid", *judges, "--band", "0.3"]) == 0
     printed = capsys.readouterr().out
     assert "unsure-1, then right-1 within 0.3" in printed
     assert "| 1 | 4 | 6 | 1.000 (1.00 to 1.00) | 1.000 (1.00 to 1.00) |" in printed
+
+
+def test_its_sentences_are_labelled_answers_for_tune(data: Path, tmp_path: Path):
+    file = tmp_path / "labelled.jsonl"
+    assert main(["--labelled", str(file), "--data", str(data), "--sets", "valid"]) == 0
+    rows = read_labelled(file)
+    assert {row.answer for row in rows if row.label is Verdict.SUPPORTED} == TRUE
+    assert {row.evidence for row in rows} == {(Passage(MILL),), (Passage(BARN),)}
+    assert len({row.group for row in rows}) == 2
