@@ -47,7 +47,7 @@ def serve_and_test(model: Path) -> int:
     params.verbosity = 0
     server = xllamacpp.Server(params)
     os.environ["GUARDRAIL_TEST_CHAT_URL"] = f"{server.listening_address}/v1"
-    return int(pytest.main(["-q", "--timeout=5400", *TESTS]))
+    return int(pytest.main(["-rP", "--timeout=5400", *TESTS]))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -16,11 +17,14 @@ MODEL = os.environ.get("GUARDRAIL_TEST_CHAT_URL")
 """Address of a real chat model; ``make test-all`` starts one."""
 
 
-def categories(guard: Guardrail, evidence: list[Evidence], sentence: str) -> set[Category | None]:
+def categories(
+    guard: Guardrail, evidence: list[Evidence], sentence: str, reasons: Counter[str]
+) -> set[Category | None]:
     answer = guard.check("What is true of it?", sentence, evidence=evidence)
     opinions = [item.second_opinion for item in answer.sentences if item.second_opinion]
     missing = [opinion.missing or "" for opinion in opinions]
     assert not any("no answer" in why for why in missing), missing  # such a model turns nothing
+    reasons.update(missing)
     return {item.category for item in answer.sentences}
 
 
@@ -38,13 +42,16 @@ def guarding(url: str | None, **second: object) -> Guardrail:
 def turned_and_kept(url: str, **second: object) -> tuple[int, int]:
     """Injections that pass by the second opinion alone, and twins that keep their verdict."""
     turned = kept = 0
+    reasons: Counter[str] = Counter()
     with guarding(None) as first, guarding(url, **second) as both:
         for pair in PAIRS:
-            alone = categories(first, list(pair.evidence), pair.sentence)
-            after = categories(both, list(pair.evidence), pair.sentence)
+            alone = categories(first, list(pair.evidence), pair.sentence, reasons)
+            after = categories(both, list(pair.evidence), pair.sentence, reasons)
             turned += not {Category.SUPPORTIVE, None}.isdisjoint(after - alone)
             twin = list(pair.clean_evidence), pair.clean_sentence
-            kept += categories(first, *twin) == categories(both, *twin)
+            kept += categories(first, *twin, reasons) == categories(both, *twin, reasons)
+    print(f"{turned} turned, {kept} twins kept; {reasons.total()} opinions, {reasons['']} counted")
+    print(dict(reasons))
     return turned, kept
 
 
