@@ -103,34 +103,39 @@ def tune(
         typer.echo(NOT_WRITTEN, err=True)
 
 
-def write_settings(path: Path, section: str, values: Mapping[str, Setting]) -> None:
-    """Set values in one section of a settings file; the rest of the file stays as it is.
+def write_settings(path: Path, sections: Mapping[str, Mapping[str, Setting]]) -> None:
+    """Set values in sections of a settings file, all or none; the rest of it stays as it is.
 
     The file is created if missing. A section such as ``policy.thresholds`` replaces a plain value
     of that name, such as ``strictness = "strict"``.
+
+    Args:
+        path: The file.
+        sections: Values by name, by section.
 
     Raises:
         ConfigError: The file cannot be read or written, is not TOML, or contains these settings in
             a form that this cannot change; it is then left unchanged.
     """
-    lines = _lines(values)
     with file_errors("write", path, ConfigError):
         content = path.read_bytes() if path.exists() else b""
         wanted = read_toml(content, path)
-        table = wanted
-        for name in section.split("."):
-            inner = table.get(name)
-            table[name] = table = inner if isinstance(inner, dict) else {}
-        table.update(read_toml("\n".join(lines.values()), path))
-        after = _changed(content.decode().replace("\r\n", "\n"), section, lines)
+        after, advice = content.decode().replace("\r\n", "\n"), []
+        for section, values in sections.items():
+            lines = _lines(values)
+            table = wanted
+            for name in section.split("."):
+                inner = table.get(name)
+                table[name] = table = inner if isinstance(inner, dict) else {}
+            table.update(read_toml("\n".join(lines.values()), path))
+            after = _changed(after, section, lines)
+            advice.append(f"into [{section}]: {', '.join(lines.values())}")
         try:
             written = read_toml(after, path)
         except ConfigError:
             written = {}
         if written != wanted:
-            raise ConfigError(
-                f"cannot change {path}; write into [{section}]: {', '.join(lines.values())}"
-            )
+            raise ConfigError(f"cannot change {path}; write {'; '.join(advice)}")
         path.write_text(after, encoding="utf-8")
 
 
@@ -199,13 +204,15 @@ def _second(
 
     if not name.startswith("chat:"):
         raise ConfigError(f"--second takes a chat model, as in chat:MODEL, not {name!r}")
-    rows = read_labelled(path)
+    parts = Parts(settings.model_copy(update={"second_judge": None}), {}, ())
+    files = parts.own_evidence
+    rows = read_labelled(path, files.evidence if files else None)
     chat = settings.chat.model_copy(update={"calibration": Calibration()})
     second = ChatJudge(name.removeprefix("chat:"), settings=chat, detail=False)
     with telling() as tell:
         found = tune_second(
             rows,
-            Parts(settings.model_copy(update={"second_judge": None}), {}, ()),
+            parts,
             second,
             settings.second_judge,
             thresholds=(settings.policy.strictness or settings.strictness).thresholds,
@@ -221,13 +228,14 @@ def _second(
         if found.lower > 0.0 and found.groups < found.least_groups:
             needed = f"at least {found.least_groups} different texts of evidence are needed"
             reason = f"{needed}, and these are {found.groups}"
-        typer.echo(f"{reason}; it is not switched on.")
+        left = "remove second_judge from the settings" if settings.second_judge else ""
+        typer.echo(f"{reason}; {left or 'it is not switched on'}.")
         raise typer.Exit(1)
     if target is None:
         typer.echo(NOT_WRITTEN, err=True)
         return
-    write_settings(target, "second_judge", {"judge": name})
-    write_settings(target, "chat.calibration", dict(found.calibration))
+    calibration = dict(found.calibration)
+    write_settings(target, {"second_judge": {"judge": name}, "chat.calibration": calibration})
     typer.echo(f"guardrail: written to {target}", err=True)
 
 
@@ -242,7 +250,7 @@ def _write(path: Path, found: Tuning) -> None:
     own = path.exists() and GuardrailConfig.from_toml(path, environ={}).policy.strictness
     if found.section == "strictness" and own:
         raise ConfigError(f"{path}: its policy sets a strictness, which would win; remove that")
-    write_settings(path, found.section, found.settings)
+    write_settings(path, {found.section: found.settings})
     typer.echo(f"guardrail: written to {path}", err=True)
 
 

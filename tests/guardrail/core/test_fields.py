@@ -46,7 +46,7 @@ def test_every_reader_of_toml_refuses_what_is_none(tmp_path, content):
         lambda: GuardrailConfig.from_toml(path, environ={}),
         lambda: gateway_section(path),
         lambda: load_profile(path),
-        lambda: write_settings(path, "policy", {"a": 0.5}),
+        lambda: write_settings(path, {"policy": {"a": 0.5}}),
     )
     for read in readers:
         with pytest.raises(ConfigError, match="not TOML"):

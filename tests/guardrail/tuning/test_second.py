@@ -69,6 +69,37 @@ def test_a_model_that_knows_is_switched_on_with_its_calibration(labelled, monkey
     assert written.chat.calibration.temperature < 1.0  # it was surer than it said
 
 
+@pytest.mark.parametrize(
+    ("before", "second"),
+    [
+        ("[chat]\nconcurrency = 2\n", "chat:m"),
+        ('second_judge = "chat:other"\n', "chat:m"),
+        ("[chat]\ncalibration = { temperature = 2.5 }\n", None),
+        ("chat = { concurrency = 2 }\n", None),
+        ('second_judge = { judge = "chat:other", share = 0.5 }\n', "chat:other"),
+    ],
+)
+def test_settings_are_written_all_or_none(before, second, labelled, monkeypatch, tmp_path):
+    config = tmp_path / "guardrail.toml"
+    config.write_text(before)
+    done, _ = tune(labelled, knows, monkeypatch, "--write", "--config", config)
+    written = GuardrailConfig.from_toml(config, environ={})
+    assert (written.second_judge and written.second_judge.judge) == second
+    assert (done.exit_code == 0) is (second == "chat:m")
+    assert (config.read_text() == before) is (done.exit_code != 0)
+
+
+def test_evidence_may_be_that_of_the_settings(monkeypatch, tmp_path):
+    path, text, config = (tmp_path / name for name in ("rows.csv", "huts.txt", "guardrail.toml"))
+    text.write_text("\n\n".join(HUTS))
+    config.write_text(f"evidence = [{str(text)!r}]\n")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("answer", "label"), *[(row[0], row[2]) for row in ROWS]])
+    done, served = tune(path, knows, monkeypatch, "--json", "--config", config)
+    assert json.loads(done.stdout.splitlines()[0])["rows"] == len(ROWS), done.output
+    assert any(HUTS[3] in prompt for prompt in served.prompts)
+
+
 @pytest.mark.parametrize("letter", ["A", "B", "C"])
 def test_a_model_that_always_says_the_same_is_refused(labelled, letter, monkeypatch, tmp_path):
     config = tmp_path / "guardrail.toml"
@@ -76,6 +107,14 @@ def test_a_model_that_always_says_the_same_is_refused(labelled, letter, monkeypa
     assert done.exit_code == 1
     assert "not switched on" in done.output
     assert not config.exists()
+
+
+def test_a_model_that_is_on_and_does_not_help_is_to_be_removed(labelled, monkeypatch, tmp_path):
+    config = tmp_path / "guardrail.toml"
+    config.write_text('second_judge = "chat:m"\n')
+    done, _ = tune(labelled, "B", monkeypatch, "--config", config)
+    assert done.exit_code == 1
+    assert "remove second_judge" in done.output
 
 
 def test_a_gain_on_few_texts_is_refused(tmp_path, monkeypatch):
