@@ -156,7 +156,6 @@ class SecondJudge:
         self._batcher: MicroBatcher[GroundingItem, Grounding] = MicroBatcher(
             lambda items: self.grounding.ground(items), key=lambda: named, cache_size=cache_size
         )
-        self._failed: dict[GroundingItem, tuple[float, str]] = {}
 
     @property
     def name(self) -> str:
@@ -220,20 +219,19 @@ class SecondJudge:
         """Judge sentences within a time limit; the reason for each without an answer.
 
         Args:
-            payers: The account that pays for further calls, by sentence.
+            payers: The account that pays for further calls, by sentence; what failed for it is
+                not asked again.
             seconds: The limit.
         """
-        now = time.monotonic()
-        # Failures count for a minute, which is longer than one answer takes.
-        recent = {key: at for key, at in self._failed.items() if now - at[0] < 60.0}
         found: dict[GroundingItem, Grounding | str] = {
-            item: recent[item][1] for item in payers if item in recent
+            item: payer.failures[item] for item, payer in payers.items() if item in payer.failures
         }
         new = {item: payer for item, payer in payers.items() if item not in found}
         if new:
             found.update(zip(new, self._answers(new, max(0.0, seconds)), strict=True))
-        failed = {item: (now, why) for item in new if isinstance(why := found[item], str)}
-        self._failed = recent | failed  # replaced, not changed: other threads read it
+        for item, payer in new.items():
+            if isinstance(why := found[item], str):
+                payer.failures[item] = why
         return found
 
     def _answers(
@@ -365,7 +363,7 @@ class SecondOpinions:
         payers: dict[GroundingItem, Account] = {}
         for place in chosen:
             doubt = doubts[place]
-            account = accounts.setdefault(doubt.answer, doubt.account or Account(budget))
+            account = accounts.setdefault(doubt.answer, doubt.account or self._bounds.account())
             costs = self._costs([doubt.item, *self.judge.shared_controls(doubt.item)])
             if account.pays(costs):
                 payers.setdefault(doubt.item, account)
@@ -377,8 +375,9 @@ class SecondOpinions:
                     f"some {sum(cost.tokens for cost in costs.values()):,.0f} tokens"
                 )
         # A fifth of the time is left for what follows: scores, corrections, the decision.
-        seconds = min(self._bounds.timeout_s * len({*payers.values()}), 0.8 * time_left())
-        until = time.monotonic() + seconds
+        paying = {*payers.values()}
+        seconds = min(sum(account.seconds for account in paying), 0.8 * time_left())
+        began = time.monotonic()
         replies = self.judge.ground(payers, seconds)
         controls: dict[int, list[Control]] = {}
         controlled: dict[GroundingItem, Account] = {}
@@ -392,7 +391,9 @@ class SecondOpinions:
                     controlled = dict.fromkeys(items, account) | controlled
                 else:
                     found[place] = SPENT
-        replies = self.judge.ground(controlled, until - time.monotonic())
+        replies = self.judge.ground(controlled, began + seconds - time.monotonic())
+        for account in paying:
+            account.seconds -= min(account.seconds, (time.monotonic() - began) / len(paying))
         for place, own in controls.items():
             for control in own:
                 reply = replies[control.item]

@@ -64,13 +64,20 @@ class Spending(Value):
 
 
 class Account:
-    """Calls that one answer has paid for, its corrections included; for several threads.
+    """What one answer may still spend, its corrections included; for several threads.
 
     Args:
-        limit: What they may cost together.
+        limit: What its calls may cost together.
+        seconds: How long they may take together.
+
+    Attributes:
+        seconds: What is left of them.
+        failures: Why there is no answer, by call, so that the same is not asked again.
     """
 
-    def __init__(self, limit: Spending) -> None:
+    def __init__(self, limit: Spending, seconds: float = math.inf) -> None:
+        self.seconds = seconds
+        self.failures: dict[object, str] = {}
         self._limit = limit
         self._paid: dict[object, Cost] = {}
         self._lock = threading.Lock()
@@ -113,8 +120,8 @@ class SecondJudgeSettings(Value):
         judge: Judge by name, as for the top-level ``judge``.
         band: Judge sentences with a probability within this distance of its threshold.
         share: Maximum share of an answer's sentences, rounded up, nearest first.
-        timeout_s: Maximum seconds per answer, within the policy's ``deadline_s``; a batch of n gets
-            n times this.
+        timeout_s: Maximum seconds per answer, corrections and all steps of a stream included,
+            within the policy's ``deadline_s``; a batch of n gets n times this.
         per_answer: Spending limits per answer; further sentences keep the first verdict.
     """
 
@@ -123,6 +130,10 @@ class SecondJudgeSettings(Value):
     share: Probability = 0.25
     timeout_s: Seconds = 10.0
     per_answer: Spending = Spending()
+
+    def account(self) -> Account:
+        """What one answer may spend."""
+        return Account(self.per_answer, self.timeout_s)
 
 
 def fit(probabilities: Sequence[Sequence[float]], labels: Sequence[int]) -> Calibration:

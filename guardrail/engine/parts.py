@@ -11,7 +11,6 @@ from guardrail.config import GuardrailConfig
 from guardrail.core.errors import ConfigError, InputError
 from guardrail.core.types import Usage, Used
 from guardrail.evidence.retrieval import Knowledge, given
-from judges.settings import Account
 
 if TYPE_CHECKING:
     from guardrail.core.types.judging import Weighing
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from guardrail.verdict.grounder import Grounder
     from judges.base import GroundingJudge, NLIJudge
     from judges.second_opinion import SecondJudge, SecondOpinions
+    from judges.settings import Account
     from kg.base import KnowledgeGraph
     from kg.linking import EntityLinker
 
@@ -173,7 +173,7 @@ class Parts:
     def account(self) -> Account | None:
         """Pays for the second judge's calls on one answer; None where there is no second judge."""
         second = self._config.second_judge
-        return Account(second.per_answer) if second else None
+        return second.account() if second else None
 
     @_Part
     def grounder(self) -> Grounder:

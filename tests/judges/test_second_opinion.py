@@ -22,8 +22,8 @@ def item(sentence):
     return GroundingItem(("The mill has three floors.",), sentence)
 
 
-def asked(judge, *sentences, seconds=PATIENCE_S):
-    account = Account(Spending())
+def asked(judge, *sentences, seconds=PATIENCE_S, account=None):
+    account = account or Account(Spending())
     return [*judge.ground({item(sentence): account for sentence in sentences}, seconds).values()]
 
 
@@ -88,12 +88,15 @@ def test_contradiction_comes_from_the_first_judge_if_the_second_judges_support_o
 
 def test_a_judge_that_hangs_keeps_nobody(counting, second):
     counting.go.clear()
-    assert asked(second, "One.", seconds=0.2) == ["it gave no answer in 0.2 s"]
+    account = Account(Spending())
+    assert asked(second, "One.", seconds=0.2, account=account) == ["it gave no answer in 0.2 s"]
     counting.go.set()
-    # The same is not asked again at once, another is.
-    failure, other = asked(second, "One.", "Two.")
+    # For the same answer the same is not asked again, another is.
+    failure, other = asked(second, "One.", "Two.", account=account)
     assert failure == "it gave no answer in 0.2 s"
     assert isinstance(other, Grounding)
+    [again] = asked(second, "One.")
+    assert isinstance(again, Grounding)
 
 
 def test_closing_leaves_a_judge_that_hangs(counting):
@@ -109,9 +112,9 @@ def test_closing_leaves_a_judge_that_hangs(counting):
 
 @pytest.mark.parametrize("error", [JudgeError("no model"), ZeroDivisionError("division by zero")])
 def test_what_fails_is_a_reason(counting, second, error):
-    counting.error = error
-    assert asked(second, "One.") == [str(error)]
-    assert asked(second, "One.") == [str(error)]
+    counting.error, account = error, Account(Spending())
+    for _ in range(2):
+        assert asked(second, "One.", account=account) == [str(error)]
     assert counting.asked == ["One."]
 
 

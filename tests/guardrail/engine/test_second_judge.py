@@ -1,6 +1,7 @@
 """A second judge speaks on the sentences that the first is not sure of, and on no others."""
 
 import re
+import time
 from typing import ClassVar
 
 import pytest
@@ -239,6 +240,46 @@ def test_a_corrected_answer_has_the_budget_of_one(monkeypatch):
                 guard.check(QUESTION, wrong, evidence=[price])
             calls.append(len(served.requests))
     assert calls[0] > 3 >= calls[1]
+
+
+def test_what_fails_for_one_answer_is_asked_again_for_another(monkeypatch):
+    replies = []
+
+    def unreadable_at_first(body):
+        replies.append(sentence_of(body))
+        return opposing(body) if len(replies) > 1 else "Hm."
+
+    with endpoint(unreadable_at_first) as (url, _):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        settings = {"judge": "chat:m", "share": 1, "per_answer": {"calls": 3}}
+        with guarding(settings) as guard:
+            found = [guard.check(QUESTION, BY_DISTANCE[0], evidence=EVIDENCE) for _ in range(2)]
+    spent, asked_again = (answer.judged[0].second_opinion.missing for answer in found)
+    assert "the budget of this answer is spent" in spent
+    assert asked_again is None
+
+
+def test_the_time_of_an_answer_is_that_of_all_steps_of_its_stream(monkeypatch):
+    limit_s = 0.4
+
+    def slow(_):
+        time.sleep(10 * limit_s)
+        return "B"
+
+    with endpoint(slow) as (url, _):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        settings = {"judge": "chat:m", "share": 1, "band": 1, "timeout_s": limit_s}
+        with guarding(settings) as guard:
+            guard.check(QUESTION, BY_DISTANCE[0], evidence=EVIDENCE)
+            session = guard.session(question=QUESTION, evidence=EVIDENCE)
+            began = time.monotonic()
+            for text in CHANCES:
+                session.add(f"{text} ")
+            session.rest()
+            spent = time.monotonic() - began
+            answer = session.finish()
+    assert spent < limit_s * len(CHANCES) / 2
+    assert all("no answer in time" in one.second_opinion.missing for one in answer.judged)
 
 
 CAREFUL = {"The pool is lovely.": "C", "The pool is deep.": "C"}
