@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from guardrail.core.errors import ConfigError, JudgeError
-from guardrail.core.http_clients import attempting, open_client, openai_errors
+from guardrail.core.http_clients import attempting, open_client, openai_errors, read_in_time
 from guardrail.core.types import (
     Category,
     Grounding,
@@ -280,12 +280,13 @@ class ChatJudge:
         options = {name: value for name, value in options.items() if name not in self._refused}
         with within(seconds), attempting(charge), openai_errors(self.name, JudgeError):
             try:
-                sent = client.chat.completions.with_raw_response.create(  # type: ignore[call-overload]
+                with client.chat.completions.with_streaming_response.create(  # type: ignore[call-overload]
                     model=self._model,
                     messages=[{"role": role, "content": text} for role, text in chat.items()],
                     timeout=seconds,
                     **options,
-                )
+                ) as reply:
+                    sent = read_in_time(reply)
             except openai.APITimeoutError as error:
                 late = f"{self.name}: {NO_TIME}"
                 if seconds == self._timeout_s:
@@ -303,7 +304,7 @@ class ChatJudge:
         if sent is None:
             return self._complete(chat, max_tokens, until, charge, schema)
         try:
-            completion = Completion.model_validate_json(sent.content)
+            completion = Completion.model_validate_json(sent)
         except ValidationError as error:
             raise JudgeError(f"{self.name} gave a malformed reply") from error
         self._count(completion.usage or TokenUsage())
@@ -363,8 +364,9 @@ def _refused(error: openai.APIStatusError, options: Collection[str]) -> set[str]
 
 
 def _tokens(chat: Mapping[str, str], reply: int) -> int:
-    """Estimated tokens of a call; English has some four characters a token."""
-    return math.ceil(sum(map(len, chat.values())) / 3.5) + reply
+    """Estimated tokens of a call: some four letters of English, or one character of Chinese."""
+    size = sum(len(text.encode(errors="replace")) for text in chat.values())
+    return math.ceil(size / 3.5) + reply
 
 
 def _given(found: Sequence[Grounding | JudgeError]) -> list[Grounding]:

@@ -167,8 +167,10 @@ def read_label(text: str, likelihoods: Tokens | None) -> Read | None:
     """Read the letter of a sentence and its probability.
 
     None unless the reply is the letter, or starts with it and a sign that closes it, as in "(C)",
-    "C: every detail follows" and "Answer: C"; and None if it names several.
+    "C: every detail follows" and "Answer: C"; and None if it names several. An empty thought before
+    it and a control token behind it are left out.
     """
+    text = re.sub(r"^\s*<think>\s*</think>|<(?:/s|\|\w+\|)>\s*$", "", text)
     start = r"(?i:(?:the\s+)?(?:answer|label)(?:\s+is)?\b)?[\s:\"'“(\[*`_]*"
     end = r"(?:$|\s*\n|\s*[.:,;)\]}*`_\"'”–—-]+(?=\s|$))"
     letters = set(re.findall(r"(?<![A-Za-z])[A-D](?![A-Za-z])", text))
@@ -211,7 +213,8 @@ def _label_token(likelihoods: Tokens | None) -> Token | None:
 
 
 def _letter(token: str) -> str:
-    return token.strip(" \n\t\"'*():.").upper()
+    # Some servers give the vocabulary's own signs for a space and a line feed.
+    return token.strip(" \n\t\"'*():.ĠĊ▁").upper()
 
 
 def _probabilities(letter: str, token: Token | None) -> Probabilities:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import ssl
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -20,7 +21,7 @@ from guardrail.core.secrets import register_environment, register_secret
 from guardrail.core.workers import time_left
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from openai import APIResponse, OpenAI
 
 
 @contextmanager
@@ -158,9 +159,42 @@ def _begin_attempt(request: Any) -> None:
 
 def _only_in_time(response: Any) -> None:
     """Keep the client from a pause that is longer than anybody waits for the reply."""
-    pause = response.headers.get("retry-after", "")
-    if pause.isdecimal() and int(pause) >= time_left():
+    if _pause(response.headers) >= time_left():
         response.headers["x-should-retry"] = "false"
+
+
+def _pause(headers: Mapping[str, str]) -> float:
+    """Seconds that a server asks a client to wait; 0 if it does not."""
+    with suppress(ValueError):
+        return float(headers.get("retry-after-ms", "")) / 1_000.0
+    asked = headers.get("retry-after", "")
+    with suppress(ValueError):
+        return float(asked)
+    with suppress(ValueError):
+        return parsedate_to_datetime(asked).timestamp() - time.time()
+    return 0.0
+
+
+def read_in_time(reply: APIResponse[object]) -> bytes:
+    """Read a reply; some servers send blanks for minutes, to keep the connection open.
+
+    Raises:
+        APITimeoutError: Nobody waits for the reply any more.
+        OpenAIError: It broke off.
+    """
+    import openai
+
+    parts: list[bytes] = []
+    try:
+        for part in reply.iter_bytes():
+            if time_left() <= 0:
+                raise openai.APITimeoutError(request=reply.http_request)
+            parts.append(part)
+    except openai.OpenAIError:
+        raise
+    except Exception as error:  # of httpx or of httpx2, by the version of the client
+        raise openai.OpenAIError("the reply broke off") from error
+    return b"".join(parts)
 
 
 @contextmanager

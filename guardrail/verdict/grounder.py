@@ -34,7 +34,7 @@ from guardrail.verdict.checks.typed_values import COMPARED
 from guardrail.verdict.citations import against_of, citation_errors, citations_of, note_of, spans_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of, subjects_of
 from guardrail.verdict.combination import Outcome, combine
-from judges.base import GroundingItem, GroundingJudge, NLITraits, traits_of
+from judges.base import EVIDENCE_CHARS, GroundingItem, GroundingJudge, NLITraits, traits_of
 from judges.grounding import grounded_by
 from judges.notation import Notation, notation_of, restored, with_notation
 from judges.second_opinion import Doubt, SecondOpinions
@@ -55,10 +55,10 @@ class _Draft(NamedTuple):
     found: Sentence | None = None
     account: Account | None = None
 
-    def item(self, chars: int = 0) -> GroundingItem | None:
+    def item(self, chars: int) -> GroundingItem | None:
         """What the judge is asked of the sentence; None where it is not asked.
 
-        It also gets all of the evidence if that takes at most ``chars`` characters.
+        One that reads more than others also gets all of the evidence, up to ``chars`` characters.
         """
         if self.evidence is None or not self.claim.prose:
             return None
@@ -70,7 +70,7 @@ class _Draft(NamedTuple):
             priority=selection.priority,
             structured=None not in [item.triple for _, item in self.evidence.chosen],
             windows=selection.windows,
-            evidence=indexed.whole if indexed.chars <= chars else (),
+            evidence=indexed.whole if indexed.chars <= chars > EVIDENCE_CHARS else (),
         )
 
 
@@ -211,7 +211,7 @@ class Grounder:
         """The judge's word on every sentence; None without a judge, or where it fails."""
         if self._judge is None:
             return [None] * len(drafts)
-        items = [draft.item() for draft in drafts]
+        items = [draft.item(self._chars) for draft in drafts]
         asked = [item for item in items if item is not None]
         found: list[Grounding] = []
         try:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
+from contextlib import suppress
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +72,7 @@ def test_a_sentence_cannot_close_its_tag() -> None:
 
 
 def test_probabilities_are_those_of_the_letter_s_token() -> None:
-    chances = {"A": 0.6, " A": 0.1, "B": 0.2, "C": 0.05, "The": 0.05}
+    chances = {"A": 0.55, " A": 0.1, "ĠA": 0.05, "B": 0.2, "C": 0.05, "The": 0.05}
     with endpoint(labels(lambda _: "A"), likelihoods=chances) as (url, _):
         for detail in (False, True):
             [found] = judge_at(url, detail=detail).ground(ITEMS[:1])
@@ -201,6 +204,7 @@ def test_a_likelihood_without_a_number_is_left_out() -> None:
     [
         "C'est faux.", "D'après le texte", "A detail is wrong", "I'd say vitamin C", "Not C",
         "not C.", "C?", "Cannot say; C is", "C is wrong", "≠ C", "C: not A",
+        "<think>\nC: every", "<b>C</b>",
     ],
 )  # fmt: skip
 def test_a_letter_that_is_not_the_label_is_not_read(text: str) -> None:
@@ -212,7 +216,7 @@ def test_a_letter_that_is_not_the_label_is_not_read(text: str) -> None:
     [
         "C", "C.", "(C)", "**C**", "`C`", "'C'", " C ", "C\n", "C: every detail follows",
         "C. It does", "C) follows", "C - it follows", "C\nIt follows", "Answer: C", "**Answer:** C",
-        "The label is C",
+        "The label is C", "<think>\n\n</think>\n\nC", "C</s>", "C<|im_end|>",
     ],
 )  # fmt: skip
 def test_a_letter_that_is_the_label_is_read(text: str) -> None:
@@ -256,13 +260,27 @@ def test_a_slow_server_is_not_asked_again_and_the_reason_names_the_setting(
     assert ("timeout_s of [chat]" in str(failure)) == (deadline_s > 1.0)
 
 
-@pytest.mark.parametrize(("pause", "calls"), [("30", 1), ("0", 3)])
-def test_a_pause_longer_than_the_time_left_is_not_waited_for(pause: str, calls: int) -> None:
+@pytest.mark.parametrize(
+    ("pause", "calls"),
+    [
+        (("Retry-After", "30"), 1),
+        (("Retry-After", "30.5"), 1),
+        (("Retry-After", "{date}"), 1),
+        (("Retry-After-Ms", "30000"), 1),
+        (("Retry-After", "0"), 3),
+        (("Retry-After", "soon"), 3),
+    ],
+)
+def test_a_pause_longer_than_the_time_left_is_not_waited_for(
+    pause: tuple[str, str], calls: int
+) -> None:
     asked: list[str] = []
 
     def busy(path: str, _: bytes) -> Reply:
         asked.append(path)
-        return Reply(b'{"error": {"message": "busy"}}', 429, headers=(("Retry-After", pause),))
+        name, value = pause
+        value = value.format(date=formatdate(time.time() + 30.0, usegmt=True))
+        return Reply(b'{"error": {"message": "busy"}}', 429, headers=((name, value),))
 
     began = time.monotonic()
     with answering(busy) as url, within(10.0):
@@ -271,6 +289,43 @@ def test_a_pause_longer_than_the_time_left_is_not_waited_for(pause: str, calls: 
     assert len(asked) == calls
     assert "HTTP 429" in str(failure)
     assert time.monotonic() - began < 8.0
+
+
+def test_blanks_that_keep_the_connection_open_are_read_within_the_time() -> None:
+    limit_s, blanks = 0.5, 40
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            accepted, _ = listening.accept()
+            with accepted, suppress(OSError):
+                accepted.recv(65_536)
+                accepted.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+                for _ in range(blanks):
+                    accepted.sendall(b" ")
+                    time.sleep(limit_s / 8)
+
+        threading.Thread(target=serve, daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        began = time.monotonic()
+        [failure] = judge_at(url, timeout_s=limit_s).answers(ITEMS[:1])
+        spent = time.monotonic() - began
+    assert "it gave no answer in time" in str(failure)
+    assert spent < limit_s * blanks / 16
+
+
+def test_a_reply_that_breaks_off_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            accepted, _ = listening.accept()
+            with accepted:
+                accepted.recv(65_536)
+                accepted.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+
+        threading.Thread(target=serve, daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        [failure] = judge_at(url).answers(ITEMS[:1])
+    assert "the reply broke off" in str(failure)
 
 
 def test_the_budget_of_a_minute_bounds_calls_and_tokens() -> None:
@@ -305,6 +360,13 @@ def test_an_estimate_is_near_what_the_calls_take() -> None:
             assert calls == judge.in_use().counts["calls"] == 5
             used = judge.in_use().counts["prompt_tokens"]
             assert 0.7 * used < tokens < 2.0 * used
+
+
+def test_the_estimate_of_chinese_is_near_a_token_a_character() -> None:
+    text = "游泳池的水很深，里面有一个滑梯，每天早上九点开放。" * 40
+    judge = ChatJudge("m", detail=False)
+    long, short = (judge.estimate(GroundingItem((some,), "It is deep.")) for some in (text, ""))
+    assert 0.6 * len(text) < long.tokens - short.tokens < 1.2 * len(text)
 
 
 def test_a_reply_is_cached_before_it_is_calibrated() -> None:

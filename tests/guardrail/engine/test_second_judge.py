@@ -21,7 +21,7 @@ from judges.base import NLITraits
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.clock import HandClock
 from tests.guardrail.scripted import Scripted
-from tests.judges.chat_server import endpoint, prompt_of, sentence_of
+from tests.judges.chat_server import endpoint, labels, prompt_of, sentence_of
 
 QUESTION = "What is the pool like?"
 EVIDENCE = [Passage("The pool is warm and deep. It has a slide. The pool opens at 9.")]
@@ -175,6 +175,19 @@ def test_all_sentences_of_an_answer_share_a_prefix_whatever_the_order_of_the_evi
                 guard.check(QUESTION, ANSWER, evidence=evidence)
     assert len(set(served.prompts)) == len(CHANCES) + 1  # and a copied sentence as a control
     assert len({prompt.partition("</evidence>")[0] for prompt in served.prompts}) == 1
+
+
+def test_the_sentences_of_an_answer_share_a_prefix_if_a_chat_model_is_the_first_judge(monkeypatch):
+    topics = {"mill": "three floors", "bakery": "rye bread", "harbour": "forty boats"}
+    evidence = [Passage(f"The {name} has {what}.", title=name) for name, what in topics.items()]
+    with endpoint(labels(lambda _: "B")) as (url, served):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        config = {"graph": "none", "judge": "chat:m"}
+        with Guardrail(GuardrailConfig.model_validate(config)) as guard:
+            guard.check("", " ".join(item.text for item in evidence), evidence=evidence)
+    assert len(served.prompts) == len(topics)
+    [shared] = {prompt.partition("</evidence>")[0] for prompt in served.prompts}
+    assert all(item.text in shared for item in evidence)
 
 
 def test_what_the_budget_does_not_pay_for_keeps_the_first_verdict(monkeypatch):
