@@ -120,8 +120,8 @@ class SecondJudgeSettings(Value):
         judge: Judge by name, as for the top-level ``judge``.
         band: Judge sentences with a probability within this distance of its threshold.
         share: Maximum share of an answer's sentences, rounded up, nearest first.
-        timeout_s: Maximum seconds per answer, corrections and all steps of a stream included,
-            within the policy's ``deadline_s``; a batch of n gets n times this.
+        timeout_s: Maximum seconds per answer, corrections and stream included, within the policy's
+            ``deadline_s``; a batch of n gets n times this.
         per_answer: Spending limits per answer; further sentences keep the first verdict.
     """
 
