@@ -406,18 +406,20 @@ def _asserts(cells: list[str]) -> bool:
 
 
 SUBJECTS = frozenset({"nsubj", "nsubjpass", "expl", "csubj"})
-MOST_WORDS = 6
-"""Most words of a bare answer: *No, it does not.*."""
 
 
 def proposition_of(
     answer: str, question: str, names: Collection[str] = ()
 ) -> tuple[str, bool] | None:
-    """The proposition of a polar question that a bare *yes* or *no* answers, and if it denies it.
+    """What a bare *yes* or *no* to a polar question, or *it is not true that*, states or denies.
 
     Returns:
-        None if the answer says more than yes or no, or if the question is no polar question.
+        The proposition, and whether it is denied; None for any other answer or question.
     """
+    untrue = "|".join(lexicon("grammar")["untrue"])
+    whole = rf"(?:{untrue}) (?!.* but )((?:[^,;?]|,(?=\d))+?)[.!]?"
+    if framed := re.fullmatch(whole, plain(answer).strip(), re.IGNORECASE):
+        return f"{framed[1][0].upper()}{framed[1][1:]}.", True
     denied = _denies(answer)
     if denied is None or not question.strip():
         return None
@@ -434,7 +436,7 @@ def proposition_of(
 def _denies(answer: str) -> bool | None:
     """Whether a bare answer is a no; None of what says more."""
     tokens = tokenise(plain(answer))
-    if not tokens or len(tokens) > MOST_WORDS:
+    if not tokens or len(tokens) > 6:  # *No, it does not.*
         return None
     answers = lexicon("function_words")["answers"]
     words = [token.folded for token in tokens if token.folded not in answers["softened"]]

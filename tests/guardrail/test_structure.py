@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 SHAPE = read(ROOT)
 ENGINE = {"engine": 1_491, "core/text": 2_661, "evidence": 1_176, "verdict": 3_609}
 """Rooms of the engine, with their lines when the bound was last looked at."""
-MOST_LINES = 9_361
+MOST_LINES = 9_363
 DEEPEST = {"guardrail.guard": 10, "chains.gateway.app": 15}
 """Modules in the longest chain of imports, of those that run as a module is imported."""
 MOST_ANY = 68
