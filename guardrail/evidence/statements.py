@@ -83,10 +83,7 @@ class Statement:
         rest = self.value_text
         for value in sorted(self.values, key=lambda item: -item.start):
             rest = rest[: value.start] + rest[value.end :]
-        words = {token.folded for token in tokenise(rest)} - {
-            "t",
-            "every",
-        }  # time stamps, intervals
+        words = {token.folded for token in tokenise(rest)} - {"t", "every"}  # stamps, intervals
         light = lexicon_set("function_words", "stop_words")
         return bool(self.fact and self.values) and words <= light
 

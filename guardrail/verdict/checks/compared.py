@@ -11,7 +11,7 @@ from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.units import Bound, property_name
 from guardrail.core.text.values import TypedValue
-from guardrail.core.text.words import Span, content_stems, property_words
+from guardrail.core.text.words import MIN_STEM, Span, content_stems, property_words, stem
 from guardrail.verdict.checks.base import applies
 
 if TYPE_CHECKING:
@@ -75,9 +75,13 @@ def _claims_more(claim: Claim, words: Sequence[str], item: Statement) -> bool | 
     assert item.fact is not None
     grammar, label = lexicon("grammar"), item.fact.property
     name, (first, *rest) = content_stems(property_name(label)), words
-    more, less = (first in grammar["degrees"][way] for way in ("up", "down"))
-    if (more or less) and rest and content_stems(" ".join(rest)) == name:
-        return more
+    degrees = {word: way == "up" for way, some in grammar["degrees"].items() for word in some}
+    if first in degrees and rest and content_stems(" ".join(rest)) == name:
+        return degrees[first]
+    if len(rest) == 1 and rest[0] in degrees:  # *costs less*, *weighs more*
+        verb = stem(first)
+        begins = len(verb) >= MIN_STEM and any(word.startswith(verb) for word in name)
+        return degrees[rest[0]] if begins or verb in item.cues else None
     for entry in grammar["comparatives"]:
         # *Cheaper* speaks of a *ticket price*, and of a *parking fee* only if the sentence names it
         plain = content_stems(" ".join([*entry["of"], *grammar["measures"]])) | claim.stems
@@ -86,8 +90,8 @@ def _claims_more(claim: Claim, words: Sequence[str], item: Statement) -> bool | 
         if named or (item.values[0].kind in entry["kinds"] and name <= claim.stems):
             if not rest and first in (*entry["up"], *entry["down"]):
                 return first in entry["up"]
-            if (more or less) and len(rest) == 1 and rest[0] in entry["up"]:
-                return more  # *more expensive*
+            if first in degrees and len(rest) == 1 and rest[0] in entry["up"]:
+                return degrees[first]  # *more expensive*
     return None
 
 
@@ -97,8 +101,10 @@ def _only(facts: Facts, item: Statement, subject: str) -> Statement | None:
         return None
     own = [s for _, s in facts if s.subject == subject and s.fact]
     found = [s for s in own if s.fact and s.fact.property == item.fact.property]
-    alike = len(found) == 1 and len(found[0].values) == len(item.values) == 1
-    return found[0] if alike and found[0].values[0].kind == item.values[0].kind else None
+    if len(found) != 1 or not len(found[0].values) == len(item.values) == 1:
+        return None
+    kinds = {found[0].values[0].kind, item.values[0].kind}  # 1150 seats are read as a year
+    return found[0] if len(kinds) == 1 or kinds == {"date", "number"} else None
 
 
 def _size(item: TypedValue) -> tuple[float, ...]:

@@ -50,18 +50,14 @@ class Copied:
         statements = evidence.indexed.statements
         span = (0, len(claim.text))
         said = claim.text[_reply_in(claim.text) :]
-        copies = [
+        copies = tuple([
             number
             for number in evidence.indexed.copies.get(copy_key(said), ())
             if _same_subject(claim, evidence, number)
-        ]
+        ])  # fmt: skip
         if copies:
             because = f"copied from {statements[copies[0]].text}"
-            return (
-                finding(
-                    self.name, Effect.CARRIES, claim, span, because, tuple(copies), decides=True
-                ),
-            )
+            return (finding(self.name, Effect.CARRIES, claim, span, because, copies, decides=True),)
         found = [
             (number, difference)
             for number, statement in evidence.chosen
