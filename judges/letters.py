@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
+from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.words import FLAG, is_writing
 
 
@@ -33,9 +34,10 @@ def readable(text: str) -> str:
 
 
 def without_unknown_symbols(text: str, knows: Callable[[str], bool]) -> str:
-    """A readable text whose unknown symbols are spaces where they touch a word; offsets stay.
+    """A readable text whose unknown symbols are spaces; offsets stay.
 
-    Otherwise the word would be unknown as well.
+    A word that one touches would be unknown as well, and an unknown sign before a sentence changes
+    what a model makes of it.
 
     Args:
         text: The text.
@@ -49,14 +51,12 @@ def without_unknown_symbols(text: str, knows: Callable[[str], bool]) -> str:
             return "\u200b"
         # What is not assigned is a new emoji, or cannot be read.
         symbol = kind in ("Cn", "Sc", "Sk", "Sm", "So")
+        if one in lexicon_set("function_words", "no"):  # *❌ Pets allowed* does not allow them
+            return one
         return " " if symbol and not is_writing(one) and not knows(one) else one
 
-    def apart(found: re.Match[str]) -> str:
-        start, end = found.span()
-        touching = text[max(0, start - 1) : start].isalnum() or text[end : end + 1].isalnum()
-        return "".join(map(sign, found.group())) if touching else found.group()
-
-    return re.sub(r"[^\x00-\xff\w\s]+", apart, text)
+    read = re.sub(r"[^\x00-\xff\w\s]", lambda match: sign(match.group()), text)
+    return text if read.isspace() else read
 
 
 @lru_cache(maxsize=8_192)

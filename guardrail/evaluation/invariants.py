@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GUARANTEES = {
     "shuffle": 1, "duplicate": 1, "split": 1, "unrelated": 1,
     "copied": 2, "subject swap": 3, "subject swap, true twin": 3,
-    "notation": 4, "rename": 4, "value swap": 4, "sign flip": 4, "boolean flip": 4,
+    "notation": 4, "picture": 4, "rename": 4, "value swap": 4, "sign flip": 4, "boolean flip": 4,
     "true twin": 4, "batch": 6, "stream": 6, "cache": 6,
 }  # fmt: skip
 """Kinds of trials by the guarantee that they test."""
@@ -74,6 +74,8 @@ def trials_of(
         yield Trial("duplicate", _with(item, evidence + mixed[: len(mixed) // 2 + 1]), item)
         yield Trial("split", _with(item, [*_split(evidence)]), item)
         yield Trial("unrelated", _with(item, [*evidence, unrelated]), item)
+        if item.answer[:1].isalpha():
+            yield Trial("picture", item.model_copy(update={"answer": f"✅ {item.answer}"}), item)
     for make in (_copied, _stated):
         found: dict[str, list[Trial]] = {}
         for item in usable:

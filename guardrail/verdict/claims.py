@@ -37,7 +37,7 @@ from guardrail.core.text.words import (
     property_words,
     tokenise,
     within_another,
-    without_emphasis,
+    without_marks,
 )
 from guardrail.core.types import Sentence, Strictness, VerdictThresholds
 from guardrail.evidence.prepared import PreparedEvidence
@@ -87,8 +87,8 @@ class Claim:
 
     Attributes:
         stretch: The sentence in the clean answer; offsets index that.
-        written: What the judge reads: the same on one line, in plain letters, references and broken
-            markers blank.
+        text: What is judged: the same on one line, in plain letters, without references, broken
+            markers and marks of form, which are blank.
         question: The question.
         before: The sentences shortly before it.
         prose: Whether it may assert something, which the judge then says: all but the head of a
@@ -106,7 +106,7 @@ class Claim:
     """
 
     stretch: Stretch
-    written: str
+    text: str
     question: str
     before: str
     prose: bool
@@ -132,10 +132,11 @@ class Claim:
         """Its place in the clean answer."""
         return self.answers or self.stretch
 
-    @cached_property
-    def text(self) -> str:
-        """What is compared: ``written`` without marks of emphasis."""
-        return without_emphasis(self.written)
+    @property
+    def is_turned(self) -> bool:
+        """True if a question mark, or a sign such as ❌ before it, turns what its words state."""
+        opens = self.text.lstrip()[:1] in lexicon_set("function_words", "no")
+        return opens or self.text.rstrip().endswith("?")
 
     @cached_property
     def parts(self) -> list[tuple[str, str, Span]]:
@@ -163,7 +164,7 @@ class Claim:
 
     def part(self, text: str) -> Claim:
         """A part of it as a claim of its own."""
-        return replace(self, stretch=Stretch(text, 0, len(text)), written=text, columns=())
+        return replace(self, stretch=Stretch(text, 0, len(text)), text=text, columns=())
 
     def named_in(self, text: str) -> frozenset[str]:
         """Which subjects of the evidence a part of it names."""
@@ -294,10 +295,12 @@ def _read(
         short = bool(place.role) and _is_bare(text)
     bare = short or (head and not _measures(text))
     code = code and not hides_letters(text) and PLAIN_WORDS.search(read) is None
-    prose = not bare and not code and not read.isspace()
-    written = re.sub(r"\s", " ", without_links(read))
+    written = without_marks(re.sub(r"\s", " ", without_links(read)))
     written = SETTING.sub(lambda match: f"{match[1]}:{' ' * (len(match[2]) - 1)}", written)
     written = written if written.isascii() else plain_letters(written)
+    if written.isascii() and written.isupper() and len(written.split()) > 4:  # no names or codes
+        written = written.lower()
+    prose = not bare and not code and not written.isspace()
     own = earlier[-1] if earlier and earlier[-1].endswith("?") else ""
     clear = prose and lexicon_set("function_words", "negations").isdisjoint(fold(own).split())
     asked = proposition_of(written, own or question, evidence.all_names) if clear else None
@@ -423,7 +426,7 @@ def proposition_of(
     denied = _denies(answer)
     if denied is None or not question.strip():
         return None
-    question = plain(question)
+    question = without_marks(plain(question))
     said = r"\s*(?:true or false|yes or no|is it true that)\b[\s:,]*"  # before a proposition
     if opener := re.match(said, question, re.IGNORECASE):
         stated: str | None = question[opener.end() :].rstrip(" ?.")

@@ -114,8 +114,7 @@ def combine(
     touched = tuple([
         number  # the sentence has a value or a content word of this statement
         for number in carried
-        if claim.where(statements[number])
-        or not _said(statements[number]).isdisjoint(claim.stems)
+        if claim.where(statements[number]) or not claim.stems.isdisjoint(_said(statements[number]))
     ])  # fmt: skip
     if verdict is Verdict.SUPPORTED:
         first = settled.statements if settled else ()

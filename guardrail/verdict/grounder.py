@@ -65,7 +65,7 @@ class _Draft(NamedTuple):
         selection, indexed = self.evidence.selection, self.evidence.indexed
         return GroundingItem(
             statements=indexed.texts(selection),
-            sentence=with_notation(self.claim.written, self.notation),
+            sentence=with_notation(self.claim.text, self.notation),
             context=self.claim.context,
             priority=selection.priority,
             structured=None not in [item.triple for _, item in self.evidence.chosen],

@@ -82,10 +82,7 @@ def _common(text: str, span: Span) -> bool:
     start, end = span
     single = " " not in text[start:end] and not text[start + 1 : end].isupper()
     # What stands before the first word of a clause, whose capital tells nothing
-    if single and re.search(
-        r"(?:^|[.!?:;][*_]*\s|\n)[\s\"'“‘(\[*_>#|-]*$",
-        text[max(0, start - 12) : start] if start > 12 else text[:start],
-    ):
+    if single and re.search(r"(?:^|[.!?:;][*_]*\s|\n)\W*$", text[max(0, start - 12) : start]):
         return True
     return calendar_words().issuperset(map(fold, re.split(r"\W+", text[start:end])))
 

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from guardrail.core.errors import ConfigError
-from guardrail.core.text.words import without_emphasis
+from guardrail.core.text.words import without_marks
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -52,7 +52,7 @@ def parse(texts: Sequence[str]) -> list[Doc]:
     """
     if not texts:
         return []
-    clean = [without_emphasis(re.sub(r"[^\w\s]{20,}|\S{400,}", _blank, text)) for text in texts]
+    clean = [without_marks(re.sub(r"[^\w\s]{20,}|\S{400,}", _blank, text)) for text in texts]
     return run_pipeline(load_english("lemmatizer"), clean)
 
 

@@ -149,6 +149,13 @@ PLAIN_SIGNS = str.maketrans(
 )
 """Typographic signs and the plain ones they stand for, each of one character."""
 
+MARKS = re.compile(
+    r"(?<!\w)[*_~`]{1,3}(?=[\w\"'“‘(\[$€£+-])|(?<=[\w.,;:!?)\]\"'”’%€$°])[*_~`]{1,3}(?!\w)"
+    r"|</?[a-zA-Z][a-zA-Z0-9]*(?:\s[^<>]*)?/?>|^\s*(?:\(?[a-z]\)\s|(?:(?![✗✘❌✖👎🚫⛔])"
+    r"[•‣⁃ℹ←-⇿⌀-⏿■-❵➔-➿⬀-⯿\U0001f000-\U0001f0ff\U0001f200-\U0001faff]\ufe0f?\s*)+)"
+)
+"""Emphasis, tags of HTML, and what stands before the first word of an item but does not deny it."""
+
 MIN_STEM = 4
 
 
@@ -158,10 +165,9 @@ def plain(text: str) -> str:
     return text if text.isascii() else text.translate(PLAIN_SIGNS)
 
 
-def without_emphasis(text: str) -> str:
-    """Write spaces for marks of emphasis, as in ``**bold**``; offsets stay."""
-    marks = r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)"
-    return re.sub(marks, lambda match: " " * len(match.group()), text)
+def without_marks(text: str) -> str:
+    """Write spaces for emphasis, tags of HTML, and a sentence's bullet or picture; offsets stay."""
+    return MARKS.sub(lambda match: " " * len(match.group()), text)
 
 
 class Token(NamedTuple):
@@ -305,8 +311,8 @@ def content_stems(text: str) -> frozenset[str]:
 
 @remembered(16_384)
 def copy_key(text: str) -> str:
-    """A sentence without case, emphasis, quotation marks, list marks and closing punctuation."""
-    bare = re.sub(r"[\"*_`#|]+", " ", plain(text)).casefold()
+    """A sentence without case, emphasis, quotation and list marks, pictures and closing signs."""
+    bare = re.sub(r"[\"*_`#|]+", " ", without_marks(plain(text))).casefold()
     return " ".join(bare.split()).strip(" .,;:!•'").removeprefix("- ").removesuffix("'")
 
 

@@ -75,7 +75,8 @@ def _claims_more(claim: Claim, words: Sequence[str], item: Statement) -> bool | 
     assert item.fact is not None
     grammar, label = lexicon("grammar"), item.fact.property
     name, (first, *rest) = content_stems(property_name(label)), words
-    degrees = {word: way == "up" for way, some in grammar["degrees"].items() for word in some}
+    degrees: dict[str, bool] = dict.fromkeys(grammar["degrees"]["up"], True)
+    degrees |= dict.fromkeys(grammar["degrees"]["down"], False)
     if first in degrees and rest and content_stems(" ".join(rest)) == name:
         return degrees[first]
     if len(rest) == 1 and rest[0] in degrees:  # *costs less*, *weighs more*

@@ -29,9 +29,6 @@ OPENING = 4
 HEAD = 2
 """Content words at the start of a sentence that say what it is about."""
 
-SHARED = 0.6
-"""Least share of words in common before two sentences are compared word by word."""
-
 
 class Copied:
     """Finds sentences, list items and facts of the evidence that an answer repeats.
@@ -45,7 +42,7 @@ class Copied:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the statement that the sentence copies, or differs from in one place only."""
-        if claim.text.rstrip().endswith("?"):
+        if claim.is_turned:
             return ()
         statements = evidence.indexed.statements
         span = (0, len(claim.text))
@@ -130,7 +127,7 @@ class _Unit(NamedTuple):
 def _difference(claim: Claim, statement: Statement) -> _Difference | None:
     """How a sentence differs from a statement that has otherwise the same words; None if more."""
     words, theirs = claim.stems, content_stems(plain(statement.words))
-    if 2 * len(words & theirs) < SHARED * (len(words) + len(theirs)):
+    if 2 * len(words & theirs) < 0.6 * (len(words) + len(theirs)):  # too few in common
         return None
     reply = _reply_in(claim.plain)
     tokens = [token for token in claim.tokens if token.start >= reply]

@@ -27,13 +27,12 @@ if TYPE_CHECKING:
 FACTS = 400
 """Facts about the subjects of a sentence among which exchanged values are looked for."""
 
-END_WORDS = 6
-"""Words before a value among which one may say which end of a span it is."""
-
 
 def end_of(tokens: Sequence[Token], place: int) -> int:
     """Which end of a span or order the words before a place name: -1 the first, 1 the last, 0."""
-    before = ["", *(token.folded for token in tokens if token.end <= place)][-END_WORDS:]
+    before = ["", *(token.folded for token in tokens if token.end <= place)][
+        -6:
+    ]  # one may say which end
     for distance, word in enumerate(reversed(before)):
         close = distance < 2 and before[-2 - distance : -1 - distance] != ["up"]
         if found := end_named(word, close=close):

@@ -61,7 +61,7 @@ class Stated:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the facts that the sentence states, or the one that it denies."""
-        if not evidence.subjects or claim.text.rstrip().endswith("?"):
+        if not evidence.subjects or claim.is_turned:
             return ()
         if claim.parts:
             return of_parts(self, claim, evidence, context)
@@ -575,9 +575,8 @@ class ExactMatch:
             return ()
         span = min(spans)[0], max([end for _, end in spans])
         texts = "; ".join([evidence.indexed.statements[number].text for number in found])
-        return (
-            finding(self.name, Effect.CARRIES, claim, span, f"stands in {texts}", tuple(found)),
-        )
+        because = f"stands in {texts}"
+        return (finding(self.name, Effect.CARRIES, claim, span, because, tuple(found)),)
 
 
 def _is_in_a_longer_name(claim: Claim, evidence: Premises, span: Span, value: str) -> bool:

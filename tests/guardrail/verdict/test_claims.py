@@ -14,13 +14,50 @@ from guardrail.verdict.claims import GroundingRequest, claims_of, named_runs
 NOTHING = prepare([])
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{}", "**{}**", "*{}*", "__{}__", "`{}`", "~~{}~~", "<p>{}</p>", "{}<br/>", "<b>{}</b>",
+        "✅ {}", "✔️ {}", "🎉 {}", "⚠️🔥 {}", "→ {}", "• {}", "▪ {}", "★ {}", "ℹ️ {}", "a) {}",
+        "(b) {}",
+    ],
+)  # fmt: skip
+def test_the_form_of_a_sentence_is_not_judged(form: str) -> None:
+    text = form.format("The pool is warm.")
+    [claim] = claims_of(GroundingRequest("", ParsedText(clean=text, marked=text), NOTHING))
+    assert claim.text.strip() == "The pool is warm."
+    assert len(claim.text) == len(claim.stretch.text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "❌ Dogs are allowed.", "🚫 Dogs are allowed.", "👎 Dogs are allowed.", "Dogs: ✗.",
+        "-5 °C is it.", "€5 is the fee.", "≥ 5 people may enter.", "№ 5 is hers.", "5 * 3 is 15.",
+        "x < y and z > w.",
+    ],
+)  # fmt: skip
+def test_a_sign_that_means_something_is_judged(text: str) -> None:
+    [claim] = claims_of(GroundingRequest("", ParsedText(clean=text, marked=text), NOTHING))
+    assert claim.text == text
+
+
+def test_a_sentence_in_capitals_is_judged_like_any_other() -> None:
+    for text, read in [
+        ("UNFORTUNATELY NO CLINIC TAKES CASH.", "unfortunately no clinic takes cash."),
+        ("ASK THE BBC.", "ASK THE BBC."),
+    ]:
+        [claim] = claims_of(GroundingRequest("", ParsedText(clean=text, marked=text), NOTHING))
+        assert claim.text == read
+
+
 def test_headings_and_headers_of_tables_claim_nothing() -> None:
     text = (
         "## Plans\n\n| Plan | 2024 |\n|:---|---:|\n| Basic | 9 EUR |\n\n"
         "**Main facts:**\n\na | b\n--|--\nc | d\n"
     )
     claims = claims_of(GroundingRequest("", ParsedText(clean=text, marked=text), NOTHING))
-    assert {claim.written: claim.prose for claim in claims} == {
+    assert {claim.stretch.text: claim.prose for claim in claims} == {
         "Plans": False,
         "| Plan | 2024 |": False,
         "| Basic | 9 EUR |": True,

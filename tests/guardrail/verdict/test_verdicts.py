@@ -108,7 +108,7 @@ def test_the_judge_reads_the_notation_of_the_evidence_and_a_reader_the_own_one()
     with Guardrail(GuardrailConfig(policy=ANNOTATE), grounding=judge) as guard:
         answer = guard.check("", text, evidence=FACTS)
     (asked,) = judge.asked
-    assert asked.sentence == "Korva has the price 2490 euros and the range 110 km in **bronze**."
+    assert asked.sentence == "Korva has the price 2490 euros and the range 110 km in   bronze  ."
     assert answer.text == text
     (sentence,) = answer.sentences
     spans = {span.text: span.kind for span in sentence.spans}
