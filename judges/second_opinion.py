@@ -5,8 +5,8 @@ verdict stands with the reason; there is no retry.
 
 A chat model also follows instructions that are hidden in a sentence or in the evidence, and a small
 one prefers a label whatever it reads. Its opinion counts only if it judges controls correctly by
-the same evidence. To support a sentence, it must support neither a made-up one nor the sentence
-without evidence. To oppose it, it must support a statement copied from the evidence; to contradict
+the same evidence. To support a sentence, it must support neither its denial, nor a made-up one, nor
+the sentence without evidence. To oppose it, it must support a statement copied from the evidence; to contradict
 it, it must not contradict the made-up one. Otherwise the first verdict stands.
 """
 
@@ -263,11 +263,14 @@ class SecondJudge:
             if verdict is Verdict.SUPPORTED or (low and verdict is Verdict.UNSUPPORTED):
                 return []
             bare = item._replace(statements=(), priority=(), evidence=())
-            nothing = "it supports the sentence without any evidence, too"
-            anything = "by this evidence it supports a made-up sentence, too"
+            denial = f"It is not true that {item.sentence[:1].lower()}{item.sentence[1:]}"
             return [
-                Control(bare, "supported", False, nothing),
-                Control(made_up, "supported", False, anything),
+                Control(one, "supported", False, f"it supports {what}, too")
+                for one, what in (
+                    (bare, "the sentence without any evidence"),
+                    (item._replace(sentence=denial), "the denial of the sentence"),
+                    (made_up, "a made-up sentence by this evidence"),
+                )
             ]
         found = []
         failure = "it does not support what the evidence says"

@@ -295,6 +295,7 @@ def test_the_time_of_an_answer_is_that_of_all_steps_of_its_stream(monkeypatch):
     assert all("no answer in time" in one.second_opinion.missing for one in answer.judged)
 
 
+CAREFUL_WORDS = {"lovely.", "deep."}
 CAREFUL = {"The pool is lovely.": "C", "The pool is deep.": "C"}
 
 
@@ -304,6 +305,8 @@ CAREFUL = {"The pool is lovely.": "C", "The pool is deep.": "C"}
         (lambda text, prompt: text in CAREFUL and "There is none." not in prompt, True),
         (lambda text, prompt: text in CAREFUL, False),  # by its own knowledge, or by an instruction
         (lambda text, prompt: "There is none." not in prompt, False),  # whatever the sentence
+        # An instruction on sentences with these words
+        (lambda text, prompt: CAREFUL_WORDS & {*text.split()} and "none." not in prompt, False),
     ],
 )
 def test_support_counts_if_it_comes_from_the_evidence(monkeypatch, supports, turned):
