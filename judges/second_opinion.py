@@ -6,8 +6,8 @@ verdict stands with the reason; there is no retry.
 A chat model also follows instructions that are hidden in a sentence or in the evidence, and a small
 one prefers a label whatever it reads. Its opinion counts only if it judges controls correctly by
 the same evidence. To support a sentence, it must support neither its denial, nor a made-up one, nor
-the sentence without evidence. To oppose it, it must support a statement copied from the evidence; to contradict
-it, it must not contradict the made-up one. Otherwise the first verdict stands.
+the sentence without evidence. To oppose it, it must support a statement copied from the evidence;
+to contradict it, it must not contradict the made-up one. Otherwise the first verdict stands.
 """
 
 from __future__ import annotations
