@@ -213,6 +213,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, facts in graphs.items():
             if options.property:
                 facts = {options.property: facts.get(options.property, [])}
+                if not facts[options.property]:
+                    continue  # a property of the other graph
             rows = rows_of(guard, cases_of(facts, options.most, options.seed))
             shown = [
                 row

@@ -1,11 +1,13 @@
 """Citations that the model itself wrote: right ones help, wrong ones are reported."""
 
+import gzip
+import json
 import random
 from collections import defaultdict
 
 import pytest
 
-from benchmarks.own_citations import cited
+from benchmarks.own_citations import cited, main
 from benchmarks.verbalise import sentence
 from guardrail import CheckRequest, Guardrail, GuardrailConfig, Triple
 from guardrail.core.types import Category
@@ -106,3 +108,15 @@ def test_a_citation_names_the_property_that_the_sentence_leaves_out(guard):
     denied = "Quanah Parker did not profess Native American Church."
     bare, own = judged(guard, [(denied, facts), (cited(denied, facts[0].citation), facts)])
     assert own.support == bare.support
+
+
+@pytest.mark.parametrize(("name", "graph"), [("anthem", "people graph"), ("shade", "other graph")])
+def test_one_property_is_measured_on_the_graph_that_has_it(name, graph, tmp_path, capsys):
+    (tmp_path / "triples").mkdir()
+    row = {"sub": "Q1", "sub_label": "Mill", "rel_label": "shade", "obj_label": "red"}
+    with gzip.open(tmp_path / "triples" / "tekgen_validation.jsonl.gz", "wt") as file:
+        file.write(json.dumps(row))
+    assert main(["--data", str(tmp_path), "--property", name, "--most", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert f"Own citations, {graph}" in printed
+    assert printed.count("| all 1 properties |") == printed.count("Own citations") == 1
