@@ -54,6 +54,7 @@ class Exchange(GuardedRequest):
     def streams_through(self) -> bool:
         """True if the reply can be judged while it streams; ranking, retries and JSON wait."""
         waits = self.options.mode is StreamMode.BUFFER or self.policy.resamples
+        waits = waits or self.policy.waits
         whole = self.policy.structured or (waits and not self.policy.dry_run)
         return self.streams and self.count == 1 and not whole
 

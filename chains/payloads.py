@@ -171,8 +171,12 @@ def named_path(output: object, key: str, *, data: bool = False) -> Path | None:
 def _last_message(output: object) -> Path | None:
     """The path to the assistant's last message in messages, an agent's state or an update of it."""
     if isinstance(output, list):
-        places = [place for place, item in enumerate(output) if isinstance(item, AIMessage)]
-        return (places[-1],) if places else None
+        for place in range(len(output) - 1, -1, -1):
+            if isinstance(item := output[place], AIMessage):
+                return (place,)
+            if isinstance(item, Mapping) and item.get("role") in ("assistant", "ai"):
+                return (place, "content") if isinstance(item.get("content"), str) else None
+        return None
     if not isinstance(output, Mapping):
         return None
     names: list[str] = ["messages"] if isinstance(output.get("messages"), list) else []

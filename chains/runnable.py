@@ -394,7 +394,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardFields):
         def mode() -> StreamMode:
             # Evidence that comes with the output is complete only at its end.
             known = self._known_before(value) or run.steps.value[1]
-            return self.stream_mode if known else StreamMode.BUFFER
+            return self.stream_mode if known and not run.policy.waits else StreamMode.BUFFER
 
         return SentenceGate(
             self._guard,

@@ -174,6 +174,12 @@ class Policy(Value):
         """Whether it takes more than one generation, so that nothing can leave before the last."""
         return self.samples > 1 or self.rounds > 1
 
+    @property
+    def waits(self) -> bool:
+        """Whether a score of the whole answer may refuse it, so that no sentence leaves before."""
+        refusing = Action.REFUSE in (self.settled().below, self.settled().irrelevant)
+        return bool(self.thresholds) and refusing and not self.dry_run
+
     def checking_only(self, where: str) -> Self:
         """The policy itself, for a place that judges answers and cannot call a model for others.
 

@@ -193,8 +193,11 @@ def strip(text: str, known: KnownFacts | Iterable[Triple] | None = None) -> str:
 ONE = r"(?:\[\^?\d{1,3}(?:(?:, ?|[-–])\d{1,3}){0,9}\]|【\d{1,3}(?::\d{1,3})?†[^\s【】]{1,60}】)"
 """Numbers of sources in brackets, and the form of OpenAI's file search."""
 
-REFERENCES = re.compile(rf"(?m){ONE}(?: ?{ONE})*+(?=[^\S\n]*+(?:[.,;:!?)\]\"'’”*_]|$))")
-"""References in a row at the end of a phrase."""
+REFERENCES = re.compile(
+    rf"(?m)((?<=[.!?])|(?<=[.!?][\"'’”)*_ ]))?{ONE}(?: ?{ONE})*+"
+    r"(?(1)(?=\s|$)|(?=[^\S\n]*+(?:[.,;:!?)\]\"'’”*_]|$)))"
+)
+"""References in a row at the end of a phrase, or behind a sentence (the group)."""
 
 OPENING = re.compile(rf"\s*+{ONE}(?: ?{ONE})*+(?=\s|$)")
 """The same before a sentence, or alone."""
@@ -225,8 +228,12 @@ def source_numbers(text: str, sources: int) -> dict[int, tuple[int, ...]]:
     """
     found: dict[int, tuple[int, ...]] = {}
     for run in REFERENCES.finditer(text) if sources else ():
-        code = text.count("`", text.rfind("\n", 0, run.start()) + 1, run.start()) % 2
-        if code or not (_names_sources(run[0], sources) and _ends_phrase(text, run.start())):
+        line = text.rfind("\n", 0, run.start()) + 1
+        if text.count("`", line, run.start()) % 2 or not _names_sources(run[0], sources):
+            continue
+        # On a line that a reference opens, the others open sentences, too
+        opens = run[1] is not None and OPENING.match(text, line)
+        if opens or not _ends_phrase(text, run.start()):
             continue
         for one in re.compile(r"\[[^\[\]]*\]").finditer(text, run.start(), run.end()):
             numbers = [int(part) for part in re.findall(r"\d+", one[0])]

@@ -239,6 +239,8 @@ def returning(guard, output, key=None):
         ({"messages": TURNS}, "messages"),
         ({"messages": TURNS}, None),
         ({"model": {"messages": TURNS[-1:]}}, None),
+        ({"messages": [{"role": "assistant", "content": ANSWER}]}, None),
+        ({"messages": [*TURNS[:3], {"role": "assistant", "content": ANSWER}]}, "messages"),
         (TURNS, None),
         (TURNS, "answer"),
         (AIMessage(ANSWER), "answer"),

@@ -295,6 +295,17 @@ def test_a_reply_cites_given_facts_alone(wrapper, bench, stream):
     assert "Q1" not in text
 
 
+@pytest.mark.parametrize("bench", ["strict"], indirect=True)
+@pytest.mark.parametrize(("wrapper", "stream"), [way for way in WAYS if "stream" in way.id])
+def test_no_stream_leaves_before_a_threshold_that_refuses(wrapper, bench, stream):
+    bench.server.texts = itertools.repeat(TRUE)
+    bench.policy = STRICT.changed(thresholds={"overall": 1.01}, below="refuse")
+    bench.options["policy"] = bench.policy
+    if "gateway" in wrapper.__name__:
+        pytest.skip("the gateway has the policy of its guardrail")
+    assert set(wrapper(bench, stream)) == {bench.policy.refusal}
+
+
 def test_a_policy_that_cannot_be_honoured_is_an_error_when_it_is_built(fake):
     with scripted_guard(config=GuardrailConfig(policy=BEST_OF_N)) as guard:
         with pytest.raises(ConfigError):

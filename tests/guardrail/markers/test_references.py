@@ -82,7 +82,9 @@ EVIDENCE = [
         (" [1].", "."),
         ("[1].", "."),
         (" [1][2].", "."),
-        (". [1]", ". [1]"),
+        (". [1]", "."),
+        (".[1]", "."),
+        (".[1] [2]", "."),
         (" 【1:0†source】.", " 【1:0†source】."),
     ],
 )
@@ -99,6 +101,9 @@ def test_a_true_sentence_stays_true_with_its_reference(guard, place, left) -> No
         ("It costs 60 euros [2]. It is green [1, 3].", {18: (2,), 35: (1, 3)}),
         ("It costs 60 euros[1][2].", {17: (1,), 20: (2,)}),
         ("It costs 60 euros [^2]\nIt is green [1-3].", {18: (2,), 35: (1, 2, 3)}),
+        ("It costs 60 euros.[2] It is green. [1][3] It is new.", {18: (2,), 35: (1,), 38: (3,)}),
+        ('It says "old."[2] It is green.', {14: (2,)}),
+        ("[2] It costs 60 euros. [1] It is green.", {}),
         ("It costs 60 euros [4].", {}),
         ("It lasts for [2].", {}),
         ("Take `rows[2]`, the third row.", {}),
@@ -117,6 +122,9 @@ def test_a_number_of_a_source_that_says_something_else_is_an_error(guard) -> Non
     assert len(first.citation_errors) == 1
     assert first.citation_errors[0].startswith("[2]:")
     assert second.citation_errors == ()
+    behind = "The Velora 7 costs 2,490 euros.[2] The warranty is five years.[2]"
+    found = guard.check("", behind, evidence=EVIDENCE).sentences
+    assert [len(sentence.citation_errors) for sentence in found] == [1, 0]
 
 
 def test_a_false_one_stays_false(guard) -> None:
