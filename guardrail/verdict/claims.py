@@ -134,9 +134,11 @@ class Claim:
 
     @property
     def is_turned(self) -> bool:
-        """True if a question mark, or a sign such as ❌ before it, turns what its words state."""
-        opens = self.text.lstrip()[:1] in lexicon_set("function_words", "no")
-        return opens or self.text.rstrip().endswith("?")
+        """True if a question mark, ❌ at either end or ~~deletion~~ turns what its words state."""
+        ends = "".join(re.findall(r"^[^\w|]+|(?<=\w)[^\w|:=]+$", self.text))
+        struck = re.search(r"~~|<(?:del|s|strike)\b", self.text)
+        signs = lexicon_set("function_words", "no").intersection(ends)
+        return bool(struck or signs) or self.text.rstrip().endswith("?")
 
     @cached_property
     def parts(self) -> list[tuple[str, str, Span]]:
@@ -420,7 +422,7 @@ def proposition_of(
         The proposition, and whether it is denied; None for any other answer or question.
     """
     untrue = "|".join(lexicon("grammar")["untrue"])
-    whole = rf"(?:{untrue}) (?!.* but )((?:[^,;?]|,(?=\d))+?)[.!]?"
+    whole = rf"(?:{untrue}) (?!.*\b(?:but|only)\b)((?:[^,;?]|,(?=\d))+?)[.!]?"
     if framed := re.fullmatch(whole, plain(answer).strip(), re.IGNORECASE):
         return f"{framed[1][0].upper()}{framed[1][1:]}.", True
     denied = _denies(answer)
@@ -439,7 +441,7 @@ def proposition_of(
 def _denies(answer: str) -> bool | None:
     """Whether a bare answer is a no; None of what says more."""
     tokens = tokenise(plain(answer))
-    if not tokens or len(tokens) > 6:  # *No, it does not.*
+    if not tokens or len(tokens) > 6 or answer.rstrip().endswith("?"):  # *No, it does not.*
         return None
     answers = lexicon("function_words")["answers"]
     words = [token.folded for token in tokens if token.folded not in answers["softened"]]

@@ -150,8 +150,8 @@ PLAIN_SIGNS = str.maketrans(
 """Typographic signs and the plain ones they stand for, each of one character."""
 
 MARKS = re.compile(
-    r"(?<!\w)[*_~`]{1,3}(?=[\w\"'“‘(\[$€£+-])|(?<=[\w.,;:!?)\]\"'”’%€$°])[*_~`]{1,3}(?!\w)"
-    r"|</?[a-zA-Z][a-zA-Z0-9]*(?:\s[^<>]*)?/?>|^\s*(?:\(?[a-z]\)\s|(?:(?![✗✘❌✖👎🚫⛔])"
+    r"(?<!\w)[*_`]{1,3}(?=[\w\"'“‘(\[$€£+-])|(?<=[\w.,;:!?)\]\"'”’%€$°])[*_`]{1,3}(?!\w)"
+    r"|</?(?!(?:del|s|strike)\b)[a-zA-Z][a-zA-Z0-9]*(?:\s[^<>]*)?/?>|^\s*(?:\(?[a-z]\)\s|(?:(?![✗✘❌✖✕☐☒👎🚫⛔])"
     r"[•‣⁃ℹ←-⇿⌀-⏿■-❵➔-➿⬀-⯿\U0001f000-\U0001f0ff\U0001f200-\U0001faff]\ufe0f?\s*)+)"
 )
 """Emphasis, tags of HTML, and what stands before the first word of an item but does not deny it."""

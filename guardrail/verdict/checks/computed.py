@@ -41,11 +41,14 @@ class Average:
         said = content_stems(f"{claim.plain[: span[0]]} {claim.plain[span[1] :]}")
         for (column, _), amounts in indexed.columns.items() if said & means else ():
             rows = [t.row for n, _ in amounts if (t := indexed.statements[n].triple) and t.row]
-            numbers = [item.low for _, item in amounts if item.low == item.high]
+            numbers = [item.ends[0] for _, item in amounts if item.low == item.high]
             words = content_stems(property_name(column))
             names = content_stems(rows[0].table) - words if rows else means
             if said - means - names == words and len({*rows}) == len(numbers) == len(amounts) > 1:
-                mean = amounts[0][1]._replace(low=fmean(numbers), high=fmean(numbers), step=0.0)
+                first, number = amounts[0][1], fmean(numbers)
+                if first.unit:  # the others may have another one of the same kind
+                    number = (number - first.unit.offset) / first.unit.factor
+                mean = first._replace(low=number, high=number, step=0.0)
                 known = indexed.statements[amounts[0][0]].values[0]._replace(value=mean)
                 facts = tuple([number for number, _ in amounts])
                 told = claim, span, f"the mean is {mean.low:g}"
