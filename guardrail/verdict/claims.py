@@ -136,9 +136,8 @@ class Claim:
     def is_turned(self) -> bool:
         """True if a question mark, ❌ at either end or ~~deletion~~ turns what its words state."""
         ends = "".join(re.findall(r"^[^\w|]+|(?<=\w)[^\w|:=]+$", self.text))
-        struck = re.search(r"~~|<(?:del|s|strike)\b", self.text)
-        signs = lexicon_set("function_words", "no").intersection(ends)
-        return bool(struck or signs) or self.text.rstrip().endswith("?")
+        turned = re.search(r"~~|<(?:del|s|strike)\b|\?\s*$", self.text) is not None
+        return turned or not lexicon_set("function_words", "no").isdisjoint(ends)
 
     @cached_property
     def parts(self) -> list[tuple[str, str, Span]]:

@@ -45,15 +45,13 @@ class Average:
             words = content_stems(property_name(column))
             names = content_stems(rows[0].table) - words if rows else means
             if said - means - names == words and len({*rows}) == len(numbers) == len(amounts) > 1:
-                first, number = amounts[0][1], fmean(numbers)
-                if first.unit:  # the others may have another one of the same kind
-                    number = (number - first.unit.offset) / first.unit.factor
-                mean = first._replace(low=number, high=number, step=0.0)
+                unit, size = amounts[0][1].unit, fmean(numbers)  # kilograms and tonnes may be mixed
+                size = (size - unit.offset) / unit.factor if unit else size
+                mean = amounts[0][1]._replace(low=size, high=size, step=0.0)
                 known = indexed.statements[amounts[0][0]].values[0]._replace(value=mean)
-                facts = tuple([number for number, _ in amounts])
-                told = claim, span, f"the mean is {mean.low:g}"
+                told = claim, span, f"the mean is {mean.low:g}", tuple([n for n, _ in amounts])
                 if compare(claimed, known) is Agreement.SAME:
-                    return (finding(self.name, Effect.CARRIES, *told, facts, decides=True),)
+                    return (finding(self.name, Effect.CARRIES, *told, decides=True),)
                 if means.isdisjoint(indexed.stems):  # else a mean may be stated
                     return (finding(self.name, Effect.MISSING, *told, decides=True),)
         return ()

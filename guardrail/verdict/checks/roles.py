@@ -30,9 +30,7 @@ FACTS = 400
 
 def end_of(tokens: Sequence[Token], place: int) -> int:
     """Which end of a span or order the words before a place name: -1 the first, 1 the last, 0."""
-    before = ["", *(token.folded for token in tokens if token.end <= place)][
-        -6:
-    ]  # one may say which end
+    before = ["", *(token.folded for token in tokens if token.end <= place)][-6:]
     for distance, word in enumerate(reversed(before)):
         close = distance < 2 and before[-2 - distance : -1 - distance] != ["up"]
         if found := end_named(word, close=close):
