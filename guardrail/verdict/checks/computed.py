@@ -49,11 +49,11 @@ class Average:
                 size = (size - unit.offset) / unit.factor if unit else size
                 mean = amounts[0][1]._replace(low=size, high=size, step=0.0)
                 known = indexed.statements[amounts[0][0]].values[0]._replace(value=mean)
-                told = claim, span, f"the mean is {mean.low:g}", tuple([n for n, _ in amounts])
+                where = claim, span, f"the mean is {mean.low:g}", tuple([n for n, _ in amounts])
                 if compare(claimed, known) is Agreement.SAME:
-                    return (finding(self.name, Effect.CARRIES, *told, decides=True),)
+                    return (finding(self.name, Effect.CARRIES, *where, decides=True),)
                 if means.isdisjoint(indexed.stems):  # else a mean may be stated
-                    return (finding(self.name, Effect.MISSING, *told, decides=True),)
+                    return (finding(self.name, Effect.MISSING, *where, decides=True),)
         return ()
 
 
