@@ -42,7 +42,7 @@ from judges.chat_prompts import (
     read_detail,
     read_label,
 )
-from judges.settings import Account, Calibration, ChatSettings, Cost
+from judges.settings import SPENT, Account, Calibration, ChatSettings, Cost
 
 if TYPE_CHECKING:
     import openai
@@ -323,7 +323,7 @@ class ChatJudge:
         def charge() -> None:
             nonlocal first
             if account and not first and not account.pays({object(): cost}):
-                raise openai.OpenAIError("the budget of this answer is spent")
+                raise openai.OpenAIError(SPENT)
             first = False
             now = time.monotonic()
             with self._lock:

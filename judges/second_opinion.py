@@ -32,14 +32,12 @@ from guardrail.core.workers import time_left, within
 from judges.base import GroundingItem, GroundingJudge, NLIJudge, traits_of
 from judges.grounding import as_grounding
 from judges.service import MicroBatcher
-from judges.settings import Account, Cost, SecondJudgeSettings, Spending
+from judges.settings import SPENT, Account, Cost, SecondJudgeSettings, Spending
 
 CACHED = 4_096
 """Default number of cached verdicts; some 20 MB. Corrected answers are judged again."""
 
 LABELS = ("supported", "unsupported", "contradicted")
-
-SPENT = "the budget of this answer is spent"
 
 MADE_UP = "The blue lighthouse at Hallam Point was registered under number 48213 in 1907."
 """A sentence that no evidence supports or contradicts."""

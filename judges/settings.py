@@ -14,6 +14,9 @@ from guardrail.core.types.value import Probability, Seconds, Value
 LEAST = 1e-6
 """Least probability whose logarithm is taken."""
 
+SPENT = "the budget of this answer is spent"
+"""Why a sentence was not asked about."""
+
 
 class Calibration(Value):
     """Calibration of a verdict's probabilities: softmax((logits + bias) / T).
